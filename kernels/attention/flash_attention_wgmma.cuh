@@ -4,8 +4,8 @@
 // Attention on Hopper's warpgroup products, fp16 and bf16, sums in fp32: what
 // flash_attention_mma.cuh computes, by the machinery of compute capability 9.0.
 //
-// Plan: one block a multiprocessor, which stays and takes every gridDim-th block of 128 queries of
-// all heads of all members. One thread of the first warpgroup fills two rings, of tiles of keys and
+// Plan: one block a multiprocessor, which stays and takes blocks of 128 queries of all heads of all
+// members. One thread of the first warpgroup fills two rings, of tiles of keys and
 // of values, by bulk tensor copies; two warpgroups have 64 queries each, in shared memory, and meet
 // every tile:
 //
@@ -26,8 +26,7 @@
 // zeros by the copies.
 //
 // One tensor map {element, head, member, position, batch row} of each operand serves all members.
-// Order of blocks: groups of heads whose keys and values stay in the L2 cache together; in a group
-// the queries that see most keys first, so that blocks that work side by side are alike long.
+// Which queries fall to which block: flash_attention_wgmma_order.hpp.
 // Source: Shah et al., "FlashAttention-3", 2024, arXiv:2407.08608, sections 3.1 and 3.2.
 #pragma once
 
@@ -55,13 +54,12 @@ __device__ inline void load_head(char* tile, const CUtensorMap& map, arch::Mbarr
 
 template <AttentionWgmmaPolicy policy>
 __device__ void produce_heads(AttentionStorage<policy>& s, const FlashAttentionWgmmaParams& params,
-                              const AttentionGrid& grid) {
+                              const AttentionOrder& order) {
   const FlashAttentionParams& p = params.attention;
   arch::wait_for_grid();
   Ring<policy.stages> k(0), v(0);
   uint32_t q_parity = 1;  // the first time nobody has to give it back
-  for (uint32_t index = blockIdx.x; index < grid.count; index += gridDim.x) {
-    const QueryBlock block = queries_at(p, grid, index);
+  for_queries(p, order, [&](const QueryBlock& block) {
     const KeyTiles tiles(p, block, policy.keys);
     const auto load = [&](char* tile, const CUtensorMap& map, arch::Mbarrier* full, bool is_shared,
                           int position) {
@@ -90,7 +88,7 @@ __device__ void produce_heads(AttentionStorage<policy>& s, const FlashAttentionW
       }
     }
     q_parity ^= 1;
-  }
+  });
   arch::launch_dependents();
 }
 
@@ -183,25 +181,24 @@ __device__ inline void attend(AttentionStorage<policy>& s, const FlashAttentionP
 
 template <class T, AttentionWgmmaPolicy policy>
 __device__ void consume_heads(AttentionStorage<policy>& s, const FlashAttentionWgmmaParams& params,
-                              const AttentionGrid& grid, int consumer) {
+                              const AttentionOrder& order, int consumer) {
   const FlashAttentionParams& p = params.attention;
   // The first turn of all is nobody's to give.
   AttentionPlaces<policy> at{.turn_parity = consumer == 0 ? 1u : 0u};
   AttentionSums<policy> sums;
   arch::wait_for_grid();  // before key lengths are read and y is written
-  for (uint32_t index = blockIdx.x; index < grid.count; index += gridDim.x) {
-    const QueryBlock block = queries_at(p, grid, index);
+  for_queries(p, order, [&](const QueryBlock& block) {
     sums.clear();
     attend<T, policy>(s, p, block, consumer, at, sums);
     store_head<T, policy>(s, params, block, consumer, sums);
-  }
+  });
   if (policy.has_own_y && threadIdx.x % kWarpgroup == 0) arch::wait_stores_read<0>();
 }
 
 template <class T, HeadWidth width>
 __global__ void __launch_bounds__(kWgmmaThreads, 1)
     flash_attention_wgmma(const __grid_constant__ FlashAttentionWgmmaParams params,
-                          const __grid_constant__ AttentionGrid grid) {
+                          const __grid_constant__ AttentionOrder order) {
   if constexpr (arch::kHasSm90a) {
     constexpr AttentionWgmmaPolicy policy = attention_wgmma_policy(width);
     extern __shared__ __align__(1024) char shared[];
@@ -216,10 +213,10 @@ __global__ void __launch_bounds__(kWgmmaThreads, 1)
     const int warpgroup = arch::same_in_warp(static_cast<int>(threadIdx.x) / kWarpgroup);
     if (warpgroup == 0) {
       arch::shrink_registers<kProducerRegisters>();
-      if (threadIdx.x < 32 && arch::elect_one()) produce_heads<policy>(s, params, grid);
+      if (threadIdx.x < 32 && arch::elect_one()) produce_heads<policy>(s, params, order);
     } else {
       arch::grow_registers<kConsumerRegisters>();
-      consume_heads<T, policy>(s, params, grid, warpgroup - 1);
+      consume_heads<T, policy>(s, params, order, warpgroup - 1);
     }
   } else {
     __trap();
@@ -236,13 +233,14 @@ cudaError_t launch_wgmma_width(const FlashAttentionWgmmaParams& params, cudaStre
   const int64_t count = attention_query_blocks(p, p.num_members, kAttentionBlock);
   if (count > kMostBlocks) return cudaErrorInvalidConfiguration;
   const auto heads = static_cast<uint32_t>(count / per_head);
-  const AttentionGrid grid{heads, attention_heads_per_group(p, heads),
-                           static_cast<uint32_t>(per_head), static_cast<uint32_t>(count)};
+  const AttentionOrder order = attention_order(p, heads, static_cast<uint32_t>(per_head),
+                                               static_cast<uint32_t>(params.num_multiprocessors),
+                                               kAttentionBlock, attention_wgmma_policy(width).keys);
   const auto kernel = flash_attention_wgmma<T, width>;
   const cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;
-  const uint32_t blocks = std::min(grid.count, static_cast<uint32_t>(params.num_multiprocessors));
-  return launch_kernel(kernel, blocks, kWgmmaThreads, kSharedBytes, stream, params, grid);
+  const uint32_t blocks = std::min(order.count, static_cast<uint32_t>(params.num_multiprocessors));
+  return launch_kernel(kernel, blocks, kWgmmaThreads, kSharedBytes, stream, params, order);
 }
 
 template <class T>

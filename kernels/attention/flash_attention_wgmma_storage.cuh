@@ -4,12 +4,11 @@
 // What a block of flash_attention_wgmma.cuh holds in shared memory, and which queries it takes.
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/arch/fence.cuh"
 #include "kernels/arch/mbarrier.cuh"
 #include "kernels/attention/flash_attention.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
+#include "kernels/attention/flash_attention_wgmma_order.hpp"
 #include "kernels/attention/flash_attention_wgmma_tile.hpp"
 #include "kernels/common/warpgroup.cuh"
 
@@ -67,19 +66,19 @@ struct alignas(1024) AttentionStorage {
   __device__ char* y(int consumer) { return policy.has_own_y ? own_y[consumer] : q[consumer]; }
 };
 
-/// Blocks of queries of all heads, in the order in which they are taken.
-struct AttentionGrid {
-  uint32_t heads, heads_per_group, blocks_per_head, count;
-};
-
-__device__ inline QueryBlock queries_at(const FlashAttentionParams& p, const AttentionGrid& grid,
-                                        uint32_t index) {
-  const uint32_t per_group = grid.heads_per_group * grid.blocks_per_head;
-  const uint32_t first_head = index / per_group * grid.heads_per_group;
-  const uint32_t heads = min(grid.heads_per_group, grid.heads - first_head);
-  QueryBlock block = locate_head(p, first_head + index % per_group % heads);
-  take_queries(p, grid.blocks_per_head, index % per_group / heads, kAttentionBlock, block);
-  return block;
+/// Calls f(block) for each block of queries that falls to this thread block, in order.
+template <class Function>
+__device__ inline void for_queries(const FlashAttentionParams& p, const AttentionOrder& order,
+                                   const Function& f) {
+  for (uint32_t index = blockIdx.x; index < order.count; index += gridDim.x) {
+    const AttentionTurn turn = attention_turn(order, index);
+    QueryBlock block = locate_head(p, turn.head);
+    for (uint32_t i = 0; i < turn.count; ++i) {
+      take_queries(p, order.blocks_per_head, attention_place(order, turn, i), kAttentionBlock,
+                   block);
+      f(block);
+    }
+  }
 }
 
 template <AttentionWgmmaPolicy policy>
@@ -97,15 +96,6 @@ __device__ inline void prepare_barriers(AttentionStorage<policy>& s) {
     arch::mbarrier_init(&s.turn[c], kAttentionWarps);
   }
   arch::fence_mbarrier_init();
-}
-
-/// Heads whose keys and values fill about half of the L2 cache, which they share with queries and
-/// results; all that share keys are together.
-inline uint32_t attention_heads_per_group(const FlashAttentionParams& p, uint32_t heads) {
-  constexpr int64_t kBytes = 24 << 20;
-  const int64_t of_head = std::max<int64_t>(4 * int64_t{p.kv_seq} * p.head_dim, 1);
-  const int64_t groups = std::max<int64_t>(kBytes / of_head, 1);
-  return static_cast<uint32_t>(std::min<int64_t>(groups * (p.heads / p.kv_heads), heads));
 }
 
 }  // namespace wide::kernels
