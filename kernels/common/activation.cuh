@@ -39,8 +39,7 @@ __device__ inline float activate(float value) {
   } else if constexpr (kActivation == Activation::gelu_tanh) {
     return gelu_tanh(value);
   } else if constexpr (kActivation == Activation::silu) {
-    // The left tail: exp(-value) overflows to infinity and the quotient is -0, its limit.
-    return left_bounded(value) / (1.0f + expf(-value));
+    return divided_by_exp(left_bounded(value), value);
   } else {
     return value;
   }

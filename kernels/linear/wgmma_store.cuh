@@ -11,8 +11,8 @@
 // waited for, and only what is short is done at all.
 //
 // As rows: the fp32 sums are exchanged, so that lanes finish and store neighbouring outputs. For
-// what boxes cannot do: outputs of 32 bits or any alignment, scales of each output, silu and gelus,
-// and a bias or residual of a box that is not whole.
+// what boxes cannot do: outputs of 32 bits or any alignment, scales of each output, and a bias or
+// residual of a box that is not whole.
 #pragma once
 
 #include "kernels/arch/barrier.cuh"
@@ -43,9 +43,7 @@ struct Storer {
 template <class Out>
 __device__ inline bool is_short(const Destination<Out>& to) {
   const bool adds = to.bias != nullptr || to.residual != nullptr;
-  return to.scale == nullptr &&
-         (to.activation == Activation::none || to.activation == Activation::relu) &&
-         (!adds || (to.epilogue_is_aligned && to.num_columns >= kBlockN));
+  return to.scale == nullptr && (!adds || (to.epilogue_is_aligned && to.num_columns >= kBlockN));
 }
 
 /// The sums of a lane: of every block of eight outputs two neighbours of row l / 4 and two of eight
@@ -81,6 +79,23 @@ __device__ inline void load_addends(const Destination<Out>& to, const Rows& rows
   }
 }
 
+/// Of functions that take dozens of instructions the code is there for a few sums only, which are
+/// in the first registers: the others move up.
+template <Activation kActivation>
+__device__ inline void activate_in_turn(float (&sums)[kBlockSums]) {
+  constexpr int kAtOnce = 8;
+#pragma unroll 1
+  for (int turn = 0; turn < kBlockSums / kAtOnce; ++turn) {
+    float done[kAtOnce];
+#pragma unroll
+    for (int e = 0; e < kAtOnce; ++e) done[e] = activate<kActivation>(sums[e]);
+#pragma unroll
+    for (int i = 0; i < kBlockSums - kAtOnce; ++i) sums[i] = sums[i + kAtOnce];
+#pragma unroll
+    for (int e = 0; e < kAtOnce; ++e) sums[kBlockSums - kAtOnce + e] = done[e];
+  }
+}
+
 /// finish_run() for all of a lane's sums.
 template <class Out>
 __device__ inline void finish_sums(const Destination<Out>& to, const LaneAddends& addends,
@@ -104,10 +119,14 @@ __device__ inline void finish_sums(const Destination<Out>& to, const LaneAddends
     add(1, addends.bias);
   }
   if (to.residual != nullptr && to.residual_is_activated) add_residual();
-  if (to.activation == Activation::relu) {
+  with_activation(to.activation, [&]<Activation fixed>() {
+    if constexpr (fixed == Activation::relu) {
 #pragma unroll
-    for (float& sum : sums) sum = activate<Activation::relu>(sum);
-  }
+      for (float& sum : sums) sum = activate<fixed>(sum);
+    } else if constexpr (fixed != Activation::none) {
+      activate_in_turn<fixed>(sums);
+    }
+  });
   if (to.residual != nullptr && !to.residual_is_activated) add_residual();
 }
 
