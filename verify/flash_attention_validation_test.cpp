@@ -127,6 +127,11 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   CHECK(choose(Dtype::bf16, gpu, "auto", few, 257, 64, 16).strategy == decode);
   CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 64, 16).strategy == short_keys);
   CHECK(choose(Dtype::bf16, gpu, "auto", few, 257, 64, 17).strategy == wgmma);
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 64).strategy == wgmma);
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 65, 64, 65).strategy == wgmma);
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 64, 64).strategy == short_keys);  // half a tile
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 64, 64).strategy == short_keys);
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 32).strategy == short_keys);
   CHECK_THROWS_MATCHES(
       choose(Dtype::bf16, gpu, "short", both, 257, 64), Error,
       Message("flash_attention: strategy short cannot run this problem: it takes up "
