@@ -4,6 +4,7 @@
 // The CPU device's cells: a step of some sequences a task, unit by unit in chunks.
 #include <algorithm>
 
+#include "host/core/independent.hpp"
 #include "host/core/math_cpu.hpp"
 #include "host/core/parallel.hpp"
 #include "host/core/row_cpu.hpp"
@@ -33,7 +34,7 @@ inline float logistic(float x) {
 
 void run_lstm(const Chunk& c) {
   call_vectorised([&c] {
-#pragma GCC ivdep
+    WIDE_INDEPENDENT
     for (int64_t i = 0; i < c.count; ++i) {
       const float taken = logistic(c.u[0][i] + c.v[0][i]), kept = logistic(c.u[1][i] + c.v[1][i]);
       const float state = kept * c.cell_before[i] + taken * cpu::tanh(c.u[2][i] + c.v[2][i]);
@@ -45,7 +46,7 @@ void run_lstm(const Chunk& c) {
 
 void run_gru(const Chunk& c) {
   call_vectorised([&c] {
-#pragma GCC ivdep
+    WIDE_INDEPENDENT
     for (int64_t i = 0; i < c.count; ++i) {
       const float reset = logistic(c.u[0][i] + c.v[0][i]), kept = logistic(c.u[1][i] + c.v[1][i]);
       const float candidate = cpu::tanh(c.u[2][i] + reset * c.v[2][i]);
