@@ -20,6 +20,7 @@
 #include "bench/peer/peer_calls.hpp"
 #include "bench/rounds.hpp"
 #include "host/core/nvtx.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -188,7 +189,7 @@ class CaseRunner {
       options.tuning = plan_.tuning;
       options.search_algorithms = !plan_.verify_only;
       // What a cache makes of "auto", only the plan says.
-      const bool asks_plan = options.strategy == "auto" && options.tuning != nullptr;
+      const bool asks_plan = is_automatic(options.strategy) && options.tuning != nullptr;
       const std::string unsupported =
           asks_plan ? "" : workload_->unsupported_reason(options.strategy);
       add(result_.strategies, name, unsupported, [&] {

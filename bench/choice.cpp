@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "bench/contender.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "host/core/verified.hpp"
 
 namespace wide::bench {
@@ -55,7 +56,7 @@ std::vector<std::string> strategies_of(const RunPlan& plan, const catalog::Primi
 std::string foreign_strategies_reason(const RunPlan& plan) {
   if (plan.strategies.empty()) return "";
   const Device device = plan.context.device();
-  std::set<std::string_view> here{"auto"};
+  std::set<std::string_view> here{kAuto, kAutoUnverified};
   for (const auto& [spec, cases] : plan.work) {
     for (const catalog::StrategyInfo& info : spec->strategies) {
       if (info.device == device.type) here.insert(info.name);

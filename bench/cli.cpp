@@ -50,7 +50,8 @@ void add_model_file(CLI::App& app, Selection& s) {
 }
 
 void add_strategies(CLI::App& app, Selection& s) {
-  app.add_option("--strategy", s.strategies, "strategies to run, or auto")->group("Strategies");
+  app.add_option("--strategy", s.strategies, "strategies to run, auto or auto_unverified")
+      ->group("Strategies");
   app.add_option("--only", s.only, "the same")->group("Strategies");
   app.add_option("--skip", s.skip, "strategies to leave out")->group("Strategies");
 }

@@ -33,6 +33,7 @@
 #include "bench/timer/sampler.hpp"
 #include "bench/value_spec.hpp"
 #include "host/core/file.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -77,7 +78,7 @@ void drop_foreign_strategies(const RunPlan& plan, CaseResult& c) {
   const auto& known = catalog::find_primitive(c.point.op()).strategies;
   const auto is_foreign = [&](const RunnerResult& r) {
     const std::string name = plan_options(r.name).strategy;
-    return r.status == Status::skipped && name != "auto" &&
+    return r.status == Status::skipped && !is_automatic(name) &&
            std::none_of(known.begin(), known.end(),
                         [&](const auto& info) { return info.name == name; });
   };

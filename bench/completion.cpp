@@ -9,6 +9,7 @@
 
 #include "bench/report/exports.hpp"
 #include "bench/result.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "wide/catalog.hpp"
 #include "wide/error.hpp"
 
@@ -38,7 +39,10 @@ Words catalogue_words(const std::string& option) {
     }
   }
   if (option == "op") words.insert("all");
-  if (option == "strategy" || option == "only") words.insert("auto");
+  if (option == "strategy" || option == "only") {
+    words.insert(std::string(kAuto));
+    words.insert(std::string(kAutoUnverified));
+  }
   return {words.begin(), words.end()};
 }
 

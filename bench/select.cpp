@@ -15,6 +15,7 @@
 #include "bench/model_file.hpp"
 #include "bench/where.hpp"
 #include "host/core/check.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -36,7 +37,7 @@ std::vector<AxisOverride> overrides_of(const Selection& selection) {
 }
 
 std::vector<std::string_view> strategy_names(const catalog::PrimitiveSpec& spec) {
-  std::vector<std::string_view> names{"auto"};
+  std::vector<std::string_view> names{kAuto, kAutoUnverified};
   for (const catalog::StrategyInfo& info : spec.strategies) names.push_back(info.name);
   return names;
 }

@@ -157,8 +157,9 @@ TEST_CASE("strategies of another device are refused before anything is measured"
     INFO(line << ": " << o.err);
     CHECK(o.code == kNothingRan);
     CHECK(o.out.empty());
-    CHECK_THAT(o.err, ContainsSubstring("there is no simt") &&
-                          ContainsSubstring("on cpu, expected auto, sequential, wide"));
+    CHECK_THAT(o.err,
+               ContainsSubstring("there is no simt") &&
+                   ContainsSubstring("on cpu, expected auto, auto_unverified, sequential, wide"));
   }
   CHECK(wbench("verify --op linear,softmax --n 2 --d 8 -d cpu --only simt,wide -p ci").code ==
         kSuccess);

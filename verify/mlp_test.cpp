@@ -431,6 +431,10 @@ TEST_CASE("mlp: bad problems and operands are refused, each with its message") {
   refuses(bad, "mlp: weights has member stride 45, expected a multiple of 4, at least 44");
   bad = p, bad.widths = {int64_t{1} << 62, int64_t{1} << 62};
   CHECK_THROWS_AS(make_mlp_plan(context, bad), Error);
+  constexpr int64_t kHalf = int64_t{1} << 30;  // two layers' results are 2^63 bytes together
+  bad = MlpProblem{.num_members = 1, .batch = kHalf, .widths = {1, kHalf, kHalf, 1}};
+  CHECK_THROWS_MATCHES(make_mlp_plan(context, bad), Error,
+                       MessageMatches(ContainsSubstring("do not fit in 64 bits together")));
 
   Tensor x(context, Dtype::fp32, {2, 8}), weights(context, Dtype::fp32, {2, 44}),
       y(context, Dtype::fp32, {2, 6}), odd(context, Dtype::fp32, {2 * 44 + 1}),

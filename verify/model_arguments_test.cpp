@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What models are given, to run and to become: arguments that are wrong, each refused by name.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -164,6 +166,47 @@ TEST_CASE("model: what a primitive refuses is told with its node's name") {
     CHECK_THAT(refusal(problem, {.strategies = {{"linear", "fastest"}}}),
                StartsWith("model: fc: linear: strategy is \"fastest\""));
   }
+}
+
+TEST_CASE("model: where a step's library has no handles no step has run") {
+  GraphBuilder g("net");
+  const Value x = g.input("x", {kBatch, 16});
+  const Value soft = layers::softmax(g, "soft", x);
+  g.output("soft", soft);
+  g.output("y", layers::linear(g, "fc", soft, 8));
+  const Graph graph = std::move(g).build();
+  const Context context = test::require_cuda();
+  ModelRun run(context, graph, {.num_members = 2, .batch = 3},
+               {.strategies = {{"softmax", "wide"}, {"linear", "cublas_batched"}}});
+  CHECK(run.plan().vendor_calls() == VendorCalls{.cublas = true});
+  Execution execution = run.execution();
+  execution.handles = nullptr;
+  run.poison();
+  CHECK_THAT(error_of([&] { run.model().run(run.arguments(), execution); }),
+             StartsWith("model: fc: execution.handles is null, expected VendorHandles: this "
+                        "strategy calls cuBLAS"));
+  for (const auto& [name, members] : run.read()) {
+    for (const catalog::Doubles& values : members) {
+      CHECK(std::all_of(values.values.begin(), values.values.end(),
+                        [](double v) { return std::isnan(v); }));
+    }
+  }
+  run.model().run_step(0, run.arguments(), execution);  // which calls no library
+}
+
+TEST_CASE("model: a plan says which libraries its steps call") {
+  const Graph graph = small_model("mlp");
+  const Context cpu = Context::cpu();
+  CHECK(make_model_plan(cpu, graph, {}).vendor_calls() == VendorCalls{});
+  const Context context = test::require_cuda();
+  const auto calls = [&](const char* strategy) {
+    const ModelPlan plan =
+        make_model_plan(context, graph, {}, {.strategies = {{"linear", strategy}}});
+    for (const ModelStep& step : plan.steps()) CHECK(step.vendor_calls == plan.vendor_calls());
+    return plan.vendor_calls();
+  };
+  CHECK(calls("simt") == VendorCalls{});
+  CHECK(calls("sequential") == VendorCalls{.cublas = true});
 }
 
 TEST_CASE("model: arguments that contradict the plan are refused") {

@@ -87,8 +87,8 @@ TEST_CASE("strategy choice: by name") {
   CHECK_THROWS_MATCHES(choose("odd", {.impossible = {Way::odd}}), Error,
                        Message("play: strategy odd cannot run this problem: it cannot"));
   CHECK_THROWS_MATCHES(choose("wide"), Error,
-                       Message("play: strategy is \"wide\", expected one of auto, fast, steady, "
-                               "vendor, sequential, odd"));
+                       Message("play: strategy is \"wide\", expected one of auto, "
+                               "auto_unverified, fast, steady, vendor, sequential, odd"));
   CHECK_THROWS_MATCHES(choose("vendr"), Error,
                        Message("play: strategy is \"vendr\", did you mean vendor?"));
 }
@@ -127,7 +127,26 @@ TEST_CASE("strategy choice: auto takes what is slow for want of another, and odd
   CHECK_THROWS_MATCHES(
       choose("auto", work), Error,
       Message("play: no strategy for \"auto\"; fast: unverified on compute capability 90; steady, "
-              "vendor, sequential: it cannot; ask for an unverified one by name"));
+              "vendor, sequential: it cannot; ask for an unverified one by name, or for "
+              "\"auto_unverified\""));
+}
+
+TEST_CASE(
+    "strategy choice: auto_unverified chooses as if all were verified, and says what is not") {
+  Chooser choose;
+  CHECK(choose("auto_unverified").explain ==
+        "steady: one launch, unverified on compute capability 90");
+  CHECK(choose("auto_unverified", {.is_small = true}).strategy == Way::fast);
+  const Work work{.impossible = {Way::steady, Way::vendor, Way::sequential}};
+  CHECK(choose("auto_unverified", work).explain ==
+        "fast: nothing that is expected to be faster can run it, unverified on compute capability "
+        "90; steady, vendor, sequential: it cannot");
+  choose.verified = {"steady"};
+  CHECK(choose("auto_unverified").explain == choose("auto").explain);
+  CHECK(choose("auto_unverified", {.impossible = {Way::steady}}).explain ==
+        "vendor: one call; steady: it cannot");
+  choose.device = DeviceInfo{};
+  CHECK(choose("auto_unverified").explain == "wide: all threads");
 }
 
 TEST_CASE("strategy choice: sequential says which kernel of ours it launches") {

@@ -72,6 +72,7 @@ struct AttentionPlan::State {
   Slot heads;
   int64_t part_offset = 0, workspace_bytes = 0;
   std::string explain, range;
+  VendorCalls calls;
 
   void run(const AttentionArguments& a, const Execution& execution, int64_t first) const;
 };
@@ -94,7 +95,7 @@ AttentionPlan make_attention_plan(const Context& context, const AttentionProblem
   int64_t bytes = 0, part_bytes = 0;
   const auto add_slot = [&](int64_t rows, int64_t features) {
     const Slot slot{bytes, {rows, members, features}};
-    bytes += aligned_bytes(checked_bytes(slot.shape, dtype_bytes(full.dtype)));
+    bytes = behind_part(bytes, checked_bytes(slot.shape, dtype_bytes(full.dtype)));
     return slot;
   };
   const auto make_linear = [&](const LinearProblem& linear, const std::string& name) {
@@ -116,11 +117,17 @@ AttentionPlan make_attention_plan(const Context& context, const AttentionProblem
   explain += ", flash_attention by " +
              (names.core == "auto" ? core.explain() : std::string(core.strategy()));
   std::string range = "wide::attention(" + std::string(strategy_name(choice.strategy)) + ")";
-  const int64_t needed = is_empty(full) ? 0 : bytes + aligned_bytes(part_bytes);
+  VendorCalls calls;
+  if (!is_empty(full)) {
+    for (const LinearPlan& projection : projections) calls |= projection.vendor_calls();
+    calls |= core.vendor_calls();
+    calls |= output.vendor_calls();
+  }
+  const int64_t needed = is_empty(full) ? 0 : behind_part(bytes, part_bytes);
   return AttentionPlan(std::make_shared<const AttentionPlan::State>(
       AttentionPlan::State{context, full, std::move(choice), members, std::move(projections),
                            std::move(core), std::move(output), std::move(slots), heads, bytes,
-                           needed, std::move(explain), std::move(range)}));
+                           needed, std::move(explain), std::move(range), calls}));
 }
 
 const AttentionProblem& AttentionPlan::problem() const {
@@ -134,6 +141,9 @@ std::string AttentionPlan::explain() const {
 }
 int64_t AttentionPlan::workspace_bytes() const {
   return state_->workspace_bytes;
+}
+VendorCalls AttentionPlan::vendor_calls() const {
+  return state_->calls;
 }
 std::string_view AttentionPlan::weight_format() const {
   return "packed";
@@ -280,6 +290,7 @@ void AttentionPlan::run(const AttentionArguments& arguments, const Execution& ex
   require_same_attention_problem(describe_attention(arguments, s.problem), s.problem);
   if (is_empty(s.problem)) return;
   require_workspace(kAttentionName, execution, s.workspace_bytes);
+  require_handles(kAttentionName, execution, s.calls, s.context.device());
   const NvtxRange range(s.range.c_str());
   for (int64_t first = 0; first < s.problem.num_members; first += s.members_at_once) {
     s.run(arguments, execution, first);

@@ -195,7 +195,7 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
   if (state.choice.strategy == FlashAttentionStrategy::cudnn && !is_empty(full)) {
     if (cudnn == nullptr) make();
     state.cudnn = std::move(cudnn);
-    state.has_stand_in = options.strategy == "auto";
+    state.has_stand_in = is_automatic(options.strategy);
     state.choice.explain += "; " + state.cudnn->explain();
     if (state.has_stand_in) {
       state.choice.explain += "; sequential where operands are not aligned to 16 bytes";
@@ -225,6 +225,9 @@ std::string FlashAttentionPlan::explain() const {
 int64_t FlashAttentionPlan::workspace_bytes() const {
   if (state_->cudnn) return state_->cudnn->workspace_bytes();
   return flash_attention_workspace_bytes(state_->choice.strategy, state_->problem);
+}
+VendorCalls FlashAttentionPlan::vendor_calls() const {
+  return {.cudnn = state_->cudnn != nullptr};
 }
 
 void FlashAttentionPlan::run(const FlashAttentionArguments& arguments,

@@ -95,7 +95,7 @@ ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
       tuning_of(options, kConvName, full));
   if (!is_empty(full) && !runner.run) runner = choice.strategy->make(context, computed);
   if (!runner.note.empty()) choice.explain += "; " + runner.note;
-  const bool can_be_stood_in_for = runner.unsupported_reason && options.strategy == "auto" &&
+  const bool can_be_stood_in_for = runner.unsupported_reason && is_automatic(options.strategy) &&
                                    conv_direct_unsupported_reason(computed, context.info()).empty();
   if (can_be_stood_in_for) {
     stand_in = make_conv_cuda_sequential(context, computed);
@@ -118,6 +118,9 @@ std::string ConvPlan::explain() const {
 }
 int64_t ConvPlan::workspace_bytes() const {
   return state_->runner.workspace_bytes;
+}
+VendorCalls ConvPlan::vendor_calls() const {
+  return {.cudnn = state_->runner.calls_cudnn};
 }
 std::string_view ConvPlan::weight_format() const {
   return conv_layout_name(state_->problem.layout);

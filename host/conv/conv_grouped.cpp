@@ -54,7 +54,8 @@ ConvRunner make_conv_grouped(const Context& context, const ConvProblem& problem)
             all->run(arguments, execution);
           },
           all->workspace_bytes(), all->explain(),
-          [](const ConvArguments& arguments) { return conv_cudnn_unsupported_reason(arguments); }};
+          [](const ConvArguments& arguments) { return conv_cudnn_unsupported_reason(arguments); },
+          true};
 }
 
 ConvRunner make_conv_sequential(const Context& context, const ConvProblem& problem) {
@@ -82,7 +83,9 @@ ConvRunner make_conv_sequential(const Context& context, const ConvProblem& probl
           },
           one->workspace_bytes(),
           one->explain() + "; where operands are not aligned to 16 bytes by our " +
-              conv_direct_text(problem, context.info())};
+              conv_direct_text(problem, context.info()),
+          {},
+          true};
 }
 
 }  // namespace wide

@@ -22,6 +22,7 @@ struct ConvRunner {
   std::string note{};  ///< what the plan's explanation says besides; may be empty
   /// Why run() does not take the operands; empty where it does. Null: it takes any.
   std::function<std::string(const ConvArguments& arguments)> unsupported_reason{};
+  bool calls_cudnn = false;
 };
 
 // On the CPU: member after member, or the tiles of all members at once.

@@ -89,6 +89,12 @@ void* require_cudnn(std::string_view primitive, const Execution& execution, Devi
                         &VendorHandles::cudnn_unavailable_reason);
 }
 
+void require_handles(std::string_view primitive, const Execution& execution,
+                     const VendorCalls& calls, Device expected) {
+  if (calls.cublas) require_cublas(primitive, execution, expected);
+  if (calls.cudnn) require_cudnn(primitive, execution, expected);
+}
+
 void require_known_strategy(std::string_view primitive, std::string_view name,
                             std::span<const std::string_view> known) {
   for (const std::string_view candidate : known) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "wide/plan.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
@@ -34,6 +35,10 @@ void require_workspace(std::string_view primitive, const Execution& execution, i
 void* require_cublas(std::string_view primitive, const Execution& execution, Device expected);
 /// The cudnnHandle_t, likewise.
 void* require_cudnn(std::string_view primitive, const Execution& execution, Device expected);
+
+/// Both checks, of what `calls` has, before anything is enqueued.
+void require_handles(std::string_view primitive, const Execution& execution,
+                     const VendorCalls& calls, Device expected);
 
 /// The message has the nearest of the known names.
 void require_known_strategy(std::string_view primitive, std::string_view name,

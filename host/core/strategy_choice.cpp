@@ -76,7 +76,11 @@ ChosenCandidate choose_by_name(const StrategyRequest& request,
 std::string explain_automatic(const StrategyRequest& request, const StrategyCandidate& chosen,
                               std::string_view why, PassedOver passed) {
   const std::string name = std::string(chosen.name) + ": ";
-  if (!launches_own_kernel(request, chosen)) return name + std::string(why) + passed.text();
+  if (!launches_own_kernel(request, chosen)) {
+    const std::string unverified =
+        is_proved(request, chosen) ? "" : ", " + unverified_text(request.device);
+    return name + std::string(why) + unverified + passed.text();
+  }
   std::string explain = name + member_text(request);
   if (!request.is_verified(request.member_kernel)) {
     explain += "; no vendor's library can run it";
@@ -94,7 +98,7 @@ ChosenCandidate choose_by_table(const StrategyRequest& request,
     const StrategyCandidate& candidate = candidates[i];
     if (candidate.why.empty()) continue;
     std::string reason = candidate.unsupported_reason();
-    if (reason.empty() && !is_proved(request, candidate)) reason = unverified;
+    if (reason.empty() && !may_take(request, candidate)) reason = unverified;
     if (reason.empty() && !candidate.is_expected_to_win()) {
       slower.push_back(i);
       continue;
@@ -113,7 +117,9 @@ ChosenCandidate choose_by_table(const StrategyRequest& request,
     all.add(candidates[i].name, refusal);
   }
   throw_unsupported(std::string(request.primitive) + ": no strategy for \"auto\"" + all.text() +
-                    (all.has(unverified) ? "; ask for an unverified one by name" : ""));
+                    (all.has(unverified) ? "; ask for an unverified one by name, or for \"" +
+                                               std::string(kAutoUnverified) + "\""
+                                         : ""));
 }
 
 ChosenCandidate choose_automatically(const StrategyRequest& request,
@@ -130,6 +136,10 @@ ChosenCandidate choose_automatically(const StrategyRequest& request,
 bool is_proved(const StrategyRequest& request, const StrategyCandidate& candidate) {
   return request.device.device.type == DeviceType::cpu || candidate.is_vendors ||
          candidate.name == "sequential" || request.is_verified(candidate.name);
+}
+
+bool may_take(const StrategyRequest& request, const StrategyCandidate& candidate) {
+  return request.name == kAutoUnverified || is_proved(request, candidate);
 }
 
 bool launches_own_kernel(const StrategyRequest& request, const StrategyCandidate& candidate) {
@@ -170,15 +180,15 @@ std::string kernel_device_reason(const DeviceInfo& device) {
 
 ChosenCandidate choose_candidate(const StrategyRequest& request,
                                  std::span<const StrategyCandidate> candidates) {
-  std::vector<std::string_view> known{"auto"};
+  std::vector<std::string_view> known{kAuto, kAutoUnverified};
   for (const StrategyCandidate& candidate : candidates) {
     if (std::find(known.begin(), known.end(), candidate.name) == known.end()) {
       known.push_back(candidate.name);
     }
   }
   require_known_strategy(request.primitive, request.name, known);
-  return request.name == "auto" ? choose_automatically(request, candidates)
-                                : choose_by_name(request, candidates);
+  return is_automatic(request.name) ? choose_automatically(request, candidates)
+                                    : choose_by_name(request, candidates);
 }
 
 }  // namespace wide

@@ -18,6 +18,13 @@
 
 namespace wide {
 
+/// The names of no strategy by which one is chosen: among the verified ones, or among all as if
+/// they were.
+inline constexpr std::string_view kAuto = "auto", kAutoUnverified = "auto_unverified";
+inline bool is_automatic(std::string_view name) {
+  return name == kAuto || name == kAutoUnverified;
+}
+
 template <class Strategy>
 struct StrategyChoice {
   Strategy strategy{};
@@ -47,7 +54,7 @@ struct Tuning {
 struct StrategyRequest {
   std::string_view primitive;
   const DeviceInfo& device;
-  std::string_view name;                                       ///< a strategy's, or "auto"
+  std::string_view name;  ///< a strategy's, or that of an automatic choice
   std::function<bool(std::string_view strategy)> is_verified;  ///< on this device
   /// The kernel of ours that `sequential` launches for each member on CUDA; empty where that may be
   /// a vendor's call.
@@ -86,8 +93,10 @@ struct ChosenCandidate {
 ChosenCandidate choose_candidate(const StrategyRequest& request,
                                  std::span<const StrategyCandidate> candidates);
 
-/// Whether "auto" may take it: it is the CPU's, the vendor's, `sequential` or verified.
+/// Whether it is the CPU's, the vendor's, `sequential` or verified.
 bool is_proved(const StrategyRequest& request, const StrategyCandidate& candidate);
+/// Whether the automatic choice that is asked for may take it.
+bool may_take(const StrategyRequest& request, const StrategyCandidate& candidate);
 /// Whether a kernel of ours is launched for each member, and which, in words.
 bool launches_own_kernel(const StrategyRequest& request, const StrategyCandidate& candidate);
 std::string member_text(const StrategyRequest& request);
@@ -95,10 +104,11 @@ std::string member_text(const StrategyRequest& request);
 /// The strategy of that name; of "auto" what the tuning cache has, see host/core/tuned_choice.hpp;
 /// else the first in the table that can run the problem, is expected to win, and is verified, the
 /// vendor's and not refused, `sequential` or the CPU's; else the first of those that are not
-/// expected to win. `unsupported_reason` and `vendor_refusal` say
-/// why not, and nothing where it can; the latter, which may take seconds, is asked only of what is
-/// taken if it is empty. Throws invalid_argument for an unknown name, unsupported with the reasons
-/// for a strategy that cannot run, or where none is left.
+/// expected to win. "auto_unverified" is "auto" but that what is not verified counts as verified.
+/// `unsupported_reason` and `vendor_refusal` say why not, and nothing where it can; the latter,
+/// which may take seconds, is asked only of what is taken if it is empty. Throws invalid_argument
+/// for an unknown name, unsupported with the reasons for a strategy that cannot run, or where none
+/// is left.
 template <class Strategy, class Problem>
 StrategyChoice<Strategy> choose_strategy(
     const StrategyRequest& request, std::span<const StrategyRow<Strategy, Problem>> table,

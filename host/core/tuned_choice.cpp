@@ -11,8 +11,10 @@ namespace {
 
 /// A kernel of ours that `sequential` launches needs proof as any other.
 bool has_proof(const StrategyRequest& request, const StrategyCandidate& candidate) {
-  return launches_own_kernel(request, candidate) ? request.is_verified(request.member_kernel)
-                                                 : is_proved(request, candidate);
+  if (launches_own_kernel(request, candidate) && request.name != kAutoUnverified) {
+    return request.is_verified(request.member_kernel);
+  }
+  return may_take(request, candidate);
 }
 
 /// Empty where it can.

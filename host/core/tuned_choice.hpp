@@ -26,7 +26,7 @@ std::optional<ChosenCandidate> tuned_candidate(const StrategyRequest& request,
 /// What a plan with these options asks of its tuning cache for a complete problem.
 template <class Problem>
 Tuning tuning_of(const PlanOptions& options, std::string_view primitive, const Problem& problem) {
-  if (options.tuning == nullptr || options.strategy != "auto") return {};
+  if (options.tuning == nullptr || !is_automatic(options.strategy)) return {};
   return {options.tuning, problem_key(problem), kernel_hash(primitive)};
 }
 

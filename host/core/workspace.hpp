@@ -5,14 +5,28 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "host/core/check.hpp"
 #include "wide/context.hpp"
 
 namespace wide {
 
-/// Bytes up to where the next part of a workspace may begin.
+/// Bytes up to where the next part of a workspace may begin. Throws invalid_argument where they do
+/// not fit in 64 bits.
 constexpr int64_t aligned_bytes(int64_t bytes) {
+  if (bytes > INT64_MAX - kWorkspaceAlignment) throw_invalid_argument("workspace: too many bytes");
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
+
+/// Where the next part begins, behind `offset`, and with it the sum of all. Likewise.
+inline int64_t behind_part(int64_t offset, int64_t bytes) {
+  int64_t end = 0;
+  if (__builtin_add_overflow(offset, aligned_bytes(bytes), &end)) {
+    throw_invalid_argument("workspace: parts of " + std::to_string(offset) + " and " +
+                           std::to_string(bytes) + " bytes do not fit in 64 bits together");
+  }
+  return end;
 }
 
 }  // namespace wide

@@ -106,6 +106,7 @@ struct MlpPlan::State {
   int64_t slot_bytes = 0;            ///< of each of the two places between layers
   int64_t workspace_bytes = 0;
   std::string explain{}, range{};
+  VendorCalls calls{};
 
   void run(const MlpArguments& a, const Execution& execution, int64_t first) const;
 };
@@ -139,10 +140,12 @@ MlpPlan make_mlp_plan(const Context& context, const MlpProblem& problem,
     if (!s.layers.empty()) widest = std::max(widest, layer.in_features);
     s.layers.push_back(make_linear_plan(context, layer, {.strategy = name}));
     of_layer = std::max(of_layer, s.layers.back().workspace_bytes());
+    if (!is_empty(full)) s.calls |= s.layers.back().vendor_calls();
   }
   s.slot_bytes = aligned_bytes(
       checked_bytes({full.batch, s.members_at_once, widest}, dtype_bytes(full.dtype)));
-  s.workspace_bytes = is_empty(full) ? 0 : 2 * s.slot_bytes + aligned_bytes(of_layer);
+  s.workspace_bytes =
+      is_empty(full) ? 0 : behind_part(behind_part(s.slot_bytes, s.slot_bytes), of_layer);
   return MlpPlan(std::make_shared<const MlpPlan::State>(std::move(s)));
 }
 
@@ -157,6 +160,9 @@ std::string MlpPlan::explain() const {
 }
 int64_t MlpPlan::workspace_bytes() const {
   return state_->workspace_bytes;
+}
+VendorCalls MlpPlan::vendor_calls() const {
+  return state_->calls;
 }
 std::string_view MlpPlan::weight_format() const {
   return "packed";
@@ -234,6 +240,7 @@ void MlpPlan::run(const MlpArguments& arguments, const Execution& execution) con
   require_same_mlp_operands(arguments, s.problem);
   if (is_empty(s.problem)) return;
   require_workspace(kMlpName, execution, s.workspace_bytes);
+  require_handles(kMlpName, execution, s.calls, s.context.device());
   const NvtxRange range(s.range.c_str());
   if (s.choice.strategy == MlpStrategy::fused) {
     return run_mlp_fused(s.context.info(), s.problem, s.net, s.shape, arguments, execution.stream);

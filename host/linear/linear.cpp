@@ -36,9 +36,9 @@ namespace {
 LinearChoice resolve_strategy(const LinearProblem& problem, const DeviceInfo& device,
                               const PlanOptions& options) {
   const std::string& name = options.strategy;
-  WIDE_REQUIRE(
-      name != "auto" || options.policy.empty(),
-      "linear: policy is \"" + options.policy + "\", expected none: strategy \"auto\" has its own");
+  WIDE_REQUIRE(!is_automatic(name) || options.policy.empty(),
+               "linear: policy is \"" + options.policy + "\", expected none: strategy \"" + name +
+                   "\" has its own");
   const auto strategy = parse_linear_strategy(name, device.device.type);
   const std::string policy_reason =
       strategy ? linear_policy_reason(*strategy, problem, options.policy) : "";
@@ -47,7 +47,7 @@ LinearChoice resolve_strategy(const LinearProblem& problem, const DeviceInfo& de
   LinearChoice choice = choose_linear_strategy(problem, device, verified_strategies(), name,
                                                tuning_of(options, "linear", problem));
   if (!policy_reason.empty()) throw_unsupported("linear: " + policy_reason);
-  if (name != "auto") choice.policy = options.policy;
+  if (!is_automatic(name)) choice.policy = options.policy;
   return choice;
 }
 
@@ -148,6 +148,9 @@ std::string LinearPlan::explain() const {
 
 int64_t LinearPlan::workspace_bytes() const {
   return state_->workspace.bytes();
+}
+VendorCalls LinearPlan::vendor_calls() const {
+  return {.cublas = state_->workspace.cublas_bytes > 0};
 }
 
 std::string_view LinearPlan::weight_format() const {

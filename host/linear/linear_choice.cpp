@@ -132,7 +132,7 @@ LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceIn
       {sequential, cuda, false, "member after member"},
   };
   const bool is_quantized_auto =
-      name == "auto" && device.device.type == cuda && is_quantized(problem);
+      is_automatic(name) && device.device.type == cuda && is_quantized(problem);
   const std::string_view member_kernel =
       launches_linear_members(problem)
           ? strategy_name(linear_kernel_of(sequential, problem, device))

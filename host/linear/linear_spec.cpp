@@ -123,9 +123,9 @@ class LinearWorkload final : public PackedWorkload {
     const DeviceInfo& device = context().info();
     const LinearProblem problem = describe_linear(arguments(), like_);
     std::optional<LinearStrategy> wanted = parse_linear_strategy(strategy, device.device.type);
-    if (strategy == "auto") {
+    if (is_automatic(strategy)) {
       try {
-        wanted = choose_linear_strategy(problem, device, verified_strategies()).strategy;
+        wanted = choose_linear_strategy(problem, device, verified_strategies(), strategy).strategy;
       } catch (const std::exception& error) {
         return error.what();
       }

@@ -151,6 +151,9 @@ std::string RaggedLinearPlan::explain() const {
 int64_t RaggedLinearPlan::workspace_bytes() const {
   return state_->workspace_bytes;
 }
+VendorCalls RaggedLinearPlan::vendor_calls() const {
+  return {.cublas = state_->workspace_bytes > 0};
+}
 
 std::string_view RaggedLinearPlan::weight_format() const {
   return "packed";

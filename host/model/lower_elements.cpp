@@ -118,8 +118,8 @@ void lower(Lowering& l, const Node& node, const PointwiseOp& op) {
   const PointwisePlan plan =
       make_pointwise_plan(l.context(), describe_pointwise(arguments(l.example()), like),
                           l.plan_options(node, "pointwise"));
-  l.add(node, "pointwise", plan.strategy(), plan.explain(), plan.workspace_bytes(),
-        {&x, &slope, &y}, [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "pointwise", plan, {&x, &slope, &y},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
 void lower(Lowering& l, const Node& node, const BinaryOp& op) {
@@ -162,7 +162,7 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
     return BinaryArguments{.x = at.at(x), .other = at.at(other), .y = at.at(y)};
   };
   const BinaryPlan plan = plan_binary(l, node, op, arguments(l.example()), broadcast);
-  l.add(node, "binary", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &other, &y},
+  l.add(node, "binary", plan, {&x, &other, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
@@ -182,8 +182,7 @@ void lower(Lowering& l, const Node& node, const DropoutOp& op) {
   like.features = y.view.shape[2];
   const DropoutPlan plan = make_dropout_plan(
       l.context(), describe_dropout(arguments(l.example()), like), l.plan_options(node, "dropout"));
-  l.add(node, "dropout", plan.strategy(), plan.explain(), plan.workspace_bytes(),
-        {&x, &seeds, &probabilities, &y},
+  l.add(node, "dropout", plan, {&x, &seeds, &probabilities, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 

@@ -20,7 +20,7 @@ void lower(Lowering& l, const Node& node, const EnsembleOp& op) {
   const EnsemblePlan plan =
       make_ensemble_plan(l.context(), describe_ensemble(arguments(l.example()), like),
                          l.plan_options(node, "ensemble"));
-  l.add(node, "ensemble", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &mask, &y},
+  l.add(node, "ensemble", plan, {&x, &mask, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 

@@ -35,8 +35,7 @@ void lower_groups(Lowering& l, const Node& node, const char* primitive, int64_t 
   const GroupnormPlan plan =
       make_groupnorm_plan(l.context(), describe_groupnorm(arguments(l.example()), like),
                           l.plan_options(node, "groupnorm"));
-  l.add(node, primitive, plan.strategy(), plan.explain(), plan.workspace_bytes(),
-        {&x, &gamma, &beta, &y},
+  l.add(node, primitive, plan, {&x, &gamma, &beta, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
@@ -61,8 +60,7 @@ void lower(Lowering& l, const Node& node, const LayernormOp& op) {
   const LayernormPlan plan =
       make_layernorm_plan(l.context(), describe_layernorm(arguments(l.example()), like),
                           l.plan_options(node, "layernorm"));
-  l.add(node, "layernorm", plan.strategy(), plan.explain(), plan.workspace_bytes(),
-        {&x, &gamma, &beta, &residual, &y, &sum},
+  l.add(node, "layernorm", plan, {&x, &gamma, &beta, &residual, &y, &sum},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
@@ -83,8 +81,7 @@ void lower(Lowering& l, const Node& node, const RmsnormOp& op) {
   like.epsilon = op.epsilon;
   const RmsnormPlan plan = make_rmsnorm_plan(
       l.context(), describe_rmsnorm(arguments(l.example()), like), l.plan_options(node, "rmsnorm"));
-  l.add(node, "rmsnorm", plan.strategy(), plan.explain(), plan.workspace_bytes(),
-        {&x, &gamma, &residual, &y, &sum},
+  l.add(node, "rmsnorm", plan, {&x, &gamma, &residual, &y, &sum},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
@@ -110,8 +107,7 @@ void lower(Lowering& l, const Node& node, const ChainOp& op) {
   like.epsilon = op.epsilon;
   const ChainPlan plan = make_chain_plan(l.context(), describe_chain(arguments(l.example()), like),
                                          l.plan_options(node, "chain"));
-  l.add(node, "chain", plan.strategy(), plan.explain(), plan.workspace_bytes(),
-        {&x, &bias, &residual, &gamma, &beta, &y, &sum},
+  l.add(node, "chain", plan, {&x, &bias, &residual, &gamma, &beta, &y, &sum},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
@@ -136,8 +132,7 @@ void lower(Lowering& l, const Node& node, const BatchnormOp& op) {
   const BatchnormPlan plan =
       make_batchnorm_plan(l.context(), describe_batchnorm(arguments(l.example()), like),
                           l.plan_options(node, "batchnorm"));
-  l.add(node, operation_name(l.graph(), node), plan.strategy(), plan.explain(),
-        plan.workspace_bytes(), {&x, &gamma, &beta, &mean, &variance, &y},
+  l.add(node, operation_name(l.graph(), node), plan, {&x, &gamma, &beta, &mean, &variance, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
@@ -161,10 +156,9 @@ void lower(Lowering& l, const Node& node, const SoftmaxOp& op) {
   const SoftmaxPlan plan =
       make_softmax_plan(l.context(), describe_softmax({example.at(x), example.at(y)}, like),
                         l.plan_options(node, "softmax"));
-  l.add(node, "softmax", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &y},
-        [=](const Bases& at, const Execution& e) {
-          plan.run({at.at(x), at.at(y)}, e);
-        });
+  l.add(node, "softmax", plan, {&x, &y}, [=](const Bases& at, const Execution& e) {
+    plan.run({at.at(x), at.at(y)}, e);
+  });
 }
 
 void lower(Lowering& l, const Node& node, const PoolingOp& op) {
@@ -182,10 +176,9 @@ void lower(Lowering& l, const Node& node, const PoolingOp& op) {
   const PoolingPlan plan =
       make_pooling_plan(l.context(), describe_pooling({example.at(x), example.at(y)}, like),
                         l.plan_options(node, "pooling"));
-  l.add(node, "pooling", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &y},
-        [=](const Bases& at, const Execution& e) {
-          plan.run({at.at(x), at.at(y)}, e);
-        });
+  l.add(node, "pooling", plan, {&x, &y}, [=](const Bases& at, const Execution& e) {
+    plan.run({at.at(x), at.at(y)}, e);
+  });
 }
 
 }  // namespace wide

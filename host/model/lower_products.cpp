@@ -84,8 +84,7 @@ void lower(Lowering& l, const Node& node, const LinearOp& op) {
   }
   const LinearPlan plan = make_linear_plan(
       l.context(), describe_linear(arguments(l.example()), like), l.plan_options(node, "linear"));
-  l.add(node, "linear", plan.strategy(), plan.explain(), plan.workspace_bytes(),
-        {&x, &weight, &bias, &residual, &y},
+  l.add(node, "linear", plan, {&x, &weight, &bias, &residual, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
@@ -106,7 +105,7 @@ void lower(Lowering& l, const Node& node, const MlpOp& op) {
   like.allow_tf32 = l.options().allows_tf32;
   const MlpPlan plan = make_mlp_plan(l.context(), describe_mlp(arguments(l.example()), like),
                                      l.plan_options(node, "mlp"));
-  l.add(node, "mlp", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &weights, &y},
+  l.add(node, "mlp", plan, {&x, &weights, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
@@ -147,8 +146,7 @@ void lower(Lowering& l, const Node& node, const ConvOp& op) {
   like.epilogue.residual = op.residual;
   const ConvPlan plan = make_conv_plan(l.context(), describe_conv(arguments(l.example()), like),
                                        l.plan_options(node, "conv"));
-  l.add(node, operation_name(l.graph(), node), plan.strategy(), plan.explain(),
-        plan.workspace_bytes(), {&x, &weight, &bias, &residual, &y},
+  l.add(node, operation_name(l.graph(), node), plan, {&x, &weight, &bias, &residual, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
@@ -178,7 +176,7 @@ void lower(Lowering& l, const Node& node, const AttentionOp& op) {
   const AttentionPlan plan =
       make_attention_plan(l.context(), describe_attention(arguments(l.example()), like),
                           l.plan_options(node, "attention"));
-  l.add(node, "attention", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+  l.add(node, "attention", plan,
         {&x, &key, &value, &lengths, &y, &p.qkv_weight, &p.q_weight, &p.k_weight, &p.v_weight,
          &p.qkv_bias, &p.out_weight, &p.out_bias},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
@@ -207,8 +205,7 @@ void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
   const FlashAttentionPlan plan =
       make_flash_attention_plan(l.context(), describe_flash_attention(arguments(l.example()), like),
                                 l.plan_options(node, "flash_attention"));
-  l.add(node, "flash_attention", plan.strategy(), plan.explain(), plan.workspace_bytes(),
-        {&q, &k, &v, &lengths, &y, &bias},
+  l.add(node, "flash_attention", plan, {&q, &k, &v, &lengths, &y, &bias},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
@@ -244,7 +241,7 @@ void lower(Lowering& l, const Node& node, const RecurrentOp& op) {
   const RecurrentPlan plan =
       make_recurrent_plan(l.context(), describe_recurrent(arguments(l.example()), like),
                           l.plan_options(node, "recurrent"));
-  l.add(node, "recurrent", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+  l.add(node, "recurrent", plan,
         {&x, &input_weight, &hidden_weight, &input_bias, &hidden_bias, &first_hidden, &first_cell,
          &y, &last_cell},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
@@ -266,8 +263,7 @@ void lower(Lowering& l, const Node& node, const EmbeddingOp& op) {
   const EmbeddingPlan plan =
       make_embedding_plan(l.context(), describe_embedding(arguments(l.example()), like),
                           l.plan_options(node, "embedding"));
-  l.add(node, "embedding", plan.strategy(), plan.explain(), plan.workspace_bytes(),
-        {&ids, &table, &y},
+  l.add(node, "embedding", plan, {&ids, &table, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 

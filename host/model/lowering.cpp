@@ -201,13 +201,9 @@ Bases Lowering::example() const {
           .is_example = true};
 }
 
-void Lowering::add(const Node& node, std::string_view primitive, std::string_view strategy,
-                   const std::string& explain, int64_t scratch_bytes,
-                   std::initializer_list<const PlacedView*> views, RunStep run) {
-  LoweredStep step{.info = {node.name, std::string(primitive), std::string(strategy), explain,
-                            members_of(node), scratch_bytes},
-                   .run = std::move(run),
-                   .storages = {}};
+void Lowering::add_step(ModelStep info, std::initializer_list<const PlacedView*> views,
+                        RunStep run) {
+  LoweredStep step{.info = std::move(info), .run = std::move(run), .storages = {}};
   for (const PlacedView* view : views) {
     if (view->storage >= 0) step.storages.push_back(view->storage);
   }

@@ -94,9 +94,19 @@ class Lowering {
   /// The addresses that plans are described with: none of these is ever read.
   Bases example() const;
 
-  void add(const Node& node, std::string_view primitive, std::string_view strategy,
-           const std::string& explain, int64_t scratch_bytes,
-           std::initializer_list<const PlacedView*> views, RunStep run);
+  /// A step by a primitive's plan, which reads and writes these views.
+  template <class Plan>
+  void add(const Node& node, std::string_view primitive, const Plan& plan,
+           std::initializer_list<const PlacedView*> views, RunStep run) {
+    ModelStep info{.node = node.name,
+                   .primitive = std::string(primitive),
+                   .strategy = std::string(plan.strategy()),
+                   .explain = plan.explain(),
+                   .num_members = members_of(node),
+                   .scratch_bytes = plan.workspace_bytes()};
+    if constexpr (requires { plan.vendor_calls(); }) info.vendor_calls = plan.vendor_calls();
+    add_step(std::move(info), views, std::move(run));
+  }
   /// Beside what a node is lowered to: copies of outputs, parts of a concat.
   void add_copy(const std::string& node, const PlacedView& from, const PlacedView& to,
                 int64_t num_members);
@@ -112,6 +122,7 @@ class Lowering {
 
  private:
   friend class Placer;
+  void add_step(ModelStep info, std::initializer_list<const PlacedView*> views, RunStep run);
   Place stored(const Node& node, Value value, const Dims& order);
   Place selected(Place parameter) const;
   int32_t add_weights(int64_t bytes);

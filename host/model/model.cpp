@@ -125,6 +125,14 @@ Bases bases_of(const ModelPlan& plan, Tensor& weights, const ModelArguments& arg
           .storages = s.storages};
 }
 
+/// A step that finds no handles when others have run already would be too late.
+void require_handles_of(const ModelPlan& plan, const Execution& execution) {
+  const ModelPlan::State& s = state_of(plan);
+  const Device device = s.context.device();
+  if (!s.cublas_caller.empty()) require_cublas(s.cublas_caller, execution, device);
+  if (!s.cudnn_caller.empty()) require_cudnn(s.cudnn_caller, execution, device);
+}
+
 /// What is left of the workspace behind the activations.
 Execution of_steps(const ModelPlan& plan, const Execution& execution) {
   const ModelMemory& memory = plan.memory();
@@ -147,12 +155,14 @@ void Model::run(const ModelArguments& arguments, const Execution& execution) con
 void Model::enqueue(const ModelArguments& arguments, const Execution& execution) const {
   const NvtxRange range("wide::model");
   const Bases bases = bases_of(plan_, state_->weights, arguments, execution);
+  require_handles_of(plan_, execution);
   const Execution own = of_steps(plan_, execution);
   for (const RunStep& step : state_of(plan_).run) step(bases, own);
 }
 
 void Model::check(const ModelArguments& arguments, const Execution& execution) const {
   bases_of(plan_, state_->weights, arguments, execution);
+  require_handles_of(plan_, execution);
 }
 
 void Model::run_step(int64_t step, const ModelArguments& arguments,

@@ -107,6 +107,9 @@ void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
   s.memory.input_bytes = bytes_of(s.inputs);
   s.memory.output_bytes = bytes_of(s.outputs);
   for (LoweredStep& step : l.steps) {
+    const VendorCalls& calls = step.info.vendor_calls;
+    if (calls.cublas && s.cublas_caller.empty()) s.cublas_caller = "model: " + step.info.node;
+    if (calls.cudnn && s.cudnn_caller.empty()) s.cudnn_caller = "model: " + step.info.node;
     s.steps.push_back(std::move(step.info));
     s.run.push_back(std::move(step.run));
   }
@@ -191,6 +194,9 @@ std::span<const ModelOperand> ModelPlan::outputs() const {
 }
 std::span<const ModelStep> ModelPlan::steps() const {
   return state_->steps;
+}
+VendorCalls ModelPlan::vendor_calls() const {
+  return {.cublas = !state_->cublas_caller.empty(), .cudnn = !state_->cudnn_caller.empty()};
 }
 std::span<const std::string> ModelPlan::notes() const {
   return state_->notes;

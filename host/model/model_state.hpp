@@ -31,6 +31,8 @@ struct ModelPlan::State {
   std::vector<DropoutSlots> dropouts;
   int32_t mask_storage = -1;
   std::vector<std::string> notes;  ///< of the passes
+  /// "model: fc": the first step that calls the library; empty where none does.
+  std::string cublas_caller{}, cudnn_caller{};
 };
 
 }  // namespace wide

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "host/core/check.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "host/model/graph_reference.hpp"
 #include "host/operand.hpp"
 #include "host/spec.hpp"
@@ -20,11 +21,18 @@ namespace wide::catalog {
 namespace {
 
 /// How a strategy compiles.
-ModelOptions options_of(std::string_view strategy) {
+/// The automatic choices are `compiled`, whose steps are chosen so.
+ModelOptions options_of(const PlanOptions& asked) {
+  const std::string& strategy = asked.strategy;
   if (strategy == "channels_last") return {.channel_layout = ChannelLayout::channels_last};
-  return model_options(strategy == "unfused"      ? "debug"
-                       : strategy == "sequential" ? "safe"
-                                                  : "default");
+  ModelOptions options = model_options(strategy == "unfused"      ? "debug"
+                                       : strategy == "sequential" ? "safe"
+                                                                  : "default");
+  if (is_automatic(strategy)) {
+    options.strategies.emplace("all", strategy);
+    options.tuning = asked.tuning;
+  }
+  return options;
 }
 
 /// What a reader of a value expects of it: ids below the table's rows, lengths up to all positions.
@@ -67,12 +75,12 @@ class ModelWorkload final : public PackedWorkload {
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    return reason_against([&] { return plan_for(strategy); });
+    return reason_against([&] { return plan_for({.strategy = std::string(strategy)}); });
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const std::string strategy = options.strategy == "auto" ? "compiled" : options.strategy;
-    const ModelPlan plan = plan_for(strategy);
+    const std::string strategy = is_automatic(options.strategy) ? "compiled" : options.strategy;
+    const ModelPlan plan = plan_for(options);
     std::vector<MemberParameters> members;
     for (size_t m = 0; m < parameters_.size(); ++m) members.push_back(views_of(m));
     const auto model = std::make_shared<const Model>(this->context(), plan, members);
@@ -247,8 +255,8 @@ class ModelWorkload final : public PackedWorkload {
 
   MemberParameters views_of(size_t member) const { return wide::views_of(parameters_[member]); }
 
-  ModelPlan plan_for(std::string_view strategy) const {
-    ModelPlan plan = make_model_plan(context(), *graph_, problem_, options_of(strategy));
+  ModelPlan plan_for(const PlanOptions& options) const {
+    ModelPlan plan = make_model_plan(context(), *graph_, problem_, options_of(options));
     const auto same = [](const ModelOperand& a, const ModelOperand& b) {
       return a.shape == b.shape && a.member_axis == b.member_axis;
     };
@@ -259,11 +267,13 @@ class ModelWorkload final : public PackedWorkload {
     return plan;
   }
 
-  /// "12 steps: 4 linear (simt), ..; 1.2 MB of workspace"
+  /// "12 steps: 4 linear (simt), 1 softmax (wide, tuned), ..; 1.2 MB of workspace"
   static std::string summary_of(const ModelPlan& plan) {
     std::map<std::string, int> counts;
     for (const ModelStep& step : plan.steps()) {
-      ++counts[step.primitive + (step.strategy.empty() ? "" : " (" + step.strategy + ")")];
+      const bool is_tuned = step.explain.find(": tuned: ") != std::string::npos;
+      const std::string by = step.strategy + (is_tuned ? ", tuned" : "");
+      ++counts[step.primitive + (step.strategy.empty() ? "" : " (" + by + ")")];
     }
     std::string text = std::to_string(plan.steps().size()) + " steps:";
     const char* separator = " ";

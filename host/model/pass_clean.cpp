@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What goes without being replaced: dropout in inference, and what nobody reads.
+#include "host/core/strategy_choice.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/rewrite.hpp"
 
@@ -59,7 +60,7 @@ std::string strategy_of(const ModelOptions& options, std::string_view node,
     const auto named = options.strategies.find(key);
     if (named != options.strategies.end()) return named->second;
   }
-  return "auto";
+  return std::string(kAuto);
 }
 
 Graph run_passes(const Graph& graph, const ModelOptions& options, Notes& notes) {

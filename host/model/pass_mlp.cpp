@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "host/core/strategy_choice.hpp"
 #include "host/fused/mlp_problem.hpp"
 #include "host/fused/mlp_strategy.hpp"
 #include "host/model/layout.hpp"
@@ -104,12 +105,18 @@ class MlpFuser {
     return p;
   }
 
+  /// Whichever automatic choice the options name for all primitives.
+  std::string automatic() const {
+    std::string all = strategy_of(options_, "all", "all");
+    return is_automatic(all) ? all : std::string(kAuto);
+  }
+
   bool is_worth_it(const Layers& layers) const {
     const auto named = options_.strategies.find("mlp");
     const bool is_named = named != options_.strategies.end();
     // Whoever names a strategy for linear layers wants to see them run by it.
     const bool names_layers = std::any_of(layers.begin(), layers.end(), [&](const Node* layer) {
-      return strategy_of(options_, layer->name, "linear") != "auto";
+      return !is_automatic(strategy_of(options_, layer->name, "linear"));
     });
     if (names_layers && !is_named) return false;
     // Of members with rows of their own a layer is one call, and an mlp one for every member.
@@ -117,7 +124,7 @@ class MlpFuser {
     try {
       const MlpChoice choice =
           choose_mlp_strategy(complete_mlp_problem(problem_of(layers)), device_,
-                              is_named ? named->second : "auto", verified_);
+                              is_named ? named->second : automatic(), verified_);
       return is_named || choice.strategy == MlpStrategy::fused;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::unsupported) throw;

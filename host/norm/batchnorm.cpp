@@ -152,6 +152,9 @@ namespace {
 
 /// Calls f(name, view of `packed`, members' views) for every parameter that the problem has.
 template <class Packed, class Member, class F>
+VendorCalls BatchnormPlan::vendor_calls() const {
+  return {.cudnn = state_->cudnn != nullptr};
+}
 void for_each_parameter(const BatchnormProblem& p, const BasicBatchnormParameters<Packed>& packed,
                         std::span<const BasicBatchnormParameters<Member>> members, const F& f) {
   const auto visit = [&](const char* name, auto field) {

@@ -117,7 +117,7 @@ ChannelNormState<Problem, Cudnn> make_channel_norm_state(std::string_view primit
   if (state.choice.strategy == WideStrategy::cudnn && !is_empty) {
     if (cudnn == nullptr) make();
     state.cudnn = std::move(cudnn);
-    state.has_stand_in = options.strategy == "auto";
+    state.has_stand_in = is_automatic(options.strategy);
     state.choice.explain += "; " + state.cudnn->explain();
     if (state.has_stand_in) state.choice.explain += "; sequential where " + stands_in;
   } else if (state.choice.strategy == WideStrategy::sequential && !is_empty &&

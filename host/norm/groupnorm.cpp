@@ -101,6 +101,9 @@ std::string GroupnormPlan::explain() const {
 int64_t GroupnormPlan::workspace_bytes() const {
   return state_->workspace_bytes();
 }
+VendorCalls GroupnormPlan::vendor_calls() const {
+  return {.cudnn = state_->cudnn != nullptr};
+}
 std::string_view GroupnormPlan::weight_format() const {
   return "packed";
 }

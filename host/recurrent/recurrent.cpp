@@ -103,6 +103,7 @@ struct RecurrentPlan::State {
   std::optional<LinearPlan> first{}, step{};
   Places places{};
   std::string explain{}, range{};
+  VendorCalls calls{};
 
   bool is_fused() const { return choice.strategy == RecurrentStrategy::fused; }
   void place_workspace();
@@ -155,7 +156,9 @@ RecurrentPlan make_recurrent_plan(const Context& context, const RecurrentProblem
   const auto plan_of = [&](const LinearProblem& product) {
     const std::string name = recurrent_product_strategy(strategy, product, device);
     s.explain += " " + name;
-    return make_linear_plan(context, product, {.strategy = name});
+    LinearPlan plan = make_linear_plan(context, product, {.strategy = name});
+    s.calls |= plan.vendor_calls();
+    return plan;
   };
   s.input = plan_of(recurrent_input_product(full, s.members_at_once));
   if (!s.is_fused()) {
@@ -180,6 +183,9 @@ std::string RecurrentPlan::explain() const {
 }
 int64_t RecurrentPlan::workspace_bytes() const {
   return state_->places.bytes;
+}
+VendorCalls RecurrentPlan::vendor_calls() const {
+  return state_->calls;
 }
 std::string_view RecurrentPlan::weight_format() const {
   return "packed";
@@ -355,6 +361,7 @@ void RecurrentPlan::run(const RecurrentArguments& arguments, const Execution& ex
   require_same_recurrent_problem(describe_recurrent(arguments, s.problem), s.problem);
   if (is_empty(s.problem)) return s.run_no_steps(arguments, execution.stream);
   require_workspace(kRecurrentName, execution, s.places.bytes);
+  require_handles(kRecurrentName, execution, s.calls, s.context.device());
   const NvtxRange range(s.range.c_str());
   for (int64_t n = 0; n < s.problem.num_members; n += s.members_at_once) {
     s.run(arguments, execution, n);

@@ -75,6 +75,7 @@ class AttentionPlan {
   /// Room for queries, keys, values and the heads' outputs, and the largest workspace that any of
   /// the parts needs: they run one after another.
   int64_t workspace_bytes() const;
+  VendorCalls vendor_calls() const;
   std::string_view weight_format() const;
 
   /// Parameters of N members -> those of all. Runs once per set of weights, on `stream`.

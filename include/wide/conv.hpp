@@ -101,6 +101,7 @@ class ConvPlan {
   std::string_view strategy() const;
   std::string explain() const;
   int64_t workspace_bytes() const;
+  VendorCalls vendor_calls() const;
   /// "channels_first" or "channels_last": ChannelLayout says what these are.
   std::string_view weight_format() const;
 

@@ -68,6 +68,7 @@ class FlashAttentionPlan {
   std::string_view strategy() const;
   std::string explain() const;
   int64_t workspace_bytes() const;
+  VendorCalls vendor_calls() const;
 
   /// y[b, i, n, h] = sum_j p[j] v[b, j, n, g], p = softmax over the keys j that are seen of
   ///   s[j] = soft_cap tanh(scale q[b, i, n, h] . k[b, j, n, g] / soft_cap) - slopes[n, h] |i' - j|

@@ -56,6 +56,7 @@ class GroupnormPlan {
   std::string_view strategy() const;
   std::string explain() const;
   int64_t workspace_bytes() const;
+  VendorCalls vendor_calls() const;
   std::string_view weight_format() const;
 
   /// N gammas and betas [C] -> [N, C] each.

@@ -78,6 +78,7 @@ class LinearPlan {
   std::string explain() const;
   /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
   int64_t workspace_bytes() const;
+  VendorCalls vendor_calls() const;
   /// The weights' format: "packed" is [N, out, in] as described above, the others are
   /// quantize.hpp's.
   std::string_view weight_format() const;

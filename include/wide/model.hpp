@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "wide/graph.hpp"
+#include "wide/plan.hpp"
 
 namespace wide {
 
@@ -58,8 +59,9 @@ struct ModelOptions {
   /// run by `wgmma` than there are copies to make, else as in the graph.
   std::optional<ChannelLayout> channel_layout{};
   /// Strategies by a node's name, by primitive, {"linear", "cublas_batched"}, or for "all", looked
-  /// up in this order; others are chosen as by "auto". Layers whose strategy is named are not fused
-  /// into an mlp, unless a strategy is named for that as well.
+  /// up in this order, {"all", "auto_unverified"} among them (see PlanOptions); others are chosen
+  /// as by "auto". Layers whose strategy is named are not fused into an mlp, unless a strategy is
+  /// named for that as well.
   std::map<std::string, std::string, std::less<>> strategies{};
   /// Copied when the plan is made, since with_batch() and chunks make further plans.
   const TuningCache* tuning = nullptr;
@@ -115,6 +117,7 @@ struct ModelStep {
   int64_t num_members = 1;  ///< 1 for what all members share
   int64_t scratch_bytes = 0;
   int64_t member = -1;  ///< in a ragged model, the one member that this computes; -1: all
+  VendorCalls vendor_calls{};
 };
 
 struct ModelArguments {
@@ -137,6 +140,7 @@ class ModelPlan {
   /// The notes, and a line for each step.
   std::string explain() const;
   int64_t workspace_bytes() const { return memory().workspace_bytes(); }
+  VendorCalls vendor_calls() const;  ///< of any step
 
   struct State;
   const State& state() const { return *state_; }
@@ -196,7 +200,8 @@ class Model {
 
   /// Enqueues every step. Never allocates or synchronizes; may be captured in a CUDA graph. Outputs
   /// overlap neither inputs nor one another, and nothing overlaps the workspace.
-  /// Errors: invalid_argument (operands contradict the plan, workspace), those of the primitives.
+  /// Errors: invalid_argument (operands contradict the plan, workspace, handles), unsupported
+  /// (handles without a library that a step calls): nothing was enqueued. Those of the primitives.
   void run(const ModelArguments& arguments, const Execution& execution) const;
   /// A single step, for measuring: those before it must have run on the same Execution, with no
   /// change of members in between.
@@ -222,7 +227,8 @@ class Model {
 
   /// Moves the unmasked members to the front, in order, on the device, and masks those behind them.
   /// Returns the previous index of each member now in front. Does not wait. In a ragged model rows
-  /// belong to the place: whichever member becomes member i has the rows of member i.
+  /// belong to the place: whichever member becomes member i has the rows of member i; so do
+  /// dropout's seeds, in any model.
   std::vector<int64_t> compact(Stream stream);
 
   /// The same members, for another batch: parameters are shared, so that a change of a member

@@ -23,7 +23,10 @@ namespace wide {
 class TuningCache;
 
 struct PlanOptions {
-  /// A strategy's name (`wbench list strategies`), or "auto". A strategy asked for by name runs or
+  /// A strategy's name (`wbench list strategies`), or "auto", which takes a kernel of ours for all
+  /// members only where a real device of this compute capability has proved it right (`sequential`,
+  /// vendors' calls, and what `tuning` compared with the reference are taken without). Or
+  /// "auto_unverified": the same choice as if all had been. A strategy asked for by name runs or
   /// throws unsupported with the reason; there is no silent fallback.
   std::string strategy = "auto";
   /// One of the strategy's policies by name (`wbench list policies`), where the strategy is named
@@ -36,6 +39,19 @@ struct PlanOptions {
   /// is made: that allocates operands, runs on a stream of its own and waits for it. Otherwise the
   /// library's own first choice is taken. run() never searches.
   bool search_algorithms = false;
+};
+
+/// Which vendors' libraries the runs of a plan call: their Execution needs VendorHandles that have
+/// these. Known when the plan is made; neither where there is nothing to compute. Of a plan that
+/// has no vendor_calls(), neither.
+struct VendorCalls {
+  bool cublas = false, cudnn = false;
+  VendorCalls& operator|=(const VendorCalls& other) {
+    cublas |= other.cublas;
+    cudnn |= other.cudnn;
+    return *this;
+  }
+  friend bool operator==(const VendorCalls&, const VendorCalls&) = default;
 };
 
 }  // namespace wide

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "wide/linear.hpp"
+#include "wide/plan.hpp"
 
 namespace wide {
 
@@ -92,6 +93,7 @@ class RaggedLinearPlan {
   std::string explain() const;
   /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
   int64_t workspace_bytes() const;
+  VendorCalls vendor_calls() const;
   /// The weights' format: "packed" is every member's [out_i, in_i] at its place.
   std::string_view weight_format() const;
   /// Bytes of device memory that the plan owns: its table. 0 on the CPU.

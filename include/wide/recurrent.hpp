@@ -78,6 +78,7 @@ class RecurrentPlan {
   /// Bytes of workspace that run() needs, a multiple of 256: x's part of the gates, B T N G H
   /// elements (sequential: of one member), and what step-by-step strategies keep between steps.
   int64_t workspace_bytes() const;
+  VendorCalls vendor_calls() const;
   std::string_view weight_format() const;
 
   /// N members' parameters -> the packed ones; biases are absent where the problem has none. Runs

@@ -334,10 +334,10 @@ typedef struct wide_plan_info {
   int64_t num_inputs, num_outputs, num_steps;
   int64_t weights_bytes;   /* what a model allocates */
   int64_t workspace_bytes; /* the caller's for each run at a time */
-  int64_t input_bytes, output_bytes;
-  int64_t total_bytes;
+  int64_t input_bytes, output_bytes, total_bytes;
   int64_t activation_bytes, scratch_bytes; /* workspace_bytes is their sum */
-  int64_t table_bytes; /* what a ragged plan itself owns on CUDA from its creation */
+  int64_t table_bytes;               /* what a ragged plan itself owns on CUDA from its creation */
+  int32_t calls_cublas, calls_cudnn; /* a run needs handles of these libraries */
 } wide_plan_info;
 
 /* An input or output as the caller provides it: densely packed. */
@@ -401,7 +401,7 @@ typedef struct wide_execution {
   void* stream;
   void* workspace;
   int64_t workspace_bytes;
-  const wide_handles* handles; /* may be NULL where no step calls a vendor's library */
+  const wide_handles* handles; /* may be NULL where the plan calls no vendor's library */
 } wide_execution;
 
 /* One wide_parameters for each member, copied; waits for it. Parameters on the device are read on a
