@@ -96,6 +96,16 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("member 0", err)
 
+    def test_by_cmake_without_cpp(self):
+        folder = self.path / "c"
+        folder.mkdir()
+        (folder / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(c LANGUAGES C)\n"
+            f"find_package(wide CONFIG REQUIRED COMPONENTS onnx)\nadd_executable(engine {ENGINE}/engine.c)\n"
+            "target_link_libraries(engine PRIVATE wide::onnx)\n")
+        self.succeeds("cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.succeeds("cmake", "--build", folder / "build")
+        self.assertIn("usage: engine", self.succeeds(folder / "build/engine", "-h"))
+
     def test_what_cmake_is_refused(self):
         prefix = f"-DCMAKE_PREFIX_PATH={self.prefix}"
         code, out = self.configure("refused", prefix, "-DWIDE_COMPONENTS=metal")
