@@ -386,7 +386,8 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   } else if (!save(cache, options.tuning, err)) {
     return is_cut_short(code) ? code : kRuntimeError;
   } else if (!global.quiet) {
-    err << "wrote " << options.tuning << ": " << cache.size() << " entries\n";
+    err << "wrote " << options.tuning << ": " << cache.size()
+        << (cache.size() == 1 ? " entry\n" : " entries\n");
   }
   return code;
 }

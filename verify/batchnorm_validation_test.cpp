@@ -4,6 +4,7 @@
 // batchnorm's operands, apart from what is computed of them: packing, and what is refused.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <limits>
 #include <vector>
 
@@ -66,6 +67,14 @@ TEST_CASE("batchnorm: each wrong operand is named, with what was got and expecte
           "batchnorm: dtype is int32, expected fp32, fp16 or bf16");
   refuses({x, {}, {}, p, p, y, {}, {}}, {.mode = BatchnormMode::train},
           "batchnorm: running_mean overlaps running_variance in mode train");
+  const TensorView joined(p.data(), Dtype::fp32, {2, 3}, Strides{1, 1}, cpu.device());
+  CHECK_THROWS_WITH(
+      describe_batchnorm({x, {}, {}, joined, q, y, {}, {}}, {.mode = BatchnormMode::train}),
+      Catch::Matchers::StartsWith("batchnorm: running_mean"));
+  CHECK_NOTHROW(describe_batchnorm({x, {}, {}, joined, q, y, {}, {}}, {}));  // which writes none
+  const TensorView inside(y.data(), Dtype::fp32, {2}, cpu.device());
+  refuses({x, {}, {}, p, q, y, inside, {}}, {},
+          "batchnorm: epsilon shares addresses with y, expected memory of its own");
   refuses({x, {}, {}, p, q, y, wrong, {}}, {},
           "batchnorm: epsilon is [2, 4], expected [num_members] = [2]");
   const TensorView last(x.data(), Dtype::fp32, {2, 6, 4}, Strides{24, 1, 6}, cpu.device());

@@ -218,12 +218,12 @@ static void refuse_parameters(const Engine* e) {
   const wide_parameters* members[kMembers] = {e->members[0], parameters_of_one, NULL};
   REFUSED("an element of members is null",
           wide_model_create(e->context, e->plan, members, kMembers, &model));
-  REFUSED("2 members, expected the plan's = 3",
-          wide_model_create(e->context, e->plan, members, 2, &model));
+  REFUSED("2 members, expected 3", wide_model_create(e->context, e->plan, members, 2, &model));
   members[2] = e->members[2];
   const int64_t short_bias[1] = {kHidden - 1};
   view = host_view(parameters[0][1], 1, short_bias);
   OK(wide_parameters_set(parameters_of_one, "fc1.bias", &view));
+  REFUSED("4 members, expected 3", wide_model_create(e->context, e->plan, members, 4, &model));
   REFUSED("member 1: fc1.bias", wide_model_create(e->context, e->plan, members, kMembers, &model));
   CHECK(model == NULL);
   REFUSED("fc1.bias", wide_model_replace(e->model, 0, parameters_of_one, e->stream));

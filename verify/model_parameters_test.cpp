@@ -72,6 +72,23 @@ std::string error_of(const std::function<void()>& call) {
 
 }  // namespace
 
+TEST_CASE("model: what is computed of parameters alone is no step") {
+  GraphBuilder g("net");
+  const Value sum =
+      layers::binary(g, "sum", g.parameter("a", {8}), g.parameter("b", {8}), BinaryFunction::add);
+  g.output("y",
+           layers::binary(g, "node", g.input("x", {kBatch, 8}), sum, BinaryFunction::multiply));
+  const Graph graph = std::move(g).build();
+  for (const Context& context : test::devices_at_hand()) {
+    for (const ModelProblem& problem : {ModelProblem{.num_members = 2, .batch = 3},
+                                        ModelProblem{.num_members = 2, .batches = {1, 2}}}) {
+      ModelRun run(context, graph, problem);
+      CHECK(run.worst_error(run.run()) < 2e-5);
+      for (const ModelStep& step : run.plan().steps()) CHECK(step.node == "node");
+    }
+  }
+}
+
 TEST_CASE("model parameters: one by one they make what all at once make") {
   for (const Context& context : test::devices_at_hand()) {
     for (const char* name : {"mlp", "resblock"}) {  // as they are, and folded

@@ -140,6 +140,17 @@ TEST_CASE("model slices: elements of the last axis that lie apart") {
   });
 }
 
+TEST_CASE("model slices: norms of some rows of a volume's planes") {
+  const auto rows = [](GraphBuilder& g) {
+    return layers::slice(g, "part", g.input("x", {kBatch, 4, 3, 4, 2}), 3, 1, 2);
+  };
+  check("batchnorm", 1, 1, [&](GraphBuilder& g) { return layers::batchnorm(g, "node", rows(g)); });
+  check("groupnorm", 1, 1,
+        [&](GraphBuilder& g) { return layers::groupnorm(g, "node", rows(g), 2); });
+  check("instancenorm", 1, 1,
+        [&](GraphBuilder& g) { return layers::instancenorm(g, "node", rows(g)); });
+}
+
 TEST_CASE("model slices: factors of some channels") {
   const Build build = [](GraphBuilder& g) {
     const Value x = part(g, g.input("x", {kBatch, 6, 4, 3}));

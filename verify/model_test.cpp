@@ -19,6 +19,7 @@
 #include "verify/support/devices.hpp"
 #include "verify/support/folder.hpp"
 #include "verify/support/model_run.hpp"
+#include "wide/catalog.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/safetensors.hpp"
@@ -243,6 +244,33 @@ TEST_CASE("model: other batches are tuned as the first was, when the cache is go
   CHECK(strategy(part) == "sequential");
   CHECK(strategy(part.with_batch(1)) == "sequential");
   CHECK(strategy(part.with_batch(3)) == "wide");  // not measured
+}
+
+TEST_CASE("model: in the catalogue, too, \"auto\" asks the tuning cache for each step") {
+  const Context cpu = Context::cpu();
+  TuningCache cache;
+  LinearProblem layer{.num_members = 2, .batch = 5, .in_features = 64, .out_features = 128};
+  layer.epilogue = {.has_bias = true, .activation = Activation::relu};
+  cache.set(cpu.info(), "linear", linear_problem_key(layer), {"sequential", "", 1, 2, ""});
+  const catalog::PrimitiveSpec& spec = catalog::find_primitive("model:mlp");
+  std::vector<catalog::Case::Entry> axes{{"n", int64_t{2}}, {"batch", int64_t{5}}};
+  for (const catalog::AxisInfo& axis : spec.axes)
+    axes.push_back({std::string(axis.name), axis.default_value});
+  const auto workload = spec.make_workload(cpu, {"model:mlp", axes}, {});
+  CHECK_THAT(workload->prepare(PlanOptions{.tuning = &cache}).explain,
+             ContainsSubstring("1 linear (sequential, tuned), 1 linear (wide)"));
+  const PlanOptions by_name{.strategy = "compiled", .tuning = &cache};
+  CHECK_THAT(workload->prepare(by_name).explain, ContainsSubstring("2 linear (wide)"));
+}
+
+TEST_CASE("model: members without parameters are saved, too") {
+  const Context cpu = Context::cpu();
+  const test::TemporaryFolder folder;
+  GraphBuilder g("soft");
+  g.output("y", layers::softmax(g, "node", g.input("x", {kBatch, 4})));
+  ModelRun run(cpu, std::move(g).build(), {.num_members = 3, .batch = 2});
+  save_members("none.safetensors", run.model(), run.stream());
+  CHECK(MembersFile::open("none.safetensors").num_members() == 3);
 }
 
 TEST_CASE("model: members are saved, all or one, and loaded as they were") {

@@ -210,6 +210,13 @@ TEST_CASE("recurrent: operands that do not fit are refused by the operand's name
              }),
              ContainsSubstring("last_cell shares addresses with first_cell"));
   CHECK(refusal([](A& a) { a.last_cell.data = const_cast<void*>(a.first_cell.data); }) == "taken");
+  CHECK_THAT(refusal([](A& a) { a.last_cell.data = const_cast<void*>(a.first_hidden.data); }),
+             ContainsSubstring("last_cell shares addresses with first_hidden"));
+  constexpr int64_t kFar = int64_t{1} << 62;
+  CHECK_THROWS_WITH(
+      complete_recurrent_problem(
+          {.batch = 1, .steps = 64, .in_features = 1, .hidden = 1, .x = {1, kFar, 1}}),
+      ContainsSubstring("do not fit in 64 bits"));
   CHECK_THAT(refusal([](A& a) { a.x.device = {DeviceType::cuda, 0}; }), ContainsSubstring("is on"));
 }
 

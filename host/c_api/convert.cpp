@@ -60,6 +60,9 @@ TensorView view_of(const wide_view* view, const char* name, int64_t index) {
     const int32_t type = given.device.type;
     WIDE_REQUIRE(type == WIDE_CPU || type == WIDE_CUDA,
                  "device.type is " + std::to_string(type) + ", expected WIDE_CPU or WIDE_CUDA");
+    WIDE_REQUIRE(
+        type == WIDE_CUDA || given.device.ordinal == 0,
+        "device is the CPU with ordinal " + std::to_string(given.device.ordinal) + ", expected 0");
     const Device device{type == WIDE_CPU ? DeviceType::cpu : DeviceType::cuda,
                         given.device.ordinal};
     num_elements(shape);  // throws where it has none

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 
 #include "host/c_api/handles.hpp"
+#include "host/core/check.hpp"
 
 using namespace wide;
 using namespace wide::c_api;
@@ -31,6 +33,18 @@ ModelArguments arguments_of(const wide_view* inputs, int64_t num_inputs, const w
     own_outputs.push_back(view_of(element_of(outputs, i), "outputs", i));
   }
   return {own_inputs, own_outputs};
+}
+
+/// What is longer than the caller's array must not be read to find that out.
+void require_count(int64_t got, size_t expected, const char* what) {
+  WIDE_REQUIRE(got == static_cast<int64_t>(expected), "model: " + std::to_string(got) + " " + what +
+                                                          ", expected " + std::to_string(expected));
+}
+ModelArguments arguments_of(const ModelPlan& plan, const wide_view* inputs, int64_t num_inputs,
+                            const wide_view* outputs, int64_t num_outputs) {
+  require_count(num_inputs, plan.inputs().size(), "inputs");
+  require_count(num_outputs, plan.outputs().size(), "outputs");
+  return arguments_of(inputs, num_inputs, outputs, num_outputs);
 }
 
 Execution execution_of(Device device, const wide_execution* execution) {
@@ -58,6 +72,7 @@ wide_status wide_model_create(const wide_context* context, const wide_plan* plan
   return created(__func__, out, [&] {
     const Context& own = required(context, "context").context;
     const ModelPlan& planned = required(plan, "plan").plan;
+    require_count(num_members, static_cast<size_t>(planned.problem().num_members), "members");
     return wide_model{own, std::make_shared<Model>(own, planned, members_of(members, num_members))};
   });
 }
@@ -67,7 +82,7 @@ wide_status wide_model_run(const wide_model* model, const wide_view* inputs, int
                            const wide_execution* execution) {
   return guarded(__func__, [&] {
     const wide_model& own = required(model, "model");
-    own.model->run(arguments_of(inputs, num_inputs, outputs, num_outputs),
+    own.model->run(arguments_of(own.model->plan(), inputs, num_inputs, outputs, num_outputs),
                    execution_of(own.context.device(), execution));
   });
 }
@@ -202,7 +217,8 @@ wide_status wide_replay_create(const wide_model* model, const wide_view* inputs,
     const Device device = own.context.device();
     return wide_replay{
         device, own.model,
-        ModelReplay(own.context, *own.model, arguments_of(inputs, num_inputs, outputs, num_outputs),
+        ModelReplay(own.context, *own.model,
+                    arguments_of(own.model->plan(), inputs, num_inputs, outputs, num_outputs),
                     execution_of(device, execution))};
   });
 }

@@ -22,6 +22,7 @@ Value Node::operand(std::string_view operand_name) const {
 }
 
 const Graph::Info& Graph::at(Value value) const {
+  WIDE_REQUIRE(!value.is_absent(), "graph: a value is absent, expected one of " + name_ + "'s");
   WIDE_REQUIRE(value.index >= 0 && value.index < num_values(),
                "graph: value " + std::to_string(value.index) + " is none of the " +
                    std::to_string(num_values()) + " of " + name_);

@@ -238,9 +238,11 @@ bool repeats_channels(const Shape& other, const Shape& x) {
   return fits;
 }
 
-Types infer(const BinaryOp&, const Operands& at) {
+Types infer(const BinaryOp& op, const Operands& at) {
   at.only({"x", "other"});
   if (at.is_parameter("x")) {  // of parameters only: computed before anything runs
+    at.require(op.activation == Activation::none,
+               "has an activation, expected none: x is a parameter");
     at.same("other", at.type("x"));
     return {at.type("x")};
   }

@@ -123,6 +123,9 @@ void lower(Lowering& l, const Node& node, const PointwiseOp& op) {
 }
 
 void lower(Lowering& l, const Node& node, const BinaryOp& op) {
+  const Shape& shape = l.graph().type(node.outputs[0]).shape;
+  if (shape.rank() == 0 || shape[0] != kBatch)
+    return;  // of parameters: computed as they are loaded
   const Value other_value = node.operand("other");
   const Place from = l.operand(node, "x"), to = l.place(node.outputs[0]);
   const Shape& other_shape = l.graph().type(other_value).shape;

@@ -20,9 +20,17 @@ PlacedView sum_of(const Lowering& l, const Node& node) {
   return node.outputs.size() > 1 ? l.rows(node, node.outputs[1]) : PlacedView{};
 }
 
+/// [B, N*C, positions..], copied where its positions lie otherwise than norms of channels read
+/// them.
+PlacedView channels_of(Lowering& l, const Node& node) {
+  const PlacedView x = l.joined(node, "x");
+  require_one_position_stride(node.name, node.operand("x"), l.operand(node, "x"));
+  return x;
+}
+
 void lower_groups(Lowering& l, const Node& node, const char* primitive, int64_t groups,
                   float epsilon) {
-  const PlacedView x = l.joined(node, "x"), gamma = l.parameter(node, "gamma"),
+  const PlacedView x = channels_of(l, node), gamma = l.parameter(node, "gamma"),
                    beta = l.parameter(node, "beta"), y = l.joined(node, node.outputs[0]);
   const auto arguments = [=](const Bases& at) {
     return GroupnormArguments{
@@ -112,7 +120,7 @@ void lower(Lowering& l, const Node& node, const ChainOp& op) {
 }
 
 void lower(Lowering& l, const Node& node, const BatchnormOp& op) {
-  const PlacedView x = l.joined(node, "x"), gamma = l.parameter(node, "gamma"),
+  const PlacedView x = channels_of(l, node), gamma = l.parameter(node, "gamma"),
                    beta = l.parameter(node, "beta"), mean = l.parameter(node, "running_mean"),
                    variance = l.parameter(node, "running_variance"),
                    y = l.joined(node, node.outputs[0]);

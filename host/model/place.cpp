@@ -152,6 +152,15 @@ void require_side_by_side(const std::string& node, Value value, const Place& pla
                        ", expected a last stride of 1: this would move data");
 }
 
+void require_one_position_stride(const std::string& node, Value value, const Place& place) {
+  if (place.shape.rank() < 5 || fold(place, 2, place.shape.rank() - 1).stride >= 0) return;
+  throw MoveNeeded(node, value,
+                   "model: " + node + ": " + to_string(place.shape) + " with strides " +
+                       to_string(place.strides) +
+                       ", expected positions that fold into rows of one stride: this would move "
+                       "data");
+}
+
 void require_one_row_stride(const std::string& node, Value value, const Place& place) {
   require_side_by_side(node, value, place);
   if (fold(place, 0, place.shape.rank() - 1).stride >= 0) return;

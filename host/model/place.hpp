@@ -66,6 +66,9 @@ Place reshaped_place(const std::string& node, const Place& place, const Shape& s
 void require_side_by_side(const std::string& node, Value value, const Place& place);
 /// The same unless all axes in front of the last one are rows of one stride, too.
 void require_one_row_stride(const std::string& node, Value value, const Place& place);
+/// Throws MoveNeeded unless the positions of a volume's planes, [B, C, planes, rows, columns], are
+/// rows of one stride, as norms of channels read them.
+void require_one_position_stride(const std::string& node, Value value, const Place& place);
 
 /// [.., N, D]: members next to the last axis, whatever they stand in front of.
 PlacedView rows_view(const Place& place, Device device);

@@ -10,6 +10,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
+#include "host/core/rows.hpp"
 #include "host/core/verified.hpp"
 #include "host/norm/batchnorm_cudnn.hpp"
 #include "host/norm/batchnorm_run.hpp"
@@ -65,6 +66,8 @@ void require_per_member(const char* name, const ConstTensorView& view, const Bat
   require_dtype(kBatchnormName, name, view, Dtype::fp32);
   WIDE_REQUIRE(view.is_contiguous(), std::string("batchnorm: ") + name + " has strides " +
                                          to_string(view.strides) + ", expected a stride of 1");
+  WIDE_REQUIRE(!may_overlap(view, a.y), std::string("batchnorm: ") + name +
+                                            " shares addresses with y, expected memory of its own");
 }
 
 /// What mode train writes shares no byte with anything.
@@ -77,6 +80,11 @@ void require_apart(const BatchnormArguments& a, const BatchnormProblem& p) {
                    "batchnorm: running statistics overlap an input in mode train");
     }
   }
+  const auto require_disjoint = [&](const char* name, int64_t member_stride) {
+    require_disjoint_rows(kBatchnormName, name, {1, {0, member_stride}}, p.num_members, p.channels);
+  };
+  require_disjoint("running_mean", p.mean_member_stride);
+  require_disjoint("running_variance", p.variance_member_stride);
   WIDE_REQUIRE(!may_overlap(written[0], written[1]),
                "batchnorm: running_mean overlaps running_variance in mode train");
 }
@@ -144,6 +152,9 @@ std::string BatchnormPlan::explain() const {
 int64_t BatchnormPlan::workspace_bytes() const {
   return state_->workspace_bytes();
 }
+VendorCalls BatchnormPlan::vendor_calls() const {
+  return {.cudnn = state_->cudnn != nullptr};
+}
 std::string_view BatchnormPlan::weight_format() const {
   return "packed";
 }
@@ -152,9 +163,6 @@ namespace {
 
 /// Calls f(name, view of `packed`, members' views) for every parameter that the problem has.
 template <class Packed, class Member, class F>
-VendorCalls BatchnormPlan::vendor_calls() const {
-  return {.cudnn = state_->cudnn != nullptr};
-}
 void for_each_parameter(const BatchnormProblem& p, const BasicBatchnormParameters<Packed>& packed,
                         std::span<const BasicBatchnormParameters<Member>> members, const F& f) {
   const auto visit = [&](const char* name, auto field) {

@@ -124,7 +124,7 @@ void RecurrentPlan::State::place_workspace() {
   const int64_t element = dtype_bytes(p.dtype), gates = recurrent_gates(p.cell) * p.hidden;
   const auto take = [&](int64_t bytes) {
     const int64_t at = places.bytes;
-    places.bytes += aligned_bytes(bytes);
+    places.bytes = behind_part(at, bytes);
     return at;
   };
   places.input_gates = take(checked_bytes({p.batch, p.steps, members_at_once, gates}, element));

@@ -173,7 +173,8 @@ void require_apart(const RecurrentArguments& a) {
     if (input->is_absent()) continue;
     require_device(kRecurrentName, name, *input, device);
     require(name, *input, "y", a.y);
-    if (!is_same_memory(*input, a.last_cell)) require(name, *input, "last_cell", a.last_cell);
+    const bool is_in_place = input == &a.first_cell && is_same_memory(*input, a.last_cell);
+    if (!is_in_place) require(name, *input, "last_cell", a.last_cell);
   }
   require_device(kRecurrentName, "y", a.y, device);
   if (a.last_cell.is_absent()) return;

@@ -98,7 +98,11 @@ RecurrentStrides complete_recurrent_strides(const RecurrentProblem& p,
   RecurrentStrides strides = given == RecurrentStrides{} ? packed : given;
   if (p.num_members == 1 && !is_shared) strides.member = packed.member;
   if (p.steps <= 1) strides.step = packed.step;
-  if (p.batch <= 1) strides.batch = std::max<int64_t>(p.steps, 1) * strides.step;
+  if (p.batch <= 1 &&
+      __builtin_mul_overflow(std::max<int64_t>(p.steps, 1), strides.step, &strides.batch)) {
+    throw_invalid_argument("recurrent: " + text(p.steps) + " steps of " + text(strides.step) +
+                           " elements do not fit in 64 bits");
+  }
   if (p.steps <= 1 && p.batch <= 1) strides.batch = packed.batch;
   return strides;
 }

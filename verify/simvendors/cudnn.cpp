@@ -67,8 +67,8 @@ class Registry {
 };
 
 Registry& registry() {
-  static Registry all;
-  return all;
+  static auto* const all = new Registry;  // static plans of the program's are destroyed later
+  return *all;
 }
 
 template <class Body>
