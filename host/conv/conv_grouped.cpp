@@ -50,12 +50,14 @@ std::string conv_channels_last_unsupported_reason(const ConvProblem& problem, co
 
 ConvRunner make_conv_grouped(const Context& context, const ConvProblem& problem) {
   const auto all = std::make_shared<const ConvCudnn>(cudnn_device(context), problem);
-  return {[all](const ConvArguments& arguments, const Execution& execution) {
-            all->run(arguments, execution);
-          },
-          all->workspace_bytes(), all->explain(),
+  return {
+      .run = [all](const ConvArguments& arguments,
+                   const Execution& execution) { all->run(arguments, execution); },
+      .workspace_bytes = all->workspace_bytes(),
+      .note = all->explain(),
+      .unsupported_reason =
           [](const ConvArguments& arguments) { return conv_cudnn_unsupported_reason(arguments); },
-          true};
+      .calls_cudnn = true};
 }
 
 ConvRunner make_conv_sequential(const Context& context, const ConvProblem& problem) {
@@ -72,20 +74,20 @@ ConvRunner make_conv_sequential(const Context& context, const ConvProblem& probl
     direct.note = "by our " + conv_direct_text(problem, context.info()) + ": " + refusal;
     return direct;
   }
-  return {[one, direct, problem](const ConvArguments& arguments, const Execution& execution) {
-            // Every member or none, so that all are multiplied alike.
-            if (!conv_cudnn_unsupported_reason(arguments).empty()) {
-              return direct.run(arguments, execution);
-            }
-            for (int64_t n = 0; n < problem.num_members; ++n) {
-              one->run(member_of(problem, arguments, n), execution);
-            }
-          },
-          one->workspace_bytes(),
-          one->explain() + "; where operands are not aligned to 16 bytes by our " +
-              conv_direct_text(problem, context.info()),
-          {},
-          true};
+  return {.run =
+              [one, direct, problem](const ConvArguments& arguments, const Execution& execution) {
+                // Every member or none, so that all are multiplied alike.
+                if (!conv_cudnn_unsupported_reason(arguments).empty()) {
+                  return direct.run(arguments, execution);
+                }
+                for (int64_t n = 0; n < problem.num_members; ++n) {
+                  one->run(member_of(problem, arguments, n), execution);
+                }
+              },
+          .workspace_bytes = one->workspace_bytes(),
+          .note = one->explain() + "; where operands are not aligned to 16 bytes by our " +
+                  conv_direct_text(problem, context.info()),
+          .calls_cudnn = true};
 }
 
 }  // namespace wide

@@ -15,7 +15,10 @@ namespace wide {
 /// Bytes up to where the next part of a workspace may begin. Throws invalid_argument where they do
 /// not fit in 64 bits.
 constexpr int64_t aligned_bytes(int64_t bytes) {
-  if (bytes > INT64_MAX - kWorkspaceAlignment) throw_invalid_argument("workspace: too many bytes");
+  if (bytes > INT64_MAX - kWorkspaceAlignment) {
+    throw_invalid_argument("workspace: a part of " + std::to_string(bytes) +
+                           " bytes does not fit in 64 bits");
+  }
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
