@@ -9,6 +9,7 @@
 
 #include "host/norm/batchnorm_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/normalised.hpp"
 #include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 
@@ -203,6 +204,24 @@ TEST_CASE("batchnorm: the bound is tight enough to refuse one-pass statistics an
   // Biased in place of unbiased.
   const auto after = catalog::running_statistics(exact[0], 0, 1, 0.1);
   CHECK(std::fabs(0.9 + 0.1 * exact[0].variance - after.variance) > 100 * after.variance_tolerance);
+}
+
+TEST_CASE("batchnorm: the bound refuses a variance of one value less, and a lost epsilon") {
+  const BatchnormProblem p{.batch = 1, .channels = 1, .width = 256};
+  const std::vector<double> x = uniform(256, -1, 1, 4);
+  const auto exact = catalog::channel_statistics(p, x);
+  std::vector<double> y(256), tolerance(256);
+  catalog::batchnorm_reference(p, exact[0], 1, 0, x, y, tolerance);
+  const auto ratio = [&](double count, double epsilon) {
+    const std::vector<double> got = test::normalised(x, exact[0].mean, count, epsilon);
+    double worst = 0;
+    for (size_t i = 0; i < 256; ++i) worst = test::worse_ratio(worst, got[i], y[i], tolerance[i]);
+    return worst;
+  };
+  const auto epsilon = static_cast<double>(p.epsilon);
+  CHECK(ratio(256, epsilon) <= 1);
+  CHECK_FALSE(ratio(255, epsilon) <= 1);
+  CHECK_FALSE(ratio(256, 0) <= 1);
 }
 
 TEST_CASE("batchnorm: the bound is of the longest way into a sum, not of the number of values") {
