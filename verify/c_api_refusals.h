@@ -338,6 +338,10 @@ static void refuse_runs(const Engine* e) {
           wide_model_run(e->model, x, 1, (const wide_view[]){*y, *y}, 2, &execution));
   REFUSED("execution is null", wide_model_run(e->model, x, 1, y, 1, NULL));
   wide_view wrong = *x;
+  wrong.device.type = WIDE_CPU, wrong.device.ordinal = 1;
+  REFUSED("device is the CPU with ordinal 1, expected 0",
+          wide_model_run(e->model, &wrong, 1, y, 1, &execution));
+  wrong = *x;
   wrong.shape[1] -= 1;
   REFUSED("input x is fp32 [2, 17], expected fp32 [2, 18]",
           wide_model_run(e->model, &wrong, 1, y, 1, &execution));

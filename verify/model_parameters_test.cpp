@@ -74,6 +74,8 @@ std::string error_of(const std::function<void()>& call) {
 
 TEST_CASE("model: what is computed of parameters alone is no step") {
   GraphBuilder g("net");
+  CHECK_THAT(error_of([&] { (void)layers::linear(g, "fc", Value{}, 4); }),
+             ContainsSubstring("a value is absent, expected one of net's"));
   const Value sum =
       layers::binary(g, "sum", g.parameter("a", {8}), g.parameter("b", {8}), BinaryFunction::add);
   g.output("y",

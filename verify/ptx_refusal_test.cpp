@@ -53,6 +53,7 @@ TEST_CASE("ptx: what is unknown is refused by name") {
       {"mov.u32 %nowhere, 1;", "%nowhere"},
       {"mapa.shared::cluster.u32 %w, %aw, 1;", "clusters of several blocks"},
       {"bra nowhere;", "nowhere"},
+      {"@%ap call anywhere;", "a call under a predicate"},
       {"{ ELSEWHERE: } bra ELSEWHERE;", "ELSEWHERE"},
       {"bra TWICE; TWICE: TWICE: ", "TWICE twice in one scope"},
   };

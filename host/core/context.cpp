@@ -111,8 +111,8 @@ OwnedStream::~OwnedStream() {
 OwnedStream::OwnedStream(OwnedStream&& other) noexcept
     : stream_(std::exchange(other.stream_, Stream::cpu())), device_(other.device_) {}
 
-VendorHandles::VendorHandles(const Context& context) : VendorHandles() {  // so that they are
-  // destroyed where a later one cannot be made
+/// Delegates, so that the destructor runs where the second library throws.
+VendorHandles::VendorHandles(const Context& context) : VendorHandles() {
   device_ = context.device();
   if (context.device().type == DeviceType::cpu) {
     cublas_reason_ = "the CPU device has no cuBLAS";

@@ -94,8 +94,8 @@ inline uint32_t attention_heads_per_group(const FlashAttentionParams& p, uint32_
 inline AttentionOrder attention_order(const FlashAttentionParams& p, uint32_t heads,
                                       uint32_t blocks_per_head, uint32_t blocks, int queries,
                                       int keys) {
-  constexpr uint32_t kManyStrides =
-      64;  // so many are fair in any order, and would take long to add up
+  // So many are fair in any order, and adding them up would take microseconds of every launch.
+  constexpr uint32_t kManyStrides = 64;
   AttentionOrder one{heads, attention_heads_per_group(p, heads), blocks_per_head, 1,
                      heads * blocks_per_head};
   const bool is_alike = !p.is_causal || p.window > 0 || one.count / blocks >= kManyStrides;

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Activations of epilogues, in fp32. The full-precision functions of CUDA's math library, not the
-// hardware's approximations: an epilogue computes few of them per byte that it writes. gelu_tanh is
-// pointwise's, too, which is short.
-// Sources: "CUDA C++ Programming Guide", mathematical functions (erff 2 ulp, expf 1 ulp);
-// Hendrycks and Gimpel, "Gaussian Error Linear Units"; Elfwing et al., "Sigmoid-Weighted Linear
-// Units".
+// hardware's approximations: an epilogue computes few of them per byte that it writes. gelu_tanh
+// and silu are pointwise's, too, which are short. Sources: "CUDA C++ Programming Guide",
+// mathematical functions (erff 2 ulp, expf 1 ulp); Hendrycks and Gimpel, "Gaussian Error Linear
+// Units"; Elfwing et al., "Sigmoid-Weighted Linear Units".
 #pragma once
 
 #include "kernels/common/logistic.cuh"
@@ -27,6 +26,11 @@ __device__ inline float gelu_tanh(float x) {
   return divided_by_exp(left_bounded(x), kTwiceRoot * (x + 0.044715f * x * x * x));
 }
 
+/// x / (1 + exp(-x)), 0 at -infinity
+__device__ inline float silu(float x) {
+  return divided_by_exp(left_bounded(x), x);
+}
+
 template <Activation kActivation>
 __device__ inline float activate(float value) {
   if constexpr (kActivation == Activation::relu) {
@@ -39,7 +43,7 @@ __device__ inline float activate(float value) {
   } else if constexpr (kActivation == Activation::gelu_tanh) {
     return gelu_tanh(value);
   } else if constexpr (kActivation == Activation::silu) {
-    return divided_by_exp(left_bounded(value), value);
+    return silu(value);
   } else {
     return value;
   }

@@ -15,11 +15,6 @@
 
 namespace wide::kernels {
 
-/// x / (1 + exp(-x)), 0 at -infinity
-__device__ inline float silu(float x) {
-  return divided_by_exp(left_bounded(x), x);
-}
-
 /// c[0] x^8 + c[1] x^7 + .. + c[8]
 __device__ inline float polynomial(float x, const float (&c)[9]) {
   float sum = c[0];
