@@ -19,10 +19,10 @@
 #pragma once
 
 #include "kernels/arch/grid.cuh"
+#include "kernels/common/activation.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/rows.cuh"
 #include "kernels/norm/row_norm.hpp"
-#include "kernels/pointwise/pointwise_function.cuh"
 
 namespace wide::kernels {
 
@@ -76,19 +76,10 @@ __device__ void add_up(const RowNormParams& p, const RowShare<T, Policy>& share,
                        int first, const Vec16<T>* residual, float* values) {
   const auto plus = [](float value, float other) { return value + other; };
   combine(values, share, p.bias, member * p.bias_member_stride, first, plus);
-  if (p.activation == Activation::relu) {
+  with_activation(p.activation, [&]<Activation fixed>() {
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) values[i] = activate<Activation::relu>(values[i]);
-  } else if (p.activation == Activation::gelu) {
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) values[i] = gelu(values[i]);
-  } else if (p.activation == Activation::gelu_tanh) {
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) values[i] = gelu_tanh(values[i]);
-  } else if (p.activation == Activation::silu) {
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) values[i] = silu(values[i]);
-  }
+    for (int i = 0; i < kAtOnce; ++i) values[i] = activate<fixed>(values[i]);
+  });
   if (p.residual != nullptr) combine(values, residual, plus);
 #pragma unroll
   for (int i = 0; i < kAtOnce; ++i) values[i] = to_float(from_float<T>(values[i]));

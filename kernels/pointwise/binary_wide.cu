@@ -5,11 +5,11 @@
 // the tensors. One instantiation an activation; the function is a switch that the whole grid takes
 // alike, once for a unit, and costs next to nothing.
 #include "kernels/arch/grid.cuh"
+#include "kernels/common/activation.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/pointwise/binary_wide.hpp"
 #include "kernels/pointwise/packed_runs.cuh"
-#include "kernels/pointwise/pointwise_function.cuh"
 
 namespace wide::kernels {
 
@@ -36,20 +36,6 @@ __device__ void apply_binary(BinaryFunction function, float (&values)[kSize],
   }
 }
 
-/// In the forms that keep up with memory.
-template <Activation kActivation>
-__device__ float activate_fast(float value) {
-  if constexpr (kActivation == Activation::none) return value;
-  if constexpr (kActivation == Activation::relu) return activate<Activation::relu>(value);
-  if constexpr (kActivation == Activation::gelu) {
-    return apply_pointwise<PointwiseFunction::gelu>(value, 0.0f, 0.0f);
-  }
-  if constexpr (kActivation == Activation::gelu_tanh) return gelu_tanh(value);
-  if constexpr (kActivation == Activation::silu) {
-    return apply_pointwise<PointwiseFunction::silu>(value, 0.0f, 0.0f);
-  }
-}
-
 template <Activation kActivation, class T>
 __global__ void __launch_bounds__(kPackedThreads)
     binary_kernel(const __grid_constant__ PackedParams p, const __grid_constant__ PackedCut cut,
@@ -58,7 +44,7 @@ __global__ void __launch_bounds__(kPackedThreads)
                                     const PackedPlace&) {
     apply_binary(function, values, others);
 #pragma unroll
-    for (int e = 0; e < kSize; ++e) values[e] = activate_fast<kActivation>(values[e]);
+    for (int e = 0; e < kSize; ++e) values[e] = activate<kActivation>(values[e]);
   };
   arch::follow_grid();
   apply_packed<true, T>(p, cut, apply);
