@@ -38,9 +38,9 @@ Judged judge(const PointwiseProblem& p, double x, double slope) {
       return {x / (1 + std::exp(-z)), std::fabs(z)};
     }
     case PointwiseFunction::silu:
-      return {x / (1 + std::exp(-x)), 0};
+      return {x / (1 + std::exp(-x)), std::max(-x, 0.0)};
     case PointwiseFunction::sigmoid:
-      return {1 / (1 + std::exp(-x)), 0};
+      return {1 / (1 + std::exp(-x)), std::max(-x, 0.0)};
     case PointwiseFunction::tanh:
       return {std::tanh(x), 0};
     case PointwiseFunction::elu:

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions that the hardware computes in one instruction, where CUDA's own spend more on results
-// below the normal numbers. Source: PTX ISA, "Floating Point Instructions: ex2".
+// below the normal numbers. Source: PTX ISA, "Floating Point Instructions: ex2, rcp".
 #pragma once
 
-namespace wide::kernels::arch {
+namespace wide::kernels {
+
+inline constexpr float kLog2E = 1.4426950408889634f;
+
+namespace arch {
 
 /// 2^x within 2 ulp; 0 where the result is no normal number, so for -infinity; NaN for NaN.
 __device__ inline float exp2_approximately(float x) {
@@ -14,4 +18,13 @@ __device__ inline float exp2_approximately(float x) {
   return power;
 }
 
-}  // namespace wide::kernels::arch
+/// 1 / x within 1 ulp; 0 where the result is no normal number, which is for |x| above 2^126.
+__device__ inline float reciprocal_approximately(float x) {
+  float reciprocal;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(x));
+  return reciprocal;
+}
+
+}  // namespace arch
+
+}  // namespace wide::kernels

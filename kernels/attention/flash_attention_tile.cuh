@@ -23,8 +23,6 @@
 
 namespace wide::kernels {
 
-constexpr float kLog2E = 1.4426950408889634f;
-
 /// Chunks that are permuted among each other. Rows of four (or twelve): two rows fill all banks
 /// once, so it is pairs of rows that differ.
 template <int chunks>

@@ -5,9 +5,10 @@
 // nothing cancels, and for their length: a tile's epilogue has no multiplication to hide behind,
 // and at memory's rate pointwise has some 25 instructions for an element of 16 bits. Sources:
 // Hendrycks and Gimpel, "Gaussian Error Linear Units"; Elfwing et al., "Sigmoid-Weighted Linear
-// Units"; errors: "CUDA C++ Programming Guide", mathematical and intrinsic functions.
+// Units".
 #pragma once
 
+#include "kernels/arch/maximum.cuh"
 #include "kernels/common/logistic.cuh"
 #include "wide/epilogue.hpp"
 
@@ -34,28 +35,27 @@ __device__ inline float gelu(float x) {
   constexpr float kTail[] = {-0.029810863f, 0.14711124f, -0.26196226f, 0.16598679f, -0.027537409f,
                              0.10725404f,   0.11942727f, 0.13991234f,  0.13961884f};
   const float a = fminf(fabsf(x), 16.0f);
-  const float t = __fdividef(1.0f, fmaf(0.35f, a, 1.0f));
-  const float tail = t * polynomial(t, kTail) * __expf(-0.5f * a * a);
-  return (x > 0.0f || x != x ? x : 0.0f) - a * tail;
+  const float t = arch::reciprocal_approximately(fmaf(0.35f, a, 1.0f));
+  const float power = arch::exp2_approximately(-0.5f * kLog2E * a * a);
+  return arch::max_keeping_nan(x, 0.0f) - a * (t * polynomial(t, kTail) * power);
 }
 
 /// x/2 * (1 + tanh(u)) with u = sqrt(2/pi) (x + 0.044715 x^3): 1 + tanh(u) is 2 sigmoid(2 u), which
 /// has no cancellation far below zero.
 __device__ inline float gelu_tanh(float x) {
-  constexpr float kTwiceRoot = 1.5957691216057308f;  // 2 sqrt(2 / pi)
-  return divided_by_exp(left_bounded(x), kTwiceRoot * (x + 0.044715f * x * x * x));
+  constexpr float kFactor = 2.3022081983f;  // 2 sqrt(2 / pi) log2(e)
+  return divided_by_exp2(left_bounded(x), x * fmaf(0.044715f * kFactor, x * x, kFactor));
 }
 
 /// x / (1 + exp(-x)), 0 at -infinity
 __device__ inline float silu(float x) {
-  return divided_by_exp(left_bounded(x), x);
+  return divided_by_exp2(left_bounded(x), kLog2E * x);
 }
 
 template <Activation kActivation>
 __device__ inline float activate(float value) {
   if constexpr (kActivation == Activation::relu) {
-    // Not fmaxf(value, 0), which turns NaN into 0; -0 compares equal to 0 and becomes +0.
-    return value > 0.0f || value != value ? value : 0.0f;
+    return arch::max_keeping_nan(value, 0.0f);  // -0 becomes +0
   } else if constexpr (kActivation == Activation::gelu) {
     return gelu(value);
   } else if constexpr (kActivation == Activation::gelu_tanh) {

@@ -1,21 +1,23 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quotients by 1 + exp(-z), in fp32. By __fdividef: 2 ulp, and 0 for denominators above 2^126,
-// where exp is about to overflow anyway. Source of errors: "CUDA C++ Programming Guide",
-// mathematical and intrinsic functions.
+// Quotients by 1 + exp(-z), in fp32. The exponent is rounded once, by up to 2^-24 |z|, and that is
+// the result's error relative to itself, besides a few ulp: expf() would take as many instructions
+// again to be right about it.
 #pragma once
+
+#include "kernels/arch/math.cuh"
 
 namespace wide::kernels {
 
-/// x / (1 + exp(-z)): where exp overflows the quotient is 0, its limit.
-__device__ inline float divided_by_exp(float x, float z) {
-  return __fdividef(x, 1.0f + expf(-z));
+/// x / (1 + 2^-z): where 2^-z overflows the quotient is 0, its limit.
+__device__ inline float divided_by_exp2(float x, float z) {
+  return x * arch::reciprocal_approximately(1.0f + arch::exp2_approximately(-z));
 }
 
 /// 1 / (1 + exp(-x))
 __device__ inline float logistic(float x) {
-  return divided_by_exp(1.0f, x);
+  return divided_by_exp2(1.0f, kLog2E * x);
 }
 
 }  // namespace wide::kernels

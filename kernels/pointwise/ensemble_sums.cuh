@@ -48,11 +48,10 @@ struct EnsembleSum<Ensemble::log_mean_exp> {
   float parts[kParts] = {-INFINITY, 0.0f};
 
   __device__ void add(float value, int, float) {
-    constexpr float kLog2e = 1.44269504f;
     const float largest = parts[0];
     // Equals differ by nothing, infinite ones, too; NaN equals nothing and stays.
     const float power =
-        value == largest ? 1.0f : arch::exp2_approximately(-fabsf(value - largest) * kLog2e);
+        value == largest ? 1.0f : arch::exp2_approximately(-fabsf(value - largest) * kLog2E);
     parts[1] = value > largest ? fmaf(parts[1], power, 1.0f) : parts[1] + power;
     parts[0] = fmaxf(largest, value);
   }

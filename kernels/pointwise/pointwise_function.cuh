@@ -16,8 +16,8 @@ namespace wide::kernels {
 __device__ inline float softplus(float z) {
   constexpr float kLog[] = {0.0051261024f, -0.029074065f, 0.077516086f, -0.13602248f, 0.19076881f,
                             -0.24835399f,  0.3331812f,    -0.49999446f, 0.99999994f};
-  const float w = __expf(-fabsf(z));
-  return (z > 0.0f || z != z ? z : 0.0f) + w * polynomial(w, kLog);
+  const float w = arch::exp2_approximately(-kLog2E * fabsf(z));
+  return arch::max_keeping_nan(z, 0.0f) + w * polynomial(w, kLog);
 }
 
 /// `a` and `b` as PointwiseParams says; prelu's slope is `a`.
