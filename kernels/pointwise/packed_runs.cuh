@@ -10,9 +10,11 @@
 // rows, lie differently within 16 bytes. Neighbouring threads take neighbouring units, so that
 // every warp's loads and stores are whole sectors, and each thread starts the loads of all its four
 // before it uses one. Where a unit lies is two divisions for a thread's first; the others follow by
-// adding what a block's threads advance, with a carry. Where rows have something in common, such as
-// a row of the second operand, and are whole vectors, a thread's units lie in rows below one
-// another instead, and it is loaded once for all four.
+// adding what a block's threads advance, with a carry. That is more than half of what relu of 16
+// bits takes, so one run of whole vectors, which packed tensors are, has its units numbered through
+// and goes without. Where rows have something in common, such as a row of the second operand, and
+// are whole vectors, a thread's units lie in rows below one another instead, and it is loaded once
+// for all four.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -36,6 +38,7 @@ struct PackedCut {
   bool is_vector = false;   ///< units are vectors
   bool has_ends = false;    ///< some of them are cut short by their run's first or last element
   bool is_by_rows = false;  ///< a thread's units are of rows below one another
+  bool is_flat = false;     ///< there is one run, of units that are aligned vectors
   int phases = 1;  ///< a run's first unit begins its address modulo so many elements before it
   int64_t units_per_run = 0;
   Divisor by_units, by_members;
@@ -45,8 +48,9 @@ struct PackedCut {
   Divisor by_features, by_joined;
 };
 
-/// Where a thread's unit lies.
+/// Where a thread's unit lies, of whatever runs.
 struct PackedWalk {
+  static constexpr bool kIsFlat = false;
   int64_t row, member, unit;
 
   /// Of the thread's first.
@@ -74,6 +78,19 @@ struct PackedWalk {
   __device__ int64_t at(int64_t row_stride, int64_t member_stride) const {
     return row * row_stride + member * member_stride;
   }
+};
+
+/// The same of the only run.
+struct FlatWalk {
+  static constexpr bool kIsFlat = true;
+  static constexpr int64_t row = 0, member = 0;
+  int64_t unit;
+
+  __device__ explicit FlatWalk(const PackedCut&)
+      : unit(int64_t{blockIdx.x} * (kPackedThreads * kPackedUnits) + threadIdx.x) {}
+  __device__ void advance(const PackedParams&, const PackedCut&) { unit += kPackedThreads; }
+  __device__ bool exists(const PackedParams&) const { return true; }
+  __device__ int64_t at(int64_t, int64_t) const { return 0; }
 };
 
 /// Where a unit lies: in which run, and its first element there.
@@ -145,9 +162,9 @@ __device__ inline void load_parameters(T (&values)[kSize], const PackedParams& p
 }
 
 /// What of a unit is streamed, where it exists.
-template <bool kHasSecond, class T, int kSize>
+template <bool kHasSecond, class T, int kSize, class Walk>
 __device__ inline void load_unit(PackedUnit<T, kSize>& unit, const PackedParams& p,
-                                 const PackedWalk& walk, int64_t first, bool exists,
+                                 const Walk& walk, int64_t first, bool exists,
                                  bool has_same_second) {
   load_if(unit.x, static_cast<const T*>(p.x) + walk.at(p.x_row_stride, p.x_member_stride) + first,
           exists);
@@ -160,18 +177,17 @@ __device__ inline void load_unit(PackedUnit<T, kSize>& unit, const PackedParams&
 }
 
 /// The first element of the walk's unit; a run's first unit may begin before the run.
-template <class T, int kSize>
-__device__ inline int64_t first_of(const PackedParams& p, const PackedCut& cut,
-                                   const PackedWalk& walk) {
-  if constexpr (kSize == 1) return walk.unit;
+template <class T, int kSize, class Walk>
+__device__ inline int64_t first_of(const PackedParams& p, const PackedCut& cut, const Walk& walk) {
+  if constexpr (kSize == 1 || Walk::kIsFlat) return walk.unit * kSize;
   const T* run = static_cast<const T*>(p.x) + walk.at(p.x_row_stride, p.x_member_stride);
   const uint32_t phase = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(run) / sizeof(T)) &
                          (static_cast<uint32_t>(cut.phases) - 1);
   return walk.unit * kSize - phase;
 }
 
-template <class T>
-__device__ inline T* target(const PackedParams& p, const PackedWalk& walk, int64_t first) {
+template <class T, class Walk>
+__device__ inline T* target(const PackedParams& p, const Walk& walk, int64_t first) {
   return static_cast<T*>(p.y) + walk.at(p.y_row_stride, p.y_member_stride) + first;
 }
 
@@ -197,18 +213,18 @@ __device__ inline void store_unit(T* y, const PackedUnit<T, kSize>& unit, const 
 
 /// The thread's units, but those that an end of a run cuts short. Where they lie is found out once
 /// more for the stores: registers are short while the loads are under way.
-template <bool kHasSecond, class T, int kSize, class Op>
-__device__ inline void apply_units(const PackedParams& p, const PackedCut& cut,
-                                   const PackedWalk& start, const Op& op) {
-  const auto is_whole = [&](const PackedWalk& walk, int64_t first) {
+template <bool kHasSecond, class T, int kSize, class Walk, class Op>
+__device__ inline void apply_units(const PackedParams& p, const PackedCut& cut, const Walk& start,
+                                   const Op& op) {
+  const auto is_whole = [&](const Walk& walk, int64_t first) {
     return walk.exists(p) && first >= 0 && first + kSize <= p.features;
   };
   PackedUnit<T, kSize> units[kPackedUnits] = {};
-  PackedWalk walk = start;
+  Walk walk = start;
 #pragma unroll
   for (int u = 0; u < kPackedUnits; ++u) {
     const int64_t first = first_of<T, kSize>(p, cut, walk);
-    const bool has_same_second = u > 0 && cut.is_by_rows;
+    const bool has_same_second = u > 0 && !Walk::kIsFlat && cut.is_by_rows;
     load_unit<kHasSecond>(units[u], p, walk, first, is_whole(walk, first), has_same_second);
     walk.advance(p, cut);
   }
@@ -218,7 +234,7 @@ __device__ inline void apply_units(const PackedParams& p, const PackedCut& cut,
     const int64_t first = first_of<T, kSize>(p, cut, walk);
     if (is_whole(walk, first)) {
       const PackedPlace place{walk.row, walk.member, first};
-      if constexpr (kHasSecond) {
+      if constexpr (kHasSecond && !Walk::kIsFlat) {
         const bool has_same_second = u > 0 && cut.is_by_rows;
         if (p.second_operand != SecondOperand::elements && !has_same_second) {
           load_parameters(units[u].second, p, cut, place);
@@ -235,8 +251,8 @@ __device__ inline void apply_units(const PackedParams& p, const PackedCut& cut,
 }
 
 /// Those, element by element.
-template <bool kHasSecond, class T, int kSize, class Op>
-__device__ inline void apply_ends(const PackedParams& p, const PackedCut& cut, PackedWalk walk,
+template <bool kHasSecond, class T, int kSize, class Walk, class Op>
+__device__ inline void apply_ends(const PackedParams& p, const PackedCut& cut, Walk walk,
                                   const Op& op) {
 #pragma unroll 1
   for (int u = 0; u < kPackedUnits; ++u) {
@@ -262,9 +278,10 @@ __device__ inline void apply_ends(const PackedParams& p, const PackedCut& cut, P
 /// What a kernel of this kind does. op(values, second, place) replaces values, neighbours in fp32.
 template <bool kHasSecond, class T, class Op>
 __device__ inline void apply_packed(const PackedParams& p, const PackedCut& cut, const Op& op) {
+  constexpr int kSize = Vec16<T>::kSize;
+  if (cut.is_flat) return apply_units<kHasSecond, T, kSize>(p, cut, FlatWalk(cut), op);
   const PackedWalk start(cut);
   if (!cut.is_vector) return apply_units<kHasSecond, T, 1>(p, cut, start, op);
-  constexpr int kSize = Vec16<T>::kSize;
   apply_units<kHasSecond, T, kSize>(p, cut, start, op);
   if (cut.has_ends) apply_ends<kHasSecond, T, kSize>(p, cut, start, op);
 }
@@ -356,6 +373,10 @@ PackedCut cut_runs(const PackedParams& joined, const PackedParams& whole,
   // Rows shorter than a warp would leave its sectors in pieces.
   cut.is_by_rows = joined.rows > 1 && cut.phases == 1 && (is_row_second || knows_members) &&
                    joined.num_members * cut.units_per_run >= 32;
+  const bool is_one_run = joined.num_members == 1 && joined.rows == 1;
+  const bool takes_units = joined.second_operand == SecondOperand::none ||
+                           joined.second_operand == SecondOperand::elements;
+  cut.is_flat = is_one_run && takes_units && cut.is_vector && !cut.has_ends;
   cut.by_units = Divisor(cut.units_per_run);
   cut.by_members = Divisor(joined.num_members);
   const int64_t runs = kPackedThreads / cut.units_per_run;
