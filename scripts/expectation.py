@@ -104,7 +104,7 @@ def read_tiles():
         quantised.append(Tile(name, b, a, stages, blocks, b))
     for name, (rows, outputs, _, _, stages, _, blocks) in policies("linear_simt.cuh", r"SimtPolicy k(M\d+N\d+)\{(.*)\};").items():
         # More than twice its rows are the larger tiles', which read shared memory less often a product.
-        simt.append(Tile(name, rows, outputs, stages, blocks, 32 if rows == 16 else math.inf))
+        simt.append(Tile(name, rows, outputs, stages, blocks, 2 * rows if rows < 64 else math.inf))
     wgmma = [Tile(name, *values, 1) for name, values in policies("linear_wgmma.cuh", case).items()]
     small = [tile for tile in mma if tile.rows_limit == 64]
     large = [tile for tile in mma if tile.rows_limit != 64]

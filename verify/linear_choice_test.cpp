@@ -201,7 +201,7 @@ TEST_CASE("which policies can run a problem") {
   CHECK(linear_policy_reason(tf32x3, p, "m128n128") ==
         "policy \"m128n128\" of tf32x3 cannot run this problem, m64n64, m128n64 can");
   CHECK_THAT(linear_policy_reason(simt, p, "m7n7"),
-             ContainsSubstring("is unknown, expected one of m16n64, m64n64, m128n128"));
+             ContainsSubstring("is unknown, expected one of m16n64, m32n64, m64n64, m128n128"));
   CHECK_THAT(linear_policy_reason(gemv, p, "m16n64"), ContainsSubstring("gemv has none"));
   CHECK(linear_policy_reason(cublaslt, p, "h5").empty());
   CHECK_THAT(linear_policy_reason(cublaslt, p, "m16n64"), ContainsSubstring("h0 to h63"));

@@ -427,14 +427,22 @@ TEST_CASE("names are parsed per device") {
   }
 }
 
-TEST_CASE("the tile of simt depends on one member's problem only") {
+TEST_CASE("the tile of simt: low ones where tall ones would leave multiprocessors without work") {
   using enum kernels::LinearSimtTile;
+  const auto tile = [](int64_t num_members, int64_t batch, int64_t d) {
+    return choose_linear_simt_tile(problem_of(num_members, batch, d), kH200);
+  };
   for (const int64_t num_members : {1, 7, 1000}) {
-    CHECK(choose_linear_simt_tile(problem_of(num_members, 16, 256)) == m16n64);
-    CHECK(choose_linear_simt_tile(problem_of(num_members, 33, 256)) == m64n64);
-    CHECK(choose_linear_simt_tile(problem_of(num_members, 512, 64)) == m64n64);
-    CHECK(choose_linear_simt_tile(problem_of(num_members, 128, 128)) == m128n128);
+    CHECK(tile(num_members, 16, 256) == m16n64);
+    CHECK(tile(num_members, 33, 256) == m64n64);
+    CHECK(tile(num_members, 512, 64) == m64n64);
+    CHECK(tile(num_members, 128, 128) == m128n128);
   }
+  CHECK(tile(32, 32, 256) == m16n64);  // 128 of m32n64 for 132 multiprocessors
+  CHECK(tile(33, 32, 256) == m32n64);
+  CHECK(tile(33, 17, 256) == m32n64);
+  CHECK(tile(1, 32, 132 * 64) == m32n64);
+  CHECK(tile(1, 32, 131 * 64) == m16n64);
 }
 
 TEST_CASE("workspace of the cuBLAS strategies") {

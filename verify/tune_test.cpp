@@ -247,7 +247,7 @@ TEST_CASE("candidates are strategies by their policies") {
   CHECK((count("cublaslt") == 1 && count("cublas_grouped") == 1 && count("gemv") == 1));
   CHECK(tune_candidates(linear(), DeviceType::cpu, {}) ==
         std::vector<std::string>{"sequential", "wide"});
-  CHECK(tune_candidates(linear(), DeviceType::cuda, {"simt", "small_m:m8n64", "auto"}).size() == 4);
+  CHECK(tune_candidates(linear(), DeviceType::cuda, {"simt", "small_m:m8n64", "auto"}).size() == 5);
 }
 
 TEST_CASE("a space names strategies and policies, of all ops or of one") {

@@ -130,12 +130,12 @@ int parse_cublaslt_policy(std::string_view policy) {
 LinearTiles linear_tiles(LinearStrategy strategy, const LinearProblem& problem,
                          const DeviceInfo& device, std::string_view policy) {
   // The member's own problem chooses, also where it is part of a wider one: so are its sums'
-  // orders. wgmma's tile changes no bit and suits the wider one.
-  const LinearProblem whole =
-      strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;
+  // orders. The tiles of wgmma and simt change no bit and suit what is launched.
+  LinearProblem whole = strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;
+  if (strategy == LinearStrategy::sequential) whole.num_members = 1;
   const LinearStrategy kernel = linear_kernel_of(strategy, problem, device);
   LinearTiles tiles{
-      choose_linear_simt_tile(problem), choose_linear_mma_tile(kernel, problem, device),
+      choose_linear_simt_tile(whole, device), choose_linear_mma_tile(kernel, problem, device),
       choose_linear_wgmma_tile(whole, device), choose_linear_weight_only_tile(problem)};
   if (strategy == LinearStrategy::simt) {
     replace_by_name<kernels::LinearSimtTile>(tiles.simt, kernels::kLinearSimtTiles, policy);

@@ -145,7 +145,7 @@ std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProbl
     const kernels::LinearMmaTile tile = choose_linear_mma_tile(strategy, problem, device);
     rows = tile_m(tile), columns = tile_n(tile);
   } else {
-    const kernels::LinearSimtTile tile = choose_linear_simt_tile(problem);
+    const kernels::LinearSimtTile tile = choose_linear_simt_tile(problem, device);
     rows = tile_m(tile), columns = tile_n(tile);
   }
   if (strategy == LinearStrategy::small_m && problem.batch > kMaxSmallBatch) {

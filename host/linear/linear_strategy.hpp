@@ -61,9 +61,9 @@ std::string linear_problem_key(const LinearProblem& problem);
 
 /// Tiles of one member's output; saturates instead of overflowing.
 int64_t linear_tiles_of(const LinearProblem& problem, int64_t tile_m, int64_t tile_n);
-/// The tile of `simt`: of one member's problem only, so that a member's launch is the same however
-/// many neighbours it has.
-kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem);
+/// The tile of `simt`, for all of problem.num_members in one launch. No bit depends on it.
+kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem,
+                                                const DeviceInfo& device);
 
 /// What `gemv` takes at most.
 inline constexpr int64_t kMaxGemvBatch = 4;

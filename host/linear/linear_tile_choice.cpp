@@ -29,11 +29,19 @@ int64_t linear_tiles_of(const LinearProblem& problem, int64_t tile_m, int64_t ti
   return overflows ? std::numeric_limits<int64_t>::max() : tiles;
 }
 
-kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem) {
+kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem,
+                                                const DeviceInfo& device) {
   using enum kernels::LinearSimtTile;
   if (is_fp8(problem.dtype)) return m64n64;  // built for no other
   // Rows that a tile does not have are multiplied as zeros: a tall tile must be filled.
-  if (problem.batch <= 32) return m16n64;
+  if (problem.batch <= 16) return m16n64;
+  if (problem.batch <= 32) {
+    // Two low tiles read a weight twice, but are done in half the time where there is room for all.
+    const int64_t tiles = linear_tiles_of(problem, tile_m(m32n64), tile_n(m32n64));
+    const bool fills_device =
+        tiles >= ceil_div(device.num_multiprocessors, std::max<int64_t>(problem.num_members, 1));
+    return fills_device ? m32n64 : m16n64;
+  }
   if (problem.batch < 128 || problem.out_features < 128) return m64n64;
   return m128n128;
 }

@@ -62,6 +62,8 @@ cudaError_t launch_linear_simt(LinearParams params, Dtype dtype, Dtype y_dtype, 
     switch (tile) {
       case LinearSimtTile::m16n64:
         return launch_tile<T, T, LinearSimtTile::m16n64>(params, stream);
+      case LinearSimtTile::m32n64:
+        return launch_tile<T, T, LinearSimtTile::m32n64>(params, stream);
       case LinearSimtTile::m64n64:
         return launch_tile<T, T, LinearSimtTile::m64n64>(params, stream);
       case LinearSimtTile::m128n128:

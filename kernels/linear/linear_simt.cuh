@@ -41,25 +41,33 @@ struct SimtPolicy {
 
 // 40 KiB; with 4 stages a block of m = 16 has a whole fp32 k = 128 under way before it waits.
 constexpr SimtPolicy kM16N64{16, 64, 2, 4, 4, 4, 4};
-// 48 KiB: what a block gets without asking, four blocks to a multiprocessor of compute
-// capability 9.0.
+// 48 KiB, here and below: what a block gets without asking, four blocks to a multiprocessor of
+// compute capability 9.0.
+constexpr SimtPolicy kM32N64{32, 64, 4, 4, 4, 4, 4};
 constexpr SimtPolicy kM64N64{64, 64, 8, 4, 3, 2, 4};
 // 64 KiB: two blocks fit beside each other on compute capability 8.0 too.
 constexpr SimtPolicy kM128N128{128, 128, 8, 8, 2, 1, 2};
 
-static_assert(kM16N64.tile_m == tile_m(LinearSimtTile::m16n64) &&
-              kM64N64.tile_m == tile_m(LinearSimtTile::m64n64) &&
-              kM128N128.tile_m == tile_m(LinearSimtTile::m128n128) &&
-              kM16N64.tile_n == tile_n(LinearSimtTile::m16n64) &&
-              kM64N64.tile_n == tile_n(LinearSimtTile::m64n64) &&
-              kM128N128.tile_n == tile_n(LinearSimtTile::m128n128));
-
 /// Kernels are named by the tile: nvcc 13.0's host stubs cannot spell a class-type argument.
 constexpr SimtPolicy policy_of(LinearSimtTile tile) {
-  return tile == LinearSimtTile::m16n64   ? kM16N64
-         : tile == LinearSimtTile::m64n64 ? kM64N64
-                                          : kM128N128;
+  switch (tile) {
+    case LinearSimtTile::m16n64:
+      return kM16N64;
+    case LinearSimtTile::m32n64:
+      return kM32N64;
+    case LinearSimtTile::m64n64:
+      return kM64N64;
+    case LinearSimtTile::m128n128:
+      break;
+  }
+  return kM128N128;
 }
+
+constexpr bool is_as_named(LinearSimtTile tile) {
+  return policy_of(tile).tile_m == tile_m(tile) && policy_of(tile).tile_n == tile_n(tile);
+}
+static_assert(is_as_named(LinearSimtTile::m16n64) && is_as_named(LinearSimtTile::m32n64) &&
+              is_as_named(LinearSimtTile::m64n64) && is_as_named(LinearSimtTile::m128n128));
 
 /// Which row (or column) of the tile a thread's i-th is: groups of neighbours, the groups of all
 /// threads beside each other.
