@@ -3,9 +3,10 @@
 //
 // Every primitive of the catalogue, every strategy, every case of its sweep "ci", every dtype, and
 // odd and degenerate problems made from its axes, numbers that are none: judged by the reference,
-// between guard bands, on a stream of its own, twice. A primitive that is in the catalogue is
-// tested; none is named here.
+// between guard bands, on a stream of its own, twice, or once where the GPU is simulated. A
+// primitive that is in the catalogue is tested; none is named here.
 #include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 
@@ -13,6 +14,7 @@
 #include "verify/support/cases.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/session.hpp"
+#include "verify/support/simulation.hpp"
 #include "wide/error.hpp"
 
 namespace wide::test {
@@ -82,6 +84,7 @@ class Verification {
   Tally tally_;
   Statuses statuses_;
   bool trusts_zeros_ = false;
+  bool may_vanish_ = false;  ///< products of subnormals are zeros, and sums that cancel
 };
 
 void Verification::check_verdict(const ReferenceSample& reference, const MemberOutputs& outputs,
@@ -92,7 +95,7 @@ void Verification::check_verdict(const ReferenceSample& reference, const MemberO
   CHECK(verdict.passed);
   const bool says_something = trusts_zeros_ || !is_vacuous(reference);
   ++(!verdict.passed ? statuses_.failed : says_something ? statuses_.passed : statuses_.vacuous);
-  CHECK(says_something);
+  CHECK((says_something || may_vanish_));
 }
 
 void Verification::refuse(const std::string& name, const std::string& reason) {
@@ -120,8 +123,12 @@ void Verification::check_strategy(const PrimitiveSpec& spec, Workload& workload,
   CHECK(!prepared.explain.empty());
   const MemberOutputs first = session_.run(workload, prepared);
   check_verdict(reference, first, keeps_infinities(spec, prepared.strategy));
-  // What auto is runs twice under its own name.
-  if (name != "auto") CHECK(first_difference(first, session_.run(workload, prepared)) == "");
+  // What auto is runs twice under its own name. The simulated GPU would do the same in the same
+  // order: repeat_test has it do so beside others.
+  const bool repeats =
+      session_.context().device().type == DeviceType::cpu || !Simulation::is_present();
+  if (name != "auto" && repeats)
+    CHECK(first_difference(first, session_.run(workload, prepared)) == "");
   tally_.ran.insert(name);
 }
 
@@ -146,6 +153,7 @@ void Verification::check_case(const PrimitiveSpec& spec, const Case& point,
   INFO("seed " << options.seed << ", fill " << static_cast<int>(options.fill) << ", misalign "
                << options.misalign_elements << ", row padding " << options.row_padding);
   ++tally_.cases;
+  may_vanish_ = options.fill == catalog::Fill::tiny || options.fill == catalog::Fill::cancelling;
   try {
     run_case(spec, point, options);
   } catch (const Error& error) {
@@ -176,10 +184,16 @@ WorkloadOptions layout(int64_t misalign_elements, int64_t row_padding) {
   return options;
 }
 
-WorkloadOptions filled_with(catalog::Fill fill) {
-  WorkloadOptions options;
+WorkloadOptions filled_with(catalog::Fill fill, WorkloadOptions options = {}) {
   options.fill = fill;
   return options;
+}
+
+/// One after the other: whatever a sum's order or a kernel's arithmetic is weak at.
+catalog::Fill hostile_fill(size_t number) {
+  using enum catalog::Fill;
+  constexpr std::array kHostile{positive, cancelling, wide_range, tiny};
+  return kHostile[number % kHostile.size()];
 }
 
 void Verification::check_ci_sweep(const PrimitiveSpec& spec) {
@@ -188,14 +202,19 @@ void Verification::check_ci_sweep(const PrimitiveSpec& spec) {
 
 void Verification::check_odd_problems(const PrimitiveSpec& spec) {
   const auto integers = filled_with(catalog::Fill::integers);
-  for (const Values& words : word_combinations(spec)) {
+  const std::vector<Values> combinations = word_combinations(spec);
+  // Whole numbers hang on few of the words: where there are hundreds, some have them.
+  const size_t stride = combinations.size() > 200 ? 4 : 1;
+  size_t number = 0;
+  for (const Values& words : combinations) {
     const Case small = odd_case(spec, 3, 3, words);
     check_case(spec, small, {});
-    check_case(spec, small, layout(1, 3));
-    check_case(spec, small, integers);
+    check_case(spec, small, filled_with(hostile_fill(number++), layout(1, 3)));
+    if (number % stride == 0) check_case(spec, small, integers);
   }
   for (const int64_t members : {1, 2, 5, 16}) {
-    for (const auto& options : {layout(0, 8), layout(3, 0), layout(1, 5), integers}) {
+    const auto hostile = filled_with(hostile_fill(number++));
+    for (const auto& options : {layout(0, 8), layout(3, 0), layout(1, 5), integers, hostile}) {
       check_case(spec, odd_case(spec, members, 7), options);
     }
   }
@@ -218,8 +237,9 @@ void Verification::check_edges(const PrimitiveSpec& spec) {
   trusts_zeros_ = false;
 }
 
-/// Sweeps, odd sizes and layouts, every word, exact integers, NaN and infinities, the smallest
-/// legal problems: all of every primitive. Returns how many outputs came to what.
+/// Sweeps, odd sizes and layouts, every word, exact integers, sums of one sign, that cancel, of a
+/// wide range and of subnormals, NaN and infinities, the smallest legal problems: all of every
+/// primitive. Returns how many outputs came to what.
 Statuses verify_catalog(const Context& context) {
   Verification verification(context);
   for (const PrimitiveSpec* spec : primitives_to_test()) {

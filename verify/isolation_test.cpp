@@ -228,8 +228,9 @@ void one_member_alone_equals_itself_among_others(const Run& run) {
 void layout_changes_no_bit(const Run& run) {
   if (run.is_vendors) return;
   const MemberOutputs& contiguous = run.plain();
-  std::vector<std::pair<int64_t, int64_t>> layouts{{1, 0}, {0, 1}, {3, 8}};
-  if (!wants_small_cases()) layouts.insert(layouts.end(), {{8, 0}, {2, 1}, {0, 8}});
+  // Addresses within 16 bytes, of a tensor and of its rows.
+  std::vector<std::pair<int64_t, int64_t>> layouts{{1, 8}, {0, 1}};
+  if (!wants_small_cases()) layouts.insert(layouts.end(), {{3, 8}, {8, 0}, {2, 1}, {0, 8}});
   for (const auto& [misalign, padding] : layouts) {
     INFO("misalign " << misalign << ", row padding " << padding);
     WorkloadOptions options;
