@@ -6,8 +6,9 @@
 Counts come from the programs' own reports (Catch2's XML, unittest's closing lines), not from exit
 codes: a program that crashes, hangs or reports no test case is one failed test, and skipped is never
 passed. Closes with "N passed, N failed, N skipped" alone on a line. --seconds and SIGINT end it early: it names
-what did not come to its end, and fails. What looks at clocks or at the machine's load runs alone, and last, because more
-of the others fit into little time; --alone-first is for who wants to know of clocks above all.
+what did not come to its end, and fails. Programs of several builds run beside one another, under their build's name.
+What looks at clocks or at the machine's load runs alone, and last, because more of the others fit into little time;
+--alone-first is for who wants to know of clocks above all.
 """
 import argparse
 import collections
@@ -174,7 +175,8 @@ def main():
     arguments = parser.parse_args()
     programs = Programs(arguments.seconds)
     signal.signal(signal.SIGINT, lambda *_: programs.stop())
-    counts, reasons, failures, unfinished, number = Counter(), Counter(), [], [], 0
+    counts, reasons, failures, unfinished = Counter(), Counter(), [], []
+    together, alone = [], []
     for build in arguments.builds:
         print(f"== {build}", flush=True)
         tests = tests_of(build)
@@ -188,30 +190,31 @@ def main():
             if test.command is None:
                 print(f"{test.name}: was not built")
                 counts["failed"] += 1
-        together = [test for test in wanted if test.command is not None and not test.is_alone]
-        alone = [test for test in wanted if test.command is not None and test.is_alone]
-        before = alone if arguments.alone_first else []
-        results = [run(test, arguments.timeout, programs) for test in before]
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            running = [pool.submit(run, test, arguments.timeout, programs) for test in together]
-            while concurrent.futures.wait(running, timeout=0.5).not_done:
-                pass  # a signal that comes just before a wait is seen behind it
-        results += [future.result() for future in running]
-        results += [run(test, arguments.timeout, programs) for test in alone if not before]
-        number += len(results)
-        for test, result in zip(before + together + alone, results):
-            if result is None:
-                unfinished.append(test.name)
                 continue
-            one, why, failure = result
-            counts += one
-            reasons += why
-            failures += [failure] if failure else []
+            if len(arguments.builds) > 1:
+                test = test._replace(name=f"{pathlib.Path(build).name}/{test.name}")
+            (alone if test.is_alone else together).append(test)
+    before = alone if arguments.alone_first else []
+    results = [run(test, arguments.timeout, programs) for test in before]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        running = [pool.submit(run, test, arguments.timeout, programs) for test in together]
+        while concurrent.futures.wait(running, timeout=0.5).not_done:
+            pass  # a signal that comes just before a wait is seen behind it
+    results += [future.result() for future in running]
+    results += [run(test, arguments.timeout, programs) for test in alone if not before]
+    for test, result in zip(before + together + alone, results):
+        if result is None:
+            unfinished.append(test.name)
+            continue
+        one, why, failure = result
+        counts += one
+        reasons += why
+        failures += [failure] if failure else []
     print(*failures, sep="\n", end="\n" if failures else "")
     for reason, times in reasons.most_common():
         print(f"skipped {times}: {reason}")
     if unfinished:
-        print(f"out of time: {len(unfinished)} of {number} programs did not come to their end: {' '.join(unfinished)}")
+        print(f"out of time: {len(unfinished)} of {len(results)} programs did not come to their end: {' '.join(unfinished)}")
     if counts["passed"] + counts["failed"] == 0:
         print("no test ran")
         counts["failed"] = 1
