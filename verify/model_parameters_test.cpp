@@ -78,8 +78,13 @@ TEST_CASE("model: what is computed of parameters alone is no step") {
              ContainsSubstring("a value is absent, expected one of net's"));
   const Value sum =
       layers::binary(g, "sum", g.parameter("a", {8}), g.parameter("b", {8}), BinaryFunction::add);
+  Value one = layers::binary(g, "one", sum, sum, BinaryFunction::divide);
+  for (int i = 0; i < 48; ++i) {  // each read twice, and computed once
+    one = layers::binary(g, "one" + std::to_string(i), one, one, BinaryFunction::multiply);
+  }
+  const Value same = layers::binary(g, "same", one, sum, BinaryFunction::multiply);
   g.output("y",
-           layers::binary(g, "node", g.input("x", {kBatch, 8}), sum, BinaryFunction::multiply));
+           layers::binary(g, "node", g.input("x", {kBatch, 8}), same, BinaryFunction::multiply));
   const Graph graph = std::move(g).build();
   for (const Context& context : test::devices_at_hand()) {
     for (const ModelProblem& problem : {ModelProblem{.num_members = 2, .batch = 3},

@@ -74,29 +74,32 @@ HostValue as_dtype(const std::vector<double>& values, const ValueType& type) {
   return out;
 }
 
-/// Nodes whose operands are parameters.
+/// Nodes whose operands are parameters, each computed once.
 class Evaluator {
  public:
   Evaluator(const Graph& graph, const HostValues& parameters, HostContext& host)
       : graph_(graph), parameters_(parameters), host_(host) {}
 
-  HostValue operator()(Value value) const {
+  const HostValue& operator()(Value value) {
     const Node* node = graph_.producer(value);
     if (node == nullptr) return parameters_.at(graph_.name(value));
-    return std::visit([&](const auto& op) { return compute(*node, op); }, node->operation);
+    const auto found = computed_.find(value);
+    if (found != computed_.end()) return found->second;
+    HostValue y = std::visit([&](const auto& op) { return compute(*node, op); }, node->operation);
+    return computed_.emplace(value, std::move(y)).first->second;
   }
 
  private:
-  HostValue compute(const Node& node, const TransposeOp& op) const {
+  HostValue compute(const Node& node, const TransposeOp& op) {
     return permuted((*this)(node.operand("x")), op.order);
   }
-  HostValue compute(const Node& node, const ReshapeOp& op) const {
+  HostValue compute(const Node& node, const ReshapeOp& op) {
     HostValue value = (*this)(node.operand("x"));
     value.type.shape = op.shape;
     return value;
   }
-  HostValue compute(const Node& node, const SliceOp& op) const {
-    const HostValue x = (*this)(node.operand("x"));
+  HostValue compute(const Node& node, const SliceOp& op) {
+    const HostValue& x = (*this)(node.operand("x"));
     HostValue y{graph_.type(node.outputs[0]), {}};
     int64_t outer = 1, inner = dtype_bytes(x.type.dtype);
     for (int axis = 0; axis < op.axis; ++axis) outer *= x.type.shape[axis];
@@ -107,7 +110,7 @@ class Evaluator {
     }
     return y;
   }
-  HostValue compute(const Node& node, const BinaryOp& op) const {
+  HostValue compute(const Node& node, const BinaryOp& op) {
     if (op.activation != Activation::none) return refuse(node);
     std::vector<double> x = as_doubles((*this)(node.operand("x")));
     const std::vector<double> other = as_doubles((*this)(node.operand("other")));
@@ -119,7 +122,7 @@ class Evaluator {
     }
     return as_dtype(x, graph_.type(node.outputs[0]));
   }
-  HostValue compute(const Node& node, const FoldBatchnormOp& op) const {
+  HostValue compute(const Node& node, const FoldBatchnormOp& op) {
     const std::vector<double> variance = as_doubles((*this)(node.operand("running_variance")));
     const size_t channels = variance.size();
     std::vector<double> factor = optional(node, "gamma", channels, 1);
@@ -139,7 +142,7 @@ class Evaluator {
     for (size_t c = 0; c < channels; ++c) bias[c] = (bias[c] - mean[c]) * factor[c] + beta[c];
     return as_dtype(bias, type);
   }
-  HostValue compute(const Node& node, const PackMlpOp& op) const {
+  HostValue compute(const Node& node, const PackMlpOp& op) {
     const ValueType& type = graph_.type(node.outputs[0]);
     const int64_t element = dtype_bytes(type.dtype);
     MlpProblem problem;
@@ -150,21 +153,21 @@ class Evaluator {
     const std::vector<MlpLayerPlace> places = mlp_layer_places(problem);
     for (size_t i = 0; i < places.size(); ++i) {
       const std::string number = std::to_string(i);
-      const HostValue weight = (*this)(node.operand("weight" + number));
+      const HostValue& weight = (*this)(node.operand("weight" + number));
       const int64_t row = op.widths[i] * element;
       for (int64_t o = 0; o < op.widths[i + 1]; ++o) {
         std::memcpy(packed.bytes.data() + (places[i].weight + o * places[i].row) * element,
                     weight.bytes.data() + o * row, static_cast<size_t>(row));
       }
       if (!op.has_bias) continue;
-      const HostValue bias = (*this)(node.operand("bias" + number));
+      const HostValue& bias = (*this)(node.operand("bias" + number));
       std::memcpy(packed.bytes.data() + places[i].bias * element, bias.bytes.data(),
                   bias.bytes.size());
     }
     return packed;
   }
-  HostValue compute(const Node& node, const QuantizeOp& op) const {
-    const HostValue weight = (*this)(node.operand("weight"));
+  HostValue compute(const Node& node, const QuantizeOp& op) {
+    const HostValue& weight = (*this)(node.operand("weight"));
     const ValueType& type = graph_.type(node.outputs[0]);
     HostValue blob{type, std::vector<std::byte>(static_cast<size_t>(type.shape[0]))};
     const Shape& shape = weight.type.shape;
@@ -175,7 +178,7 @@ class Evaluator {
     return blob;
   }
   template <class Op>
-  HostValue compute(const Node& node, const Op&) const {
+  HostValue compute(const Node& node, const Op&) {
     return refuse(node);
   }
 
@@ -185,7 +188,7 @@ class Evaluator {
                       "anything runs");
   }
   std::vector<double> optional(const Node& node, std::string_view name, size_t count,
-                               double absent) const {
+                               double absent) {
     const Value value = node.operand(name);
     return value.is_absent() ? std::vector<double>(count, absent) : as_doubles((*this)(value));
   }
@@ -193,6 +196,7 @@ class Evaluator {
   const Graph& graph_;
   const HostValues& parameters_;
   HostContext& host_;
+  std::map<Value, HostValue> computed_;  ///< references into it stay
 };
 
 /// What PyTorch's BatchNorm counts in training, "bn.num_batches_tracked", beside a
@@ -288,10 +292,19 @@ HostValue evaluate(const Graph& graph, Value value, const HostValues& parameters
 }
 
 std::set<std::string> parameters_in(const Graph& graph, Value value) {
-  const Node* node = graph.producer(value);
-  if (node == nullptr) return {graph.name(value)};
   std::set<std::string> names;
-  for (const Operand& operand : node->operands) names.merge(parameters_in(graph, operand.value));
+  std::set<Value> seen{value};
+  std::vector<Value> left{value};
+  while (!left.empty()) {
+    const Value next = left.back();
+    left.pop_back();
+    const Node* node = graph.producer(next);
+    if (node == nullptr) names.insert(graph.name(next));
+    if (node == nullptr) continue;
+    for (const Operand& operand : node->operands) {
+      if (seen.insert(operand.value).second) left.push_back(operand.value);
+    }
+  }
   return names;
 }
 
