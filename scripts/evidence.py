@@ -376,7 +376,7 @@ def cuda_version(number):
 
 
 def print_status(source):
-    """The README's table."""
+    """The README's table; primitives of which all cells are the same share a row."""
     print("| primitive | kernels of ours on CUDA, by what they are verified on | vendors' calls |\n|---|---|---|")
     ours, vendors = {}, {}
     for row in read_strategies(source):
@@ -385,9 +385,12 @@ def print_status(source):
             of_op.setdefault(row["verified"], []).append(f"`{row['strategy']}`")
         elif row["device"] == "cuda" and row["kind"] == "vendor":
             vendors.setdefault(row["op"], []).append(f"`{row['strategy']}`")
+    ops = {}
     for op, states in ours.items():
         kernels = "; ".join(f"{state}: {', '.join(names)}" for state, names in states.items())
-        print(f"| {op} | {kernels} | {', '.join(vendors.get(op, []))} |")
+        ops.setdefault((kernels, ", ".join(vendors.get(op, []))), []).append(op)
+    for (kernels, calls), alike in ops.items():
+        print(f"| {', '.join(alike)} | {kernels} | {calls} |")
 
 
 def main():
