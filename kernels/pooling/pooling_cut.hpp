@@ -17,6 +17,7 @@ constexpr int kTileBytes = 16 * 1024;  // four 16-byte copies of a thread: enoug
 constexpr int kMaxOutputs = 8192;      // of a tile: adaptive pools may have more than inputs
 constexpr int kMaxRuns = 1024;
 constexpr int kMostLanes = 32;
+constexpr int kPoolingThreads = 256;
 
 // Of channels last.
 constexpr int kLastThreads = 256;
@@ -34,6 +35,8 @@ struct Cut {
   Run run = Run::row;
   int runs = 1, pitch = 0;  ///< of a tile in shared memory, in elements
   int lanes_x = 1, lanes_y = 1;
+  int unrolled = 0;  ///< windows of so many taps have code of their own; 0: they have not
+  int step_images = 0, step_rows = 0, step_columns = 0;  ///< to a thread's next output
   int64_t num_images = 0;
   bool is_joined = false;  ///< all images lie at multiples of the channel's stride
   Divisor by_channels, by_members;
@@ -107,6 +110,7 @@ class Cutter {
       set(1, largest(rows, [&](int n) { return fits(cut_.run, 1, n, most); }), most);
     }
     set_lanes();
+    set_unrolled();
     return cut_;
   }
 
@@ -150,6 +154,22 @@ class Cutter {
     cut_.by_in_rows = Divisor32(cut_.in_rows);
     cut_.by_rows = Divisor32(cut_.rows);
     cut_.by_columns = Divisor32(cut_.columns);
+    cut_.step_images = kPoolingThreads / (cut_.rows * cut_.columns);
+    cut_.step_rows = kPoolingThreads / cut_.columns % cut_.rows;
+    cut_.step_columns = kPoolingThreads % cut_.columns;
+  }
+  /// Small windows without dilation, where a tile's inputs and outputs are a run each.
+  void set_unrolled() {
+    const int kernel = p_.columns.kernel;
+    const bool is_small = (kernel == 2 || kernel == 3) &&
+                          (p_.rows.kernel == kernel || p_.rows.kernel == 1) &&
+                          p_.rows.dilation == 1 && p_.columns.dilation == 1;
+    const bool has_runs =
+        (cut_.run == Run::tile || (cut_.run == Run::image && cut_.images == 1)) &&
+        cut_.strips == 1 && (p_.rows.out == 1 || p_.y_strides.row == p_.columns.out) &&
+        (cut_.images == 1 || p_.y_strides.channel == int64_t{p_.rows.out} * p_.columns.out);
+    const bool is_fixed = mode_ != PoolingMode::adaptive_average && cut_.lanes() == 1;
+    if (is_small && has_runs && is_fixed) cut_.unrolled = kernel;
   }
   /// A team where an output has at least as many inputs to itself: else there are outputs enough.
   void set_lanes() {

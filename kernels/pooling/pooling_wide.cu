@@ -24,7 +24,7 @@ namespace wide::kernels {
 
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = kPoolingThreads;
 constexpr int kWarp = 32;
 constexpr int kSectorBytes = 32;
 
@@ -113,19 +113,34 @@ class Inputs {
   int* starts_;
 };
 
-/// A tile's outputs, in the order in which they lie in y.
-template <class T>
+/// One of a tile's outputs, which are numbered in the order in which they lie in y.
 struct Output {
   int image, row, column;
-  T* y;
 
-  /// False where there is no such output.
-  __device__ bool find(const PoolingParams& p, const Cut& cut, const Tile& tile, int number) {
+  __device__ Output(const Cut& cut, int number) {
     image = cut.by_rows.divide(cut.by_columns.divide(number, column), row);
-    if (image >= tile.images || row >= tile.rows || column >= tile.columns) return false;
-    y = static_cast<T*>(p.y) + image_offset(p, cut, p.y_strides, tile.first_image + image) +
-        (tile.row + row) * p.y_strides.row + tile.column + column;
-    return true;
+  }
+  /// kThreads numbers further.
+  __device__ void advance(const Cut& cut) {
+    image += cut.step_images;
+    row += cut.step_rows;
+    column += cut.step_columns;
+    if (column >= cut.columns) {
+      column -= cut.columns;
+      ++row;
+    }
+    if (row >= cut.rows) {
+      row -= cut.rows;
+      ++image;
+    }
+  }
+  __device__ bool exists(const Tile& tile) const {
+    return image < tile.images && row < tile.rows && column < tile.columns;
+  }
+  template <class T>
+  __device__ T* y(const PoolingParams& p, const Cut& cut, const Tile& tile) const {
+    return static_cast<T*>(p.y) + image_offset(p, cut, p.y_strides, tile.first_image + image) +
+           (tile.row + row) * p.y_strides.row + tile.column + column;
   }
 };
 
@@ -133,7 +148,7 @@ struct Output {
 /// output exists.
 template <PoolingMode kMode, class T>
 __device__ float pool_window(const PoolingParams& p, const Cut& cut, const Tile& tile,
-                             const Inputs<T>& inputs, const Output<T>& output, bool exists) {
+                             const Inputs<T>& inputs, const Output& output, bool exists) {
   const int lane = static_cast<int>(threadIdx.x) & (cut.lanes_x * cut.lanes_y - 1);
   const int lane_x = lane & (cut.lanes_x - 1), lane_y = lane / cut.lanes_x;
   float value = nothing<kMode>(), weight = 1.0f;
@@ -154,6 +169,67 @@ __device__ float pool_window(const PoolingParams& p, const Cut& cut, const Tile&
   return kMode == PoolingMode::max ? value : value / weight;
 }
 
+/// The first output of this thread, so that neighbouring threads take neighbours of a sector.
+template <class T>
+__device__ int first_number(const T* first_output) {
+  const auto skew = reinterpret_cast<uintptr_t>(first_output) % kSectorBytes / sizeof(T);
+  const int number = static_cast<int>(threadIdx.x) - static_cast<int>(skew);
+  return number < 0 ? number + kThreads : number;
+}
+
+/// Pools, or writes what teams have pooled.
+template <PoolingMode kMode, class T>
+__device__ void write_outputs(const PoolingParams& p, const Cut& cut, const Tile& tile,
+                              const Inputs<T>& inputs, const T* results) {
+  const int outputs = tile.images * cut.rows * cut.columns;
+  int number = first_number(Output(cut, 0).y<T>(p, cut, tile));
+  for (Output output(cut, number); number < outputs; number += kThreads, output.advance(cut)) {
+    if (!output.exists(tile)) continue;
+    *output.y<T>(p, cut, tile) =
+        cut.lanes_x * cut.lanes_y > 1
+            ? results[number]
+            : from_float<T>(pool_window<kMode>(p, cut, tile, inputs, output, true));
+  }
+}
+
+/// Windows of kKernel taps along a row, of as many rows or of one, where a tile's inputs and its
+/// outputs are a run each: nearly all there is to do is to load and to combine.
+template <PoolingMode kMode, int kKernel, class T>
+__device__ void pool_runs(const PoolingParams& p, const Cut& cut, const Tile& tile,
+                          const Inputs<T>& inputs) {
+  T* const y = Output(cut, 0).y<T>(p, cut, tile);
+  const T* const x = inputs.at(0, tile.in_row, tile.in_column);
+  const int outputs = (cut.bands == 1 ? tile.images * cut.rows : tile.rows) * cut.columns;
+  int number = first_number(y);
+  for (Output output(cut, number); number < outputs; number += kThreads, output.advance(cut)) {
+    const int row = (tile.row + output.row) * p.rows.stride - p.rows.padding;
+    const int column = output.column * p.columns.stride - p.columns.padding;
+    const int in_row = output.image * tile.in_rows + row - tile.in_row;
+    const T* from = x + in_row * tile.in_columns + column;
+    float value = nothing<kMode>();
+#pragma unroll
+    for (int r = 0; r < kKernel; ++r) {
+      if (r > 0 && p.rows.kernel == 1) break;
+      const bool has_row = static_cast<unsigned>(row + r) < static_cast<unsigned>(p.rows.in);
+      float of_row = nothing<kMode>();
+#pragma unroll
+      for (int c = 0; c < kKernel; ++c) {
+        const bool exists =
+            has_row && static_cast<unsigned>(column + c) < static_cast<unsigned>(p.columns.in);
+        if (exists) of_row = combined<kMode>(of_row, to_float(from[c]));
+      }
+      value = combined<kMode>(value, of_row);
+      from += tile.in_columns;
+    }
+    if constexpr (kMode != PoolingMode::max) {
+      const Taps down = taps_of<kMode>(p.rows, tile.row + output.row, p.counts_padding);
+      const Taps across = taps_of<kMode>(p.columns, output.column, p.counts_padding);
+      value /= static_cast<float>(down.weight) * static_cast<float>(across.weight);
+    }
+    y[number] = from_float<T>(value);
+  }
+}
+
 template <PoolingMode kMode, class T>
 __global__ void __launch_bounds__(kThreads)
     pooling_kernel(const __grid_constant__ PoolingParams p, const __grid_constant__ Cut cut) {
@@ -167,29 +243,24 @@ __global__ void __launch_bounds__(kThreads)
   inputs.load();
   __syncthreads();
 
-  // Pool, a team an output.
-  const int outputs = tile.images * cut.rows * cut.columns, lanes = cut.lanes_x * cut.lanes_y;
-  const int thread = static_cast<int>(threadIdx.x);
-  Output<T> output;
-  if (lanes > 1) {
+  if constexpr (kMode != PoolingMode::adaptive_average) {
+    if (cut.unrolled == 2) return pool_runs<kMode, 2>(p, cut, tile, inputs);
+    if (cut.unrolled == 3) return pool_runs<kMode, 3>(p, cut, tile, inputs);
+  }
+  const int lanes = cut.lanes_x * cut.lanes_y;
+  if (lanes > 1) {  // a team an output
+    const int outputs = tile.images * cut.rows * cut.columns;
+    const int thread = static_cast<int>(threadIdx.x);
     for (int first = 0; first < outputs; first += kThreads / lanes) {
       const int number = first + thread / lanes;
-      const bool exists = number < outputs && output.find(p, cut, tile, number);
+      const Output output(cut, number);
+      const bool exists = number < outputs && output.exists(tile);
       const float value = pool_window<kMode>(p, cut, tile, inputs, output, exists);
       if (exists && thread % lanes == 0) results[number] = from_float<T>(value);
     }
     __syncthreads();
   }
-
-  // Write: neighbouring threads, neighbours of a sector.
-  (void)output.find(p, cut, tile, 0);
-  const auto skew =
-      static_cast<int>(reinterpret_cast<uintptr_t>(output.y) % kSectorBytes / sizeof(T));
-  for (int number = thread - skew; number < outputs; number += kThreads) {
-    if (number < 0 || !output.find(p, cut, tile, number)) continue;
-    *output.y = lanes > 1 ? results[number]
-                          : from_float<T>(pool_window<kMode>(p, cut, tile, inputs, output, true));
-  }
+  write_outputs<kMode>(p, cut, tile, inputs, results);
 }
 
 /// Windows that no tile can hold, or with so many inputs each that a block is not too many threads.
