@@ -149,6 +149,24 @@ TEST_CASE("channels last: what needs them first gets them, once") {
         4);  // x, a back, n, sum back; b is fused with sum
 }
 
+TEST_CASE("channels last: an image that is added to what a convolution makes of it") {
+  const layers::ConvLayer same{.padding = {1, 1}};
+  check(built([&](GraphBuilder& g) {
+          const Value x = g.input("x", {kBatch, 3, 6, 5});
+          g.output("y", binary(g, "sum", layers::conv(g, "conv", x, 3, same), x));
+        }),
+        2);
+  // In a cube the image of either layout may be added: as it is, it is of the other one.
+  layers::ConvLayer turned = same;
+  turned.layout = channels_last;
+  turned.x_layout = channels_first;
+  const Graph cube = built([&](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 4, 4, 4});
+    g.output("y", binary(g, "sum", layers::conv(g, "conv", x, 4, turned), x));
+  });
+  check(cube, 1, {3, 2}, {});
+}
+
 TEST_CASE("channels last: shared images, and batches of members' own") {
   const auto build = [](bool is_shared) {
     return built([&](GraphBuilder& g) {
