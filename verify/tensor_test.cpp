@@ -287,6 +287,37 @@ TEST_CASE("an engine's allocator is used") {
   CHECK(counting->calls == 3);
 }
 
+TEST_CASE("an allocator that gives nothing, or what is not aligned, is found out") {
+  struct Careless final : Allocator {
+    int64_t offset = 0, live = 0;
+    alignas(256) std::byte memory[512];
+    void* allocate(int64_t) override {
+      if (offset < 0) return nullptr;
+      ++live;
+      return memory + offset;
+    }
+    void deallocate(void*, int64_t) noexcept override { --live; }
+  };
+  const auto careless = std::make_shared<Careless>();
+  const Context context = Context::cpu({.num_threads = 1, .allocator = careless});
+  const auto error_at = [&](int64_t offset) -> std::string {
+    careless->offset = offset;
+    try {
+      const Tensor tensor(context, Dtype::fp32, {10});
+      return "";
+    } catch (const Error& error) {
+      CHECK((error.code() == ErrorCode::out_of_memory) == (offset < 0));
+      return error.what();
+    }
+  };
+  CHECK(error_at(0) == "");
+  CHECK(error_at(-1) == "tensor: the allocator gave nothing for 40 bytes");
+  CHECK(error_at(16) ==
+        "tensor: the allocator gave an address 16 bytes behind a multiple of 256, expected such a "
+        "multiple");
+  CHECK(careless->live == 0);
+}
+
 TEST_CASE("without a usable CUDA device the reason is given, and nothing is left behind") {
   const CudaAvailability first = query_cuda(), second = query_cuda();
   CHECK(first.num_devices == second.num_devices);

@@ -12,14 +12,7 @@ namespace {
 class CallbackAllocator final : public Allocator {
  public:
   explicit CallbackAllocator(const wide_context_options& options) : options_(options) {}
-  void* allocate(int64_t bytes) override {
-    void* data = options_.allocate(options_.user, bytes);
-    if (data == nullptr) {
-      throw Error(ErrorCode::out_of_memory,
-                  "the engine's allocator gave nothing for " + std::to_string(bytes) + " bytes");
-    }
-    return data;
-  }
+  void* allocate(int64_t bytes) override { return options_.allocate(options_.user, bytes); }
   void deallocate(void* data, int64_t bytes) noexcept override {
     options_.deallocate(options_.user, data, bytes);
   }

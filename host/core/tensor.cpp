@@ -84,11 +84,30 @@ BasicTensorView<Pointer> BasicTensorView<Pointer>::narrow(int axis, int64_t star
 template struct BasicTensorView<void*>;
 template struct BasicTensorView<const void*>;
 
+namespace {
+
+/// What an engine's allocator gives is looked at here, not where a kernel faults on it.
+void* checked_memory(Allocator& allocator, int64_t bytes) {
+  void* const data = allocator.allocate(bytes);
+  if (data == nullptr) {
+    throw Error(ErrorCode::out_of_memory,
+                "tensor: the allocator gave nothing for " + std::to_string(bytes) + " bytes");
+  }
+  const auto beyond = reinterpret_cast<uintptr_t>(data) % kWorkspaceAlignment;
+  if (beyond == 0) return data;
+  allocator.deallocate(data, bytes);
+  throw_invalid_argument("tensor: the allocator gave an address " + std::to_string(beyond) +
+                         " bytes behind a multiple of " + std::to_string(kWorkspaceAlignment) +
+                         ", expected such a multiple");
+}
+
+}  // namespace
+
 Tensor::Tensor(const Context& context, Dtype dtype, const Shape& shape)
     : state_(context.shared_state()),
       view_(nullptr, dtype, shape, context.device()),
       bytes_(checked_bytes(shape, dtype_bytes(dtype))) {
-  if (bytes_ > 0) view_.data = context.allocator().allocate(bytes_);
+  if (bytes_ > 0) view_.data = checked_memory(context.allocator(), bytes_);
 }
 
 Tensor::~Tensor() {

@@ -19,7 +19,7 @@ namespace wide {
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  /// `bytes` > 0; the result is aligned to 256 bytes. Throws Error{out_of_memory}.
+  /// `bytes` > 0; the result is aligned to 256 bytes. None: null, or Error{out_of_memory}.
   virtual void* allocate(int64_t bytes) = 0;
   /// The memory may be handed out again at once: whoever destroys what it belongs to (a Tensor, the
   /// last copy of a Model or of a ragged plan) has seen to it that no queued work still uses it.
