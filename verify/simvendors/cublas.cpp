@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "verify/simvendors/faults.hpp"
 #include "verify/simvendors/matrix.hpp"
 
 namespace wide::simvendors {
@@ -117,6 +118,7 @@ using namespace wide::simvendors;
 extern "C" {
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
+  if (fails(__func__)) return CUBLAS_STATUS_ALLOC_FAILED;
   if (!is_simulated()) return CUBLAS_STATUS_NOT_INITIALIZED;
   *handle = reinterpret_cast<cublasHandle_t>(new Handle);
   return CUBLAS_STATUS_SUCCESS;
@@ -127,33 +129,40 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
 }
 /// Takes the workspace back, as the library does.
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
+  if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   of(handle).stream = stream;
   of(handle).workspace = nullptr;
   of(handle).workspace_bytes = 0;
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
+  if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   *stream = of(handle).stream;
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {
+  if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   of(handle).workspace = workspace;
   of(handle).workspace_bytes = bytes;
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode) {
+  if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   of(handle).pointer_mode = mode;
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t* mode) {
+  if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   *mode = of(handle).pointer_mode;
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
+  if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   of(handle).math_mode = mode;
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
+  if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   *mode = of(handle).math_mode;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -166,6 +175,7 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperat
                                              long long b_stride, const void* beta, void* c,
                                              cudaDataType c_type, int64_t ldc, long long c_stride,
                                              int64_t count, cublasComputeType_t, cublasGemmAlgo_t) {
+  if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   if (of_a != CUBLAS_OP_T || of_b != CUBLAS_OP_N) return CUBLAS_STATUS_NOT_SUPPORTED;
   std::vector<Product> products;
   for (int64_t i = 0; i < count; ++i) {
@@ -204,6 +214,7 @@ cublasStatus_t cublasGemmGroupedBatchedEx_64(
     cudaDataType_t a_type, const int64_t* lda, const void* const* b, cudaDataType_t b_type,
     const int64_t* ldb, const void* beta, void* const* c, cudaDataType_t c_type, const int64_t* ldc,
     int64_t group_count, const int64_t* group_size, cublasComputeType_t) {
+  if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   const bool is_one_type = a_type == b_type && b_type == c_type;
   if (group_count != 1 || !is_one_type || *of_a != CUBLAS_OP_T || *of_b != CUBLAS_OP_N) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -247,6 +258,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatmulPreference_t preference, int at_most,
                                               cublasLtMatmulHeuristicResult_t* results,
                                               int* count) {
+  if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   const auto epilogue = attribute<uint32_t>(operation, CUBLASLT_MATMUL_DESC_EPILOGUE);
   if (cublas_control().refuses_fused && epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -273,6 +285,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
                               cublasLtMatrixLayout_t d_layout,
                               const cublasLtMatmulAlgo_t* algorithm, void* workspace, size_t bytes,
                               cudaStream_t stream) {
+  if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   CublasControl& control = cublas_control();
   const uint64_t chosen = algorithm == nullptr ? 0 : algorithm->data[0];
   if (control.refuses_fused && chosen + 1 < kAlgorithms) return CUBLAS_STATUS_NOT_SUPPORTED;

@@ -9,6 +9,7 @@
 
 #include "verify/simvendors/cudnn_reader.hpp"
 #include "verify/simvendors/device_memory.hpp"
+#include "verify/simvendors/faults.hpp"
 #include "verify/support/cudnn_interpreter.hpp"
 
 namespace wide::simvendors {
@@ -114,6 +115,7 @@ using namespace wide::simvendors;
 extern "C" {
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  if (fails(__func__)) return CUDNN_STATUS_INTERNAL_ERROR;
   if (!is_simulated()) return CUDNN_STATUS_NOT_INITIALIZED;
   *handle = reinterpret_cast<cudnnHandle_t>(new Handle);
   return CUDNN_STATUS_SUCCESS;
@@ -123,16 +125,19 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+  if (fails(__func__)) return CUDNN_STATUS_INTERNAL_ERROR;
   reinterpret_cast<Handle*>(handle)->stream = stream;
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* stream) {
+  if (fails(__func__)) return CUDNN_STATUS_INTERNAL_ERROR;
   *stream = reinterpret_cast<Handle*>(handle)->stream;
   return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
                                            cudnnBackendDescriptor_t* descriptor) {
+  if (fails(__func__)) return CUDNN_STATUS_INTERNAL_ERROR;
   *descriptor = registry().add(type);
   return CUDNN_STATUS_SUCCESS;
 }
@@ -145,6 +150,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
                                        cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t count,
                                        const void* values) {
+  if (fails(__func__)) return CUDNN_STATUS_INTERNAL_ERROR;
   return answer([&] {
     const auto to = registry()[descriptor];
     if (to->is_final) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
@@ -165,6 +171,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
   });
 }
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
+  if (fails(__func__)) return CUDNN_STATUS_INTERNAL_ERROR;
   return answer([&] {
     const auto of = registry()[descriptor];
     if (of->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR) {
@@ -181,6 +188,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
                                        cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t, int64_t room, int64_t* count,
                                        void* values) {
+  if (fails(__func__)) return CUDNN_STATUS_INTERNAL_ERROR;
   return answer([&] {
     const auto of = registry()[descriptor];
     switch (name) {
@@ -204,6 +212,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack) {
+  if (fails(__func__)) return CUDNN_STATUS_INTERNAL_ERROR;
   return answer([&] {
     const auto of = registry()[plan], with = registry()[pack];
     const CudnnDescriptor& graph = of->descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
