@@ -36,6 +36,7 @@ DECODE = {"fp8_e4m3": 2.25, "int8": 2.75, "fp6_e3m2": 3.5, "int4": 1.375, "fp4_e
 BITS = {"fp8_e4m3": 8, "int8": 8, "fp6_e3m2": 6, "int4": 4, "fp4_e2m1": 4}
 BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
 ROW_BYTES = 128  # of k in a stage
+SHARED_BYTES, SYSTEM_BYTES = 228 * 1024, 1024  # of a multiprocessor, and a block's that are not its own: 9.0
 memory_bytes_per_s = MEMORY_BYTES_PER_S["NVIDIA H200"]  # None of a device of which nothing is expected: assume()
 # Of eight loads a lane, and 128 lanes a block; 64 registers a thread let eight blocks share a multiprocessor.
 GEMV_BLOCK_BYTES, GEMV_BLOCKS = 8 * 16 * 128, 8
@@ -98,6 +99,7 @@ def read_tiles():
     mma, quantised, simt = [], [], []
     for name, (a, b, _, _, _, stages, blocks) in policies("linear_mma.cuh", case).items():
         rows, outputs = numbers(name.replace("m", "").replace("n", " "))
+        blocks = min(blocks, SHARED_BYTES // (stages * (a + b) * ROW_BYTES + SYSTEM_BYTES))  # of a long k
         # The shorter side is the rows of x where the weight is A.
         mma.append(Tile(name, rows, outputs, stages, blocks, 64 if rows < a or a == b == 16 else math.inf))
     for name, (a, b, _, _, _, stages, blocks, _) in policies("linear_weight_only.cuh", case).items():

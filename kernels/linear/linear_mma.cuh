@@ -28,6 +28,7 @@
 #include "kernels/arch/cp_async.cuh"
 #include "kernels/arch/grid.cuh"
 #include "kernels/arch/matrix.cuh"
+#include "kernels/arch/target.cuh"
 #include "kernels/linear/linear_launch.cuh"
 #include "kernels/linear/linear_mma.hpp"
 #include "kernels/linear/linear_tile.cuh"
@@ -101,7 +102,7 @@ struct MmaPolicy {
   int tile_a, tile_b;
   int warps_a, warps_b, warps_k;
   int stages;
-  int blocks_per_multiprocessor;
+  int blocks_per_multiprocessor;  // as far as registers go
 
   constexpr int threads() const { return 32 * warps_a * warps_b * warps_k; }
   constexpr int tile_m() const { return a_is_weight ? tile_b : tile_a; }
@@ -114,6 +115,11 @@ struct MmaPolicy {
   constexpr int pitch() const { return tile_n() + (a_is_weight ? 4 : 8); }
   constexpr int sums_bytes() const { return warps_k * tile_m() * pitch() * 4; }
   constexpr int shared_bytes() const { return std::max(stages * stage_bytes(), sums_bytes()); }
+  /// Where all of k is so many stages: more blocks fit where there are fewer than the ring has.
+  constexpr int shared_bytes(int64_t steps) const {
+    const auto used = static_cast<int>(std::min<int64_t>(stages, steps));
+    return std::max(used * stage_bytes(), sums_bytes());
+  }
 };
 
 /// Kernels are named by the tile: nvcc 13.0's host stubs cannot spell a class-type argument.
@@ -128,9 +134,9 @@ constexpr MmaPolicy policy_of(LinearMmaTile tile) {
     case LinearMmaTile::m8n64:  // 54 KiB: 45 under way while a stage is multiplied
       return {true, 64, 8, 4, 1, 1, 6, 4};
     case LinearMmaTile::m16n64:  // 60 KiB
-      return {true, 64, 16, 4, 1, 1, 6, 3};
+      return {true, 64, 16, 4, 1, 1, 6, 4};
     case LinearMmaTile::m32n64:  // 72 KiB
-      return {true, 64, 32, 4, 1, 1, 6, 3};
+      return {true, 64, 32, 4, 1, 1, 6, 4};
     case LinearMmaTile::m16n16:  // 24 KiB
       return {true, 16, 16, 1, 1, 4, 6, 7};
   }
@@ -326,9 +332,16 @@ __device__ inline void compute_mma_tile(const LinearParams& params, int64_t memb
       operands.y, tile_sums, static_cast<int>(threadIdx.x));
 }
 
+/// Before compute capability 9.0 shared memory has no room for a fourth block of these, and ptxas
+/// no registers.
+template <LinearMmaTile tile>
+constexpr int kResidentMmaBlocks =
+    !arch::kHasSm90 && (tile == LinearMmaTile::m16n64 || tile == LinearMmaTile::m32n64)
+        ? 3
+        : policy_of(tile).blocks_per_multiprocessor;
+
 template <class Math, LinearMmaTile tile_shape>
-__global__ void __launch_bounds__(policy_of(tile_shape).threads(),
-                                  policy_of(tile_shape).blocks_per_multiprocessor)
+__global__ void __launch_bounds__(policy_of(tile_shape).threads(), kResidentMmaBlocks<tile_shape>)
     linear_mma(const __grid_constant__ LinearParams params, uint32_t tiles_m, uint32_t tiles_n) {
   constexpr MmaPolicy policy = policy_of(tile_shape);
   extern __shared__ __align__(128) char shared[];
@@ -345,9 +358,11 @@ template <class Math, LinearMmaTile tile>
 cudaError_t launch_linear_mma(LinearParams params, cudaStream_t stream) {
   constexpr MmaPolicy policy = policy_of(tile);
   static_assert(policy.tile_m() == tile_m(tile) && policy.tile_n() == tile_n(tile));
-  set_alignment(params, sizeof(typename Math::Element));
+  constexpr int64_t kElement = sizeof(typename Math::Element), kStep = kRowBytes / kElement;
+  set_alignment(params, kElement);
   return launch_tiles(linear_mma<Math, tile>, params, policy.tile_m(), policy.tile_n(),
-                      policy.threads(), policy.shared_bytes(), stream);
+                      policy.threads(), policy.shared_bytes((params.k + kStep - 1) / kStep),
+                      stream);
 }
 
 /// Calls f.template operator()<Math>() for the runtime value.
