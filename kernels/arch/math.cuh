@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions that the hardware computes in one instruction, where CUDA's own spend more on results
+// Functions that the hardware computes, in one instruction where CUDA's own spend more on results
 // below the normal numbers. Source: PTX ISA, "Floating Point Instructions: ex2, rcp".
 #pragma once
 
@@ -15,6 +15,13 @@ namespace arch {
 __device__ inline float exp2_approximately(float x) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
+/// The same, but subnormal where the result is: in four instructions.
+__device__ inline float exp2_gradually(float x) {
+  float power;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(x));
   return power;
 }
 

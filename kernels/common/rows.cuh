@@ -110,12 +110,39 @@ __device__ float row_sum(float value, float (*shared)[kWarp]) {
 struct RowAccess {
   int shared_out = 0;       ///< elements that each thread of a row has,
   int left_over = 0;        ///< and how many of its first threads have one more, or one vector
+  int most = 0;             ///< elements of any of them
   bool is_strided = false;  ///< every so many-th element is a thread's
   bool is_aligned = false;  ///< whole vectors, without a detour
   bool is_staged = false;   ///< through shared memory
   bool is_joined = false;   ///< there, a block's rows are one run
   StagedRuns runs{};
 };
+
+/// A thread goes through its values so many at a time, and around those that no thread of its row
+/// has: a quarter of what registers would keep, where there are 768 features.
+constexpr int kRowPiece = 8;
+
+/// Behind the last of them.
+__device__ inline int end_of_values(const RowAccess& access) {
+  return (access.most + kRowPiece - 1) / kRowPiece * kRowPiece;
+}
+/// f(j) for each first one of kKept.
+template <int kKept, class F>
+__device__ inline void for_kept(const RowAccess& access, const F& f) {
+  const int end = end_of_values(access);
+#pragma unroll
+  for (int j = 0; j < kKept; j += kRowPiece) {
+    if (j < end) f(j);
+  }
+}
+/// f(values[i], i) for each of them.
+template <int kKept, class F>
+__device__ inline void for_values(const RowAccess& access, float (&values)[kKept], const F& f) {
+  for_kept<kKept>(access, [&](int j) {
+#pragma unroll
+    for (int i = j; i < j + kRowPiece; ++i) f(values[i], i);
+  });
+}
 
 /// Where a row is, and its elements: there, or in shared memory. Vectors are taken from the former.
 template <class T>
@@ -279,6 +306,7 @@ RowLaunch row_launch(int64_t rows, int64_t members, int64_t features, bool is_al
   const int64_t piece = access.is_strided ? 1 : kSize, pieces = features / piece;
   access.shared_out = static_cast<int>(pieces / threads * piece);
   access.left_over = static_cast<int>(pieces % threads);
+  access.most = access.shared_out + (access.left_over > 0 ? static_cast<int>(piece) : 0);
   access.is_joined = is_packed;
   const int64_t pitch = staged_pitch(features * (is_packed ? rows_together : 1), kSize);
   const int64_t bytes =

@@ -28,10 +28,9 @@ namespace wide::kernels {
 
 enum class RowKind : uint8_t { layernorm, rmsnorm, chain };
 
-/// Values whose parameters are under way together, and their chunks.
-constexpr int kAtOnce = 16;
+/// Of the values whose parameters are under way together.
 template <class T>
-constexpr int kChunksAtOnce = kAtOnce / Vec16<T>::kSize;
+constexpr int kPieceChunks = kRowPiece / Vec16<T>::kSize;
 
 /// Where a row of a member lies; `index` numbers (row, member).
 template <class T>
@@ -55,7 +54,7 @@ template <class T, class F>
 __device__ void combine(float* values, const Vec16<T>* chunks, F f) {
   constexpr int kSize = Vec16<T>::kSize;
 #pragma unroll
-  for (int i = 0; i < kAtOnce; ++i) {
+  for (int i = 0; i < kRowPiece; ++i) {
     values[i] = f(values[i], to_float(chunks[i / kSize].v[i % kSize]));
   }
 }
@@ -64,7 +63,7 @@ template <class T, class Policy, class F>
 __device__ void combine(float* values, const RowShare<T, Policy>& share, const void* parameters,
                         int64_t offset, int first, F f) {
   if (parameters == nullptr) return;
-  Vec16<T> chunks[kChunksAtOnce<T>];
+  Vec16<T> chunks[kPieceChunks<T>];
   share.load(chunks, static_cast<const T*>(parameters) + offset, first);
   combine(values, chunks, f);
 }
@@ -78,11 +77,11 @@ __device__ void add_up(const RowNormParams& p, const RowShare<T, Policy>& share,
   combine(values, share, p.bias, member * p.bias_member_stride, first, plus);
   with_activation(p.activation, [&]<Activation fixed>() {
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) values[i] = activate<fixed>(values[i]);
+    for (int i = 0; i < kRowPiece; ++i) values[i] = activate<fixed>(values[i]);
   });
   if (p.residual != nullptr) combine(values, residual, plus);
 #pragma unroll
-  for (int i = 0; i < kAtOnce; ++i) values[i] = to_float(from_float<T>(values[i]));
+  for (int i = 0; i < kRowPiece; ++i) values[i] = to_float(from_float<T>(values[i]));
 }
 
 /// To the chunks from `first` on.
@@ -90,7 +89,7 @@ template <class T, class Policy>
 __device__ void write_values(const RowShare<T, Policy>& share, const RowPlace<T>& row, int first,
                              const float* values) {
 #pragma unroll
-  for (int c = 0; c < kChunksAtOnce<T>; ++c) {
+  for (int c = 0; c < kPieceChunks<T>; ++c) {
     Vec16<T> out;
 #pragma unroll
     for (T& value : out.v) value = from_float<T>(*values++);
@@ -103,8 +102,9 @@ template <class T, class Policy>
 __device__ void write_normalised(const RowNormParams& p, const RowShare<T, Policy>& share,
                                  const RowPlace<T>& y, int64_t member, int first, float* values,
                                  float mean, float scale) {
+  const float shift = -mean * scale;
 #pragma unroll
-  for (int i = 0; i < kAtOnce; ++i) values[i] = (values[i] - mean) * scale;
+  for (int i = 0; i < kRowPiece; ++i) values[i] = fmaf(values[i], scale, shift);
   combine(values, share, p.gamma, member * p.gamma_member_stride, first,
           [](float value, float gamma) { return value * gamma; });
   combine(values, share, p.beta, member * p.beta_member_stride, first,
@@ -145,9 +145,9 @@ __device__ void take_moments(const RowNormParams& p, float (&sums)[2], float inv
   of.scale = row_scale(sums[1] * inverse - of.mean * of.mean, p.epsilon);
 }
 
-/// Of short rows, on a multiprocessor: as many as registers hold without spills. 0: as it comes.
+/// Of short rows, on a multiprocessor: as many as registers hold without spills. 1: as it comes.
 template <class Policy, RowKind kKind>
-constexpr int kResidentBlocks = Policy::is_block            ? 0
+constexpr int kResidentBlocks = Policy::is_block            ? 1
                                 : Policy::kept_floats == 16 ? (kKind == RowKind::chain ? 6 : 9)
                                                             : (kKind == RowKind::chain ? 4 : 6);
 
@@ -188,16 +188,15 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
   if (has_residual) share.load(added, tile.place(also_kept, mine.residual, residual_of));
   if (access.is_staged) __syncthreads();  // what is written may lie elsewhere
   float values[kKept];
-#pragma unroll
-  for (int j = 0; j < kKept; ++j) values[j] = to_float(loaded[j / kSize].v[j % kSize]);
+  for_values(access, values,
+             [&](float& value, int i) { value = to_float(loaded[i / kSize].v[i % kSize]); });
   if constexpr (kIsChain) {
     // Not mine.sum: until here, fp32 has no registers for one more address.
     const auto sum = tile.place(also_kept, sum_of(tile.index()), sum_of);
-#pragma unroll
-    for (int j = 0; j < kKept; j += kAtOnce) {
+    for_kept<kKept>(access, [&](int j) {
       add_up(p, share, mine.member, j / kSize, added + j / kSize, values + j);
       if (has_sum) write_values(share, sum, j / kSize, values + j);
-    }
+    });
   }
 
   // Centre it, and take both moments of what is left.
@@ -206,30 +205,27 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
     const auto inverse = 1.0f / static_cast<float>(p.features);
     if (is_centred<kKind>(p)) {
       float sum = 0.0f;
-#pragma unroll
-      for (const float value : values) sum += value;
+      for_values(access, values, [&](float value, int) { sum += value; });
       of.rough_mean = row_sum<Policy>(sum, shared) * inverse;
     }
-    if (access.shared_out < kKept) {  // what is behind the row's end is to add nothing
-#pragma unroll
-      for (int j = 0; j < kKept; ++j) {
-        if (!share.exists(j / kSize, j % kSize)) values[j] = of.rough_mean;
-      }
+    if (access.shared_out <
+        end_of_values(access)) {  // what is behind the row's end is to add nothing
+      for_values(access, values, [&](float& value, int i) {
+        if (!share.exists(i / kSize, i % kSize)) value = of.rough_mean;
+      });
     }
     float sums[2]{};
-#pragma unroll
-    for (float& value : values) {
+    for_values(access, values, [&](float& value, int) {
       value -= of.rough_mean;
       sums[0] += value;
       sums[1] += value * value;
-    }
+    });
     take_moments<Policy, kKind>(p, sums, inverse, shared + 1, of);
   }
   const auto y = tile.place(kept, mine.y, y_of);
-#pragma unroll
-  for (int j = 0; j < kKept; j += kAtOnce) {
+  for_kept<kKept>(access, [&](int j) {
     write_normalised(p, share, y, mine.member, j / kSize, values + j, of.mean, of.scale);
-  }
+  });
   if (!access.is_staged) return;
   __syncthreads();
   tile.write(kept, y_of);
@@ -275,10 +271,10 @@ __global__ void __launch_bounds__(LongRow::max_block)
       share.load(loaded, place.x, first);
       if (kIsChain && p.residual != nullptr) share.load(added, place.residual, first);
 #pragma unroll
-      for (int c = 0; c < kLoads; c += kChunksAtOnce<T>) {
-        float values[kAtOnce];
+      for (int c = 0; c < kLoads; c += kPieceChunks<T>) {
+        float values[kRowPiece];
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
+        for (int i = 0; i < kRowPiece; ++i) {
           values[i] = to_float(loaded[c + i / kSize].v[i % kSize]);
         }
         if constexpr (kIsChain) add_up(p, share, place.member, first + c, added + c, values);
@@ -286,7 +282,7 @@ __global__ void __launch_bounds__(LongRow::max_block)
           write_values(share, stored, first + c, values);
         }
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
+        for (int i = 0; i < kRowPiece; ++i) {
           values[i] = share.exists(first + c, i) ? values[i] - of.rough_mean : 0.0f;
           sums[0] += values[i];
           sums[1] += values[i] * values[i];

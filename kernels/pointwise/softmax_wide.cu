@@ -11,6 +11,7 @@
 // block's rows where they are not whole vectors of 16 bytes. Source of the method: Milakov,
 // Gimelshein, "Online normalizer calculation for softmax", 2018, arXiv:1805.02867.
 #include "kernels/arch/grid.cuh"
+#include "kernels/arch/math.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/rows.cuh"
 #include "kernels/pointwise/softmax_wide.hpp"
@@ -75,35 +76,35 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy>)
   }
   share.load(chunks, tile.place(kept, static_cast<const T*>(p.x) + mine.x, x_of), -INFINITY);
   if (access.is_staged) __syncthreads();  // what is written may lie elsewhere
-  float values[kChunks * kSize], largest = -INFINITY;
-#pragma unroll
-  for (int j = 0; j < kChunks * kSize; ++j) {
-    values[j] = to_float(chunks[j / kSize].v[j % kSize]);
-    largest = fmaxf(largest, values[j]);
-  }
+  float values[Policy::kept_floats], largest = -INFINITY;
+  for_values(access, values, [&](float& value, int i) {
+    value = to_float(chunks[i / kSize].v[i % kSize]);
+    largest = fmaxf(largest, value);
+  });
   largest = row_max<Policy>(largest, shared);
 
   // The logarithm needs the differences, softmax itself their exponentials.
   float sum = 0.0f;
-#pragma unroll
-  for (float& value : values) {
+  for_values(access, values, [&](float& value, int) {
     const float difference = value - largest;
-    const float power = expf(difference);
+    const float power = arch::exp2_gradually(kLog2E * difference);
     sum += power;
     value = p.is_log ? difference : power;
-  }
+  });
   sum = row_sum<Policy>(sum, shared + 1);
-  const float factor = p.is_log ? 1.0f : 1.0f / sum, shift = p.is_log ? logf(sum) : 0.0f;
+  const float factor = p.is_log ? 1.0f : 1.0f / sum, shift = p.is_log ? -logf(sum) : 0.0f;
   const auto y = tile.place(kept, static_cast<T*>(p.y) + mine.y, y_of);
+  for_kept<Policy::kept_floats>(access, [&](int first) {
 #pragma unroll
-  for (int c = 0; c < kChunks; ++c) {
-    Vec16<T> out;
+    for (int c = first / kSize; c < (first + kRowPiece) / kSize; ++c) {
+      Vec16<T> out;
 #pragma unroll
-    for (int e = 0; e < kSize; ++e) {
-      out.v[e] = from_float<T>((values[c * kSize + e] - shift) * factor);
+      for (int e = 0; e < kSize; ++e) {
+        out.v[e] = from_float<T>(fmaf(values[c * kSize + e], factor, shift));
+      }
+      share.store(y, c, out);
     }
-    share.store(y, c, out);
-  }
+  });
   if (!access.is_staged) return;
   __syncthreads();
   tile.write(kept, y_of);
