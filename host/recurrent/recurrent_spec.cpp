@@ -147,11 +147,14 @@ class RecurrentWorkload final : public PackedWorkload {
                 tolerances.begin());
   }
 
-  /// Of linear's outputs; of 16 bits both products and h are rounded.
+  /// Of linear's outputs; of 16 bits both products and h are rounded. Operands of one sign open the
+  /// gates that keep h, and so what each step has rounded off.
   double mean_square_limit() const override {
     const double of_product =
         product_mean_square_limit(like_.dtype, like_.dtype, like_.allow_tf32, options().fill);
-    return like_.dtype == Dtype::fp32 ? of_product : 4 * of_product;
+    if (like_.dtype == Dtype::fp32) return of_product;
+    const bool keeps_all = options().fill == Fill::positive;
+    return static_cast<double>(4 + (keeps_all ? like_.steps : 0)) * of_product;
   }
 
   int64_t reference_rows_together() const override { return like_.steps; }
