@@ -234,48 +234,56 @@ __device__ void stage_weights(const ConvParams& p, const DirectTile& tile, const
 
 using Sums = float[kDirectChannels][kPositions];
 
+/// A tap's products; x(o, i): what the lane's i-th position of the warp's o-th channel reads.
+template <class X>
+__device__ void multiply_tap(const float* weight, Sums& sums, const X& x) {
+  float w[kDirectChannels];
+#pragma unroll
+  for (int o = 0; o < kDirectChannels; o += 4) {
+    *reinterpret_cast<float4*>(w + o) = *reinterpret_cast<const float4*>(weight + o);
+  }
+#pragma unroll
+  for (int o = 0; o < kDirectChannels; ++o) {
+#pragma unroll
+    for (int i = 0; i < kPositions; ++i) sums[o][i] = fmaf(x(o, i), w[o], sums[o][i]);
+  }
+}
+
 /// A chunk's products. `places` are those of the lane's outputs, `planes` where the groups of the
-/// warp's channels begin.
-template <int kPlanes>
+/// warp's channels begin. kTogether columns of the kernel, which it has and which lie side by side,
+/// are taken at once; other kernels' (1) one by one, as loads that are unrolled further are moved
+/// up until registers spill.
+template <int kTogether, int kPlanes>
 __device__ void multiply(const ConvParams& p, const DirectTile& tile, int warp_channel,
                          int channels, const float* inputs, const float* weights,
                          const int (&places)[kPositions], const int (&planes)[kPlanes],
                          Sums& sums) {
-  const int plane = static_cast<int>(tile.plane);
+  const int plane = static_cast<int>(tile.plane), pitch = tile.weight_pitch();
   const float* weight = weights + warp_channel;
-  // Unrolled, loads are moved up until registers spill.
 #pragma unroll 1
   for (int c = 0; c < channels; ++c) {
 #pragma unroll 1
     for (int row = 0; row < p.kernel.height; ++row) {
       const float* input = inputs + c * plane + row * tile.rows.tap_step * tile.columns.places;
 #pragma unroll 1
-      for (int column = 0; column < p.kernel.width; ++column) {
-        float w[kDirectChannels];
-#pragma unroll
-        for (int o = 0; o < kDirectChannels; o += 4) {
-          *reinterpret_cast<float4*>(w + o) = *reinterpret_cast<const float4*>(weight + o);
-        }
+      for (int column = 0; column < (kTogether > 1 ? 1 : p.kernel.width); ++column) {
         if constexpr (kPlanes > 1) {
-#pragma unroll
-          for (int o = 0; o < kDirectChannels; ++o) {
-#pragma unroll
-            for (int i = 0; i < kPositions; ++i) {
-              sums[o][i] = fmaf(input[planes[o] + places[i]], w[o], sums[o][i]);
-            }
-          }
+          multiply_tap(weight, sums, [&](int o, int i) { return input[planes[o] + places[i]]; });
+          weight += pitch;
         } else {
-          float x[kPositions];
+          float x[kTogether][kPositions];
 #pragma unroll
-          for (int i = 0; i < kPositions; ++i) x[i] = input[planes[0] + places[i]];
+          for (int i = 0; i < kPositions; ++i) {
 #pragma unroll
-          for (int o = 0; o < kDirectChannels; ++o) {
+            for (int k = 0; k < kTogether; ++k) x[k][i] = input[planes[0] + places[i] + k];
+          }
 #pragma unroll
-            for (int i = 0; i < kPositions; ++i) sums[o][i] = fmaf(x[i], w[o], sums[o][i]);
+          for (const auto& of_column : x) {
+            multiply_tap(weight, sums, [&](int, int i) { return of_column[i]; });
+            weight += pitch;
           }
         }
         input += tile.columns.tap_step;
-        weight += tile.weight_pitch();
       }
     }
   }
@@ -364,6 +372,9 @@ __global__ void __launch_bounds__(kHasOwnInput ? kThreads / 2 : kThreads, kHasOw
     planes[o] =
         (channel / p.out_per_group - place.first_group) * tile.chunk * static_cast<int>(tile.plane);
   }
+  constexpr int kTogether = kHasOwnInput ? 1 : 3;
+  const bool is_together =
+      kTogether > 1 && p.kernel.width == kTogether && tile.columns.tap_step == 1;
   arch::follow_grid();
   Sums sums = {};
 #pragma unroll 1
@@ -374,7 +385,12 @@ __global__ void __launch_bounds__(kHasOwnInput ? kThreads / 2 : kThreads, kHasOw
       stage_weights<kIsLast, T>(p, tile, place, tap, first, channels, weights);
       __syncthreads();
       if (warp_channel < place.num_channels) {
-        multiply(p, tile, warp_channel, channels, inputs, weights, places, planes, sums);
+        if (is_together) {
+          multiply<kTogether>(p, tile, warp_channel, channels, inputs, weights, places, planes,
+                              sums);
+        } else {
+          multiply<1>(p, tile, warp_channel, channels, inputs, weights, places, planes, sums);
+        }
       }
       __syncthreads();
     }
