@@ -14,6 +14,8 @@
 #include <limits>
 
 #include "kernels/arch/cp_async.cuh"
+#include "kernels/arch/math.cuh"
+#include "kernels/arch/maximum.cuh"
 #include "verify/golden/golden.hpp"
 
 namespace wide::golden {
@@ -75,6 +77,21 @@ struct MultiplyAddHalf {  // NaN, infinity and -0 in 16 bits
   }
 };
 
+struct LargerKeepingNan {
+  __device__ static uint32_t of(float x) {
+    return __float_as_uint(arch::max_keeping_nan(x, 0.25f));
+  }
+};
+
+struct Exp2Approximately {
+  __device__ static float of(float x) { return arch::exp2_approximately(x); }
+};
+struct Exp2Gradually {
+  __device__ static float of(float x) { return arch::exp2_gradually(x); }
+};
+struct ReciprocalApproximately {
+  __device__ static float of(float x) { return arch::reciprocal_approximately(x); }
+};
 struct Exp2 {
   __device__ static float of(float x) { return exp2f(x); }
 };
@@ -180,6 +197,10 @@ std::vector<Case> number_cases() {
       conversion<FromFp8<__NV_E4M3>>("cvt_e4m3_to_f16"),
       conversion<FromFp8<__NV_E5M2>>("cvt_e5m2_to_f16"),
       conversion<MultiplyAddHalf>("fma_f16"),
+      conversion<LargerKeepingNan>("max_nan"),
+      approximation<Exp2Approximately>("ex2_ftz", 4e-7),
+      approximation<Exp2Gradually>("ex2", 4e-7),
+      approximation<ReciprocalApproximately>("rcp_ftz", 2e-7),
       approximation<Exp2>("exp2f", 4e-7),
       approximation<ExpFast>("expf_fast", 4e-5),  // its argument is rounded first
       approximation<ReciprocalRoot>("rsqrtf", 4e-7),
