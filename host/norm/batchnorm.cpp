@@ -12,10 +12,10 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/verified.hpp"
+#include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/batchnorm_cudnn.hpp"
 #include "host/norm/batchnorm_run.hpp"
 #include "host/norm/channel_norm.hpp"
-#include "host/norm/channel_norm_cudnn.hpp"
 #include "kernels/norm/norm_blocks.hpp"
 #include "wide/pack.hpp"
 
@@ -115,7 +115,7 @@ BatchnormProblem describe_batchnorm(const BatchnormArguments& a, const Batchnorm
   return p;
 }
 
-struct BatchnormPlan::State : ChannelNormState<BatchnormProblem, BatchnormCudnn> {};
+struct BatchnormPlan::State : CudnnWideState<BatchnormProblem, BatchnormCudnn> {};
 
 BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem& problem,
                                   const PlanOptions& options) {
@@ -127,17 +127,19 @@ BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem
                           is_verified("batchnorm2d", "wide", capability);
   const bool is_eval = full.mode == BatchnormMode::eval;
   const int64_t vector = 16 / dtype_bytes(full.dtype);
-  const LaunchRefusal launches =
-      launch_refusal(is_eval ? "blocks" : "channels", full.num_members, [&](int64_t members) {
-        const int64_t slices = kernels::batchnorm_slices(full, members);
-        if (!is_eval || slices == 0) return slices;
-        return kernels::block_product({slices, kernels::batchnorm_eval_blocks(full, vector)});
-      });
-  return BatchnormPlan(
-      std::make_shared<const BatchnormPlan::State>(make_channel_norm_state<BatchnormCudnn>(
-          kBatchnormName, context, full, options, is_trusted, launches,
-          "operands are not aligned to 16 bytes, y is x, or members have an epsilon or momentum "
-          "of their own")));
+  const CudnnWideParts parts{
+      is_empty_channels(full), is_trusted,
+      launch_refusal(
+          is_eval ? "blocks" : "channels", full.num_members,
+          [&](int64_t members) {
+            const int64_t slices = kernels::batchnorm_slices(full, members);
+            if (!is_eval || slices == 0) return slices;
+            return kernels::block_product({slices, kernels::batchnorm_eval_blocks(full, vector)});
+          }),
+      "operands are not aligned to 16 bytes, y is x, or members have an epsilon or momentum of "
+      "their own"};
+  return BatchnormPlan(std::make_shared<const BatchnormPlan::State>(
+      make_cudnn_wide_state<BatchnormCudnn>(kBatchnormName, context, full, options, parts)));
 }
 
 const BatchnormProblem& BatchnormPlan::problem() const {

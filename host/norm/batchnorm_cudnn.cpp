@@ -10,7 +10,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/pointer.hpp"
 #include "host/core/workspace.hpp"
-#include "host/norm/channel_norm_cudnn.hpp"
+#include "host/cudnn/cudnn_wide_plan.hpp"
 
 namespace wide {
 
@@ -153,7 +153,9 @@ BatchnormCudnn::BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem
 }
 
 std::string BatchnormCudnn::member_reason(const BatchnormProblem& p) {
-  return member_alignment_reason(p, {p.mean_member_stride, p.variance_member_stride});
+  return member_alignment_reason(
+      p.dtype, {p.x.member, p.y.member, p.gamma_member_stride, p.beta_member_stride},
+      {p.mean_member_stride, p.variance_member_stride});
 }
 
 BatchnormArguments BatchnormCudnn::member_of(const BatchnormProblem& p, const BatchnormArguments& a,

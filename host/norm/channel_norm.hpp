@@ -79,6 +79,12 @@ void read_channels(std::string_view primitive, const Arguments& a, Problem& p) {
   p.beta_member_stride = read_parameters(primitive, "beta", a.beta, a.y, p, p.dtype);
 }
 
+/// No output element at all.
+template <class Problem>
+bool is_empty_channels(const Problem& p) {
+  return p.batch == 0 || p.channels == 0 || p.height == 0 || p.width == 0;
+}
+
 /// The list of fields.
 template <class Same, class Problem>
 void channel_norm_fields(const Same& same, const Problem& got, const Problem& plan) {

@@ -9,8 +9,8 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/verified.hpp"
+#include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/channel_norm.hpp"
-#include "host/norm/channel_norm_cudnn.hpp"
 #include "host/norm/groupnorm_run.hpp"
 #include "host/norm/instancenorm_cudnn.hpp"
 #include "kernels/norm/norm_blocks.hpp"
@@ -73,20 +73,20 @@ GroupnormProblem describe_groupnorm(const GroupnormArguments& a, const Groupnorm
   return p;
 }
 
-struct GroupnormPlan::State : ChannelNormState<GroupnormProblem, InstancenormCudnn> {};
+struct GroupnormPlan::State : CudnnWideState<GroupnormProblem, InstancenormCudnn> {};
 
 GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem& problem,
                                   const PlanOptions& options) {
   const GroupnormProblem full = resolved(problem);
   require_no_policy(kGroupnormName, options.policy);
-  const bool is_trusted = is_verified(kGroupnormName, "wide", context.info().compute_capability);
-  const LaunchRefusal launches =
+  const CudnnWideParts parts{
+      is_empty_channels(full),
+      is_verified(kGroupnormName, "wide", context.info().compute_capability),
       launch_refusal("groups of batch rows", full.num_members,
-                     [&](int64_t members) { return kernels::groupnorm_slices(full, members); });
-  return GroupnormPlan(
-      std::make_shared<const GroupnormPlan::State>(make_channel_norm_state<InstancenormCudnn>(
-          kGroupnormName, context, full, options, is_trusted, launches,
-          "operands are not aligned to 16 bytes, or y is x")));
+                     [&](int64_t members) { return kernels::groupnorm_slices(full, members); }),
+      "operands are not aligned to 16 bytes, or y is x"};
+  return GroupnormPlan(std::make_shared<const GroupnormPlan::State>(
+      make_cudnn_wide_state<InstancenormCudnn>(kGroupnormName, context, full, options, parts)));
 }
 
 const GroupnormProblem& GroupnormPlan::problem() const {

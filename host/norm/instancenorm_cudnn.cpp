@@ -5,7 +5,7 @@
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/pointer.hpp"
-#include "host/norm/channel_norm_cudnn.hpp"
+#include "host/cudnn/cudnn_wide_plan.hpp"
 
 namespace wide {
 
@@ -58,7 +58,8 @@ InstancenormCudnn::InstancenormCudnn(const CudnnDevice& device, const GroupnormP
 }
 
 std::string InstancenormCudnn::member_reason(const GroupnormProblem& p) {
-  return member_alignment_reason(p);
+  return member_alignment_reason(
+      p.dtype, {p.x.member, p.y.member, p.gamma_member_stride, p.beta_member_stride});
 }
 
 GroupnormArguments InstancenormCudnn::member_of(const GroupnormProblem& p,

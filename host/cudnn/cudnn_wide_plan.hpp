@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What plans of norms over channels do alike where cuDNN has the norm: `cudnn` calls it once, for
-// members whose channels are one tensor's, and `sequential` once a member.
+// What plans of primitives with one kernel do alike where cuDNN has the primitive, too: `cudnn`
+// calls it once, for members that lie as one tensor, and `sequential` once a member.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -15,9 +16,11 @@
 
 namespace wide {
 
-/// Why they are not, parameters of those member strides included; empty where they are.
+/// Why members' channels are not those of one tensor, parameters of those member strides included;
+/// empty where they are.
 template <class Problem>
-std::string joined_channels_reason(const Problem& p, std::initializer_list<int64_t> parameters) {
+std::string joined_channels_reason(const Problem& p,
+                                   std::initializer_list<int64_t> parameters = {}) {
   for (const auto& strides : {p.x, p.y}) {
     if (p.num_members > 1 && strides.member != p.channels * strides.channel)
       return "members do not lie side by side as channels";
@@ -29,29 +32,26 @@ std::string joined_channels_reason(const Problem& p, std::initializer_list<int64
   return "";
 }
 
-/// Why members' operands, those of fp32 parameters' strides included, do not all begin where
-/// cuDNN's may; empty where they do if the first member's does. Of a single member, too: whether
-/// cuDNN computes a member does not depend on how many there are.
-template <class Problem>
-std::string member_alignment_reason(const Problem& p,
-                                    std::initializer_list<int64_t> fp32_parameters = {}) {
-  const auto is_aligned = [&](int64_t stride, Dtype dtype) {
-    return stride * dtype_bytes(dtype) % kCudnnAlignment == 0;
+/// Why members' operands, of those member strides, do not all begin where cuDNN's may; empty where
+/// they do if the first member's does. Of a single member, too: whether cuDNN computes a member
+/// does not depend on how many there are.
+inline std::string member_alignment_reason(Dtype dtype, std::initializer_list<int64_t> strides,
+                                           std::initializer_list<int64_t> fp32_strides = {}) {
+  const auto are_aligned = [](Dtype of, std::initializer_list<int64_t> all) {
+    return std::all_of(all.begin(), all.end(), [&](int64_t stride) {
+      return stride * dtype_bytes(of) % kCudnnAlignment == 0;
+    });
   };
-  bool all = true;
-  for (const int64_t stride :
-       {p.x.member, p.y.member, p.gamma_member_stride, p.beta_member_stride}) {
-    all = all && is_aligned(stride, p.dtype);
-  }
-  for (const int64_t stride : fp32_parameters) all = all && is_aligned(stride, Dtype::fp32);
-  return all ? "" : "members do not all begin at multiples of 16 bytes";
+  return are_aligned(dtype, strides) && are_aligned(Dtype::fp32, fp32_strides)
+             ? ""
+             : "members do not all begin at multiples of 16 bytes";
 }
 
-/// Cudnn: the norm's graph with its plan, made of a device and a problem. Has
+/// Cudnn: the primitive's call with its plan, made of a device and a problem. Has
 /// member_reason(problem), why it cannot run the members one by one, and member_of(problem,
 /// arguments, n), the operands of member n.
 template <class Problem, class Cudnn>
-struct ChannelNormState : WideState<Problem> {
+struct CudnnWideState : WideState<Problem> {
   std::shared_ptr<const Cudnn> cudnn{};  ///< of the strategy, where y is not empty
   bool has_stand_in = false;  ///< our kernel runs what cuDNN does not: nobody asked for cuDNN
 
@@ -80,10 +80,18 @@ struct ChannelNormState : WideState<Problem> {
   }
 };
 
+/// What such a plan is made of besides its problem.
+struct CudnnWideParts {
+  bool is_empty = false;  ///< y is: nothing is planned, nothing runs
+  bool wide_is_verified = false;
+  LaunchRefusal launches{};  ///< of our kernel
+  std::string stands_in{};   ///< where that runs instead of cuDNN, member after member
+};
+
 /// `sequential` calls cuDNN for each member where it can.
 template <class Problem, class Cudnn>
-void make_sequential(const Context& context, ChannelNormState<Problem, Cudnn>& state,
-                     bool wide_is_verified, const std::string& stands_in) {
+void make_sequential(const Context& context, CudnnWideState<Problem, Cudnn>& state,
+                     const CudnnWideParts& parts) {
   std::string refusal = Cudnn::member_reason(state.problem);
   if (refusal.empty()) {
     Problem one = state.problem;
@@ -92,37 +100,33 @@ void make_sequential(const Context& context, ChannelNormState<Problem, Cudnn>& s
         [&] { state.cudnn = std::make_shared<const Cudnn>(cudnn_device(context), one); });
   }
   state.has_stand_in = true;
-  const std::string own = own_kernel_text("wide", wide_is_verified, context.info());
+  const std::string own = own_kernel_text("wide", parts.wide_is_verified, context.info());
   state.choice.explain += state.cudnn == nullptr ? "; by our " + own + ": " + refusal
                                                  : "; " + state.cudnn->explain() + "; where " +
-                                                       stands_in + " by our " + own;
+                                                       parts.stands_in + " by our " + own;
 }
 
-/// `stands_in`: where our kernel does, member after member, for the plan's explanation.
 template <class Cudnn, class Problem>
-ChannelNormState<Problem, Cudnn> make_channel_norm_state(std::string_view primitive,
-                                                         const Context& context, const Problem& p,
-                                                         const PlanOptions& options,
-                                                         bool wide_is_verified,
-                                                         const LaunchRefusal& launches,
-                                                         const std::string& stands_in) {
-  const bool is_empty = p.batch * p.channels * p.height * p.width == 0;
+CudnnWideState<Problem, Cudnn> make_cudnn_wide_state(std::string_view primitive,
+                                                     const Context& context, const Problem& p,
+                                                     const PlanOptions& options,
+                                                     const CudnnWideParts& parts) {
   std::shared_ptr<const Cudnn> cudnn;
   const auto make = [&] { cudnn = std::make_shared<const Cudnn>(cudnn_device(context), p); };
   const auto refusal = [&] {
-    return is_empty ? "there is nothing to compute" : cudnn_refusal(make);
+    return parts.is_empty ? "there is nothing to compute" : cudnn_refusal(make);
   };
-  ChannelNormState<Problem, Cudnn> state{
-      make_wide_state(primitive, context, p, options, wide_is_verified, launches, refusal)};
-  if (state.choice.strategy == WideStrategy::cudnn && !is_empty) {
+  CudnnWideState<Problem, Cudnn> state{make_wide_state(
+      primitive, context, p, options, parts.wide_is_verified, parts.launches, refusal)};
+  if (state.choice.strategy == WideStrategy::cudnn && !parts.is_empty) {
     if (cudnn == nullptr) make();
     state.cudnn = std::move(cudnn);
     state.has_stand_in = is_automatic(options.strategy);
     state.choice.explain += "; " + state.cudnn->explain();
-    if (state.has_stand_in) state.choice.explain += "; sequential where " + stands_in;
-  } else if (state.choice.strategy == WideStrategy::sequential && !is_empty &&
+    if (state.has_stand_in) state.choice.explain += "; sequential where " + parts.stands_in;
+  } else if (state.choice.strategy == WideStrategy::sequential && !parts.is_empty &&
              context.device().type == DeviceType::cuda) {
-    make_sequential(context, state, wide_is_verified, stands_in);
+    make_sequential(context, state, parts);
   }
   return state;
 }
