@@ -21,6 +21,7 @@
 #include "wide/error.hpp"
 #include "wide/flash_attention.hpp"
 #include "wide/groupnorm.hpp"
+#include "wide/pooling.hpp"
 
 namespace {
 
@@ -219,6 +220,50 @@ TEST_CASE("instancenorm: auto is cuDNN where ours is unverified, and ours for gr
   const GroupnormPlan grouped = make_groupnorm_plan(machine.context, problem);
   CHECK(grouped.strategy() == "sequential");
   CHECK(has(grouped.explain(), "cuDNN has no norm over groups of several channels"));
+}
+
+TEST_CASE("pooling: auto is cuDNN where ours is unverified, and ours for windows that differ") {
+  require_simulation();
+  require_cudnn_planning();
+  Machine machine;
+  if (is_verified("pooling", "wide", 80)) SKIP("wide is verified");
+  struct Operands {
+    explicit Operands(const Context& on)
+        : x(on, Dtype::fp32, {2, 16, 8, 8}, 1), y(on, Dtype::fp32, {2, 16, 4, 4}, 2) {}
+    PoolingArguments at(int64_t element) { return {x.at(element), y.at(element)}; }
+    Values x, y;
+  };
+  Operands ours(Context::cpu()), theirs(machine.context);
+  PoolingProblem like{.num_members = 2};
+  like.rows = like.columns = {.kernel = 2};
+  const PoolingProblem problem = describe_pooling(theirs.at(0), like);
+  const PoolingPlan automatic = make_pooling_plan(machine.context, problem);
+  INFO(automatic.explain());
+  CHECK(automatic.strategy() == "cudnn");
+  CHECK(automatic.vendor_calls().cudnn);
+  machine.run(automatic, theirs.at(0));
+  CHECK(calls_of_cudnn == 1);
+  machine.run(automatic, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  make_pooling_plan(Context::cpu(), problem).run(ours.at(1), {Stream::cpu()});
+  CHECK(worst_difference(ours.y, theirs.y) < 1e-6);
+  const auto named = make_pooling_plan(machine.context, problem, {.strategy = "cudnn"});
+  CHECK(machine.refusal(named, theirs.at(1)) ==
+        "pooling: cudnn: x is aligned to 4 bytes, expected cuDNN's = 16");
+
+  const auto sequential = make_pooling_plan(machine.context, problem, {.strategy = "sequential"});
+  CHECK(has(sequential.explain(), "; engine "));
+  machine.run(sequential, theirs.at(0));
+  CHECK(calls_of_cudnn == 2);
+
+  PoolingProblem parts = problem;
+  parts.mode = PoolingMode::adaptive_average;
+  parts.out_width = 3;
+  parts.y = {};
+  const PoolingPlan differing = make_pooling_plan(machine.context, parts);
+  CHECK(differing.strategy() == "sequential");
+  CHECK_FALSE(differing.vendor_calls().cudnn);
+  CHECK(has(differing.explain(), "adaptive windows differ, and cuDNN's are all alike"));
 }
 
 TEST_CASE("flash_attention: auto is cuDNN where ours is unverified, and by name cuDNN or none") {

@@ -11,6 +11,7 @@
 
 #include "host/pooling/pooling_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -22,11 +23,8 @@ namespace {
 
 void run(const Context& context, const PoolingArguments& arguments, const PoolingProblem& like,
          const std::string& strategy = "wide") {
-  const OwnedStream stream(context);
-  const PoolingPlan plan =
-      make_pooling_plan(context, describe_pooling(arguments, like), {strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context, make_pooling_plan(context, describe_pooling(arguments, like), {strategy}),
+                 arguments);
 }
 
 constexpr ChannelLayout kLayouts[] = {ChannelLayout::channels_first, ChannelLayout::channels_last};

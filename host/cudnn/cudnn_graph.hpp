@@ -105,8 +105,22 @@ struct CudnnInstancenorm {
   friend bool operator==(const CudnnInstancenorm&, const CudnnInstancenorm&) = default;
 };
 
+/// The largest value, or the mean, of every window of x [B, C, positions..]; NaN where one is in
+/// it.
+struct CudnnPooling {
+  enum class Of : uint8_t {
+    maximum,
+    mean,         ///< of the positions inside x
+    padded_mean,  ///< of all the window's positions, zeros outside x
+  };
+  Of of = Of::maximum;
+  CudnnTensorId x = kNoCudnnTensor, y = kNoCudnnTensor;
+  std::vector<int64_t> window, stride, padding_before, padding_behind;  ///< per spatial axis
+  friend bool operator==(const CudnnPooling&, const CudnnPooling&) = default;
+};
+
 using CudnnOperation = std::variant<CudnnPointwise, CudnnConvolution, CudnnMatmul, CudnnReduction,
-                                    CudnnBatchnorm, CudnnInstancenorm>;
+                                    CudnnBatchnorm, CudnnInstancenorm, CudnnPooling>;
 
 class CudnnGraph {
  public:

@@ -29,6 +29,12 @@ cudnnPointwiseMode_t native(CudnnFunction function) {
   return kModes[static_cast<size_t>(function)];
 }
 
+cudnnResampleMode_t native(CudnnPooling::Of of) {
+  static constexpr std::array kModes{CUDNN_RESAMPLE_MAXPOOL, CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING,
+                                     CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING};
+  return kModes[static_cast<size_t>(of)];
+}
+
 }  // namespace
 
 Operations::Operations(const CudnnGraph& graph) : whole_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
@@ -162,6 +168,24 @@ cudnnBackendDescriptor_t Operations::add(const CudnnInstancenorm& i, const Cudnn
                       {CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, i.bias},
                       {CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, i.epsilon},
                       {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, i.y}});
+}
+
+cudnnBackendDescriptor_t Operations::add(const CudnnPooling& p, const CudnnGraph&) {
+  const bool is_max = p.of == CudnnPooling::Of::maximum;
+  Descriptor how(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
+  how.set(CUDNN_ATTR_RESAMPLE_MODE, native(p.of));
+  how.set(CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT);
+  how.set(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
+  how.set(CUDNN_ATTR_RESAMPLE_PADDING_MODE, is_max ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD);
+  how.set(CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, static_cast<int64_t>(p.window.size()));
+  how.set_all<int64_t>(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, p.padding_before);
+  how.set_all<int64_t>(CUDNN_ATTR_RESAMPLE_POST_PADDINGS, p.padding_behind);
+  how.set_all<int64_t>(CUDNN_ATTR_RESAMPLE_STRIDES, p.stride);
+  how.set_all<int64_t>(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, p.window);
+  Descriptor& d = operation(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
+                            CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, std::move(how));
+  return finished(d, {{CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, p.x},
+                      {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, p.y}});
 }
 
 }  // namespace wide::cudnn

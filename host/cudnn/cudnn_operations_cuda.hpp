@@ -34,6 +34,7 @@ class Operations {
   cudnnBackendDescriptor_t add(const CudnnReduction& r, const CudnnGraph& graph);
   cudnnBackendDescriptor_t add(const CudnnBatchnorm& b, const CudnnGraph& graph);
   cudnnBackendDescriptor_t add(const CudnnInstancenorm& i, const CudnnGraph& graph);
+  cudnnBackendDescriptor_t add(const CudnnPooling& p, const CudnnGraph& graph);
   /// An operation that refers to `how`, itself a descriptor.
   Descriptor& operation(cudnnBackendDescriptorType_t type, cudnnBackendAttributeName_t name,
                         Descriptor how);

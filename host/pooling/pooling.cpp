@@ -12,8 +12,9 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
-#include "host/core/tuned_choice.hpp"
 #include "host/core/verified.hpp"
+#include "host/cudnn/cudnn_wide_plan.hpp"
+#include "host/pooling/pooling_cudnn.hpp"
 #include "host/pooling/pooling_params.hpp"
 #include "host/pooling/pooling_run.hpp"
 
@@ -205,27 +206,20 @@ PoolingProblem describe_pooling(const PoolingArguments& a, const PoolingProblem&
   return p;
 }
 
-struct PoolingPlan::State {
-  Context context;
-  PoolingProblem problem;
-  WideChoice choice;
-  std::string range;
-};
+struct PoolingPlan::State : CudnnWideState<PoolingProblem, PoolingCudnn> {};
 
 PoolingPlan make_pooling_plan(const Context& context, const PoolingProblem& problem,
                               const PlanOptions& options) {
   const PoolingProblem full = resolved(problem);
   require_no_policy(kPoolingName, options.policy);
-  const DeviceInfo& device = context.info();
-  WideChoice choice = choose_wide_strategy(
-      kPoolingName, device, options.strategy,
-      is_verified(kPoolingName, "wide", device.compute_capability),
+  const CudnnWideParts parts{
+      full.batch == 0 || full.channels == 0,
+      is_verified(kPoolingName, "wide", context.info().compute_capability),
       launch_refusal("blocks", full.num_members,
                      [&](int64_t members) { return pooling_launch_blocks(full, members); }),
-      nullptr, tuning_of(options, kPoolingName, full));
-  std::string range = "wide::pooling(" + std::string(strategy_name(choice.strategy)) + ")";
+      "operands are not aligned to 16 bytes"};
   return PoolingPlan(std::make_shared<const PoolingPlan::State>(
-      PoolingPlan::State{context, full, std::move(choice), std::move(range)}));
+      make_cudnn_wide_state<PoolingCudnn>(kPoolingName, context, full, options, parts)));
 }
 
 const PoolingProblem& PoolingPlan::problem() const {
@@ -238,19 +232,24 @@ std::string PoolingPlan::explain() const {
   return state_->choice.explain;
 }
 int64_t PoolingPlan::workspace_bytes() const {
-  return 0;
+  return state_->workspace_bytes();
+}
+VendorCalls PoolingPlan::vendor_calls() const {
+  return {.cudnn = state_->cudnn != nullptr};
 }
 
 void PoolingPlan::run(const PoolingArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kPoolingName, "y", arguments.y, s.context.device());
   require_same(describe_pooling(arguments, s.problem), s.problem);
+  require_workspace(kPoolingName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
-    run_pooling_cpu(s.context, s.problem, s.choice.strategy, arguments);
-  } else {
-    run_pooling_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+    return run_pooling_cpu(s.context, s.problem, s.choice.strategy, arguments);
   }
+  const auto reason = [](const PoolingArguments& a) { return pooling_cudnn_unsupported_reason(a); };
+  if (s.has_run(kPoolingName, reason, arguments, execution)) return;
+  run_pooling_cuda(s.context, s.problem, s.own_strategy(), arguments, execution.stream);
 }
 
 }  // namespace wide

@@ -3,6 +3,7 @@
 //
 // pooling for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/operand.hpp"
+#include "host/pooling/pooling_cudnn.hpp"
 #include "host/pooling/pooling_reference.hpp"
 #include "host/spec.hpp"
 #include "host/specs.hpp"
@@ -71,9 +72,11 @@ class PoolingWorkload final : public PackedWorkload {
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    return reason_against([&] {
+    const std::string reason = reason_against([&] {
       return make_pooling_plan(context(), problem_, {.strategy = std::string(strategy)});
     });
+    const bool is_cudnn = reason.empty() && strategy == "cudnn";
+    return is_cudnn ? pooling_cudnn_unsupported_reason(arguments_) : reason;
   }
 
   Prepared prepare(const PlanOptions& options) override {
@@ -82,7 +85,7 @@ class PoolingWorkload final : public PackedWorkload {
 
   std::string baseline_unsupported_reason() const override { return ""; }
 
-  /// A baseline member is our own kernel with N = 1.
+  /// A baseline member is `sequential` of one member: cuDNN's call where it has one.
   PreparedMembers prepare_members() override {
     PoolingProblem one = shape_;
     one.num_members = 1;
@@ -175,17 +178,20 @@ PrimitiveSpec make_spec() {
       {"layout", "whether channels are first or last", "first", {"first", "last"}}};
   using enum DeviceType;
   using enum StrategyKind;
-  spec.strategies = {{"sequential", cuda, sequential, "the wide kernel, one launch per member"},
-                     {"wide",
-                      cuda,
-                      hand_written,
-                      "one launch; channels first: whole images in shared memory, read once; last: "
-                      "16 bytes of channels a load",
-                      // Two of fp32's windows lie in one bank, and two of 16 bits where a warp has
-                      // two rows; of odd rows some more. There are few other accesses.
-                      {.streamed = 1.03, .bank_conflicts = 0.51, .is_memory_bound = true}},
-                     {"sequential", cpu, sequential, "member after member, each threaded"},
-                     {"wide", cpu, hand_written, "all members' images over all threads at once"}};
+  spec.strategies = {
+      {"sequential", cuda, sequential,
+       "cuDNN's where it takes the problem, else the wide kernel; one call per member"},
+      {"cudnn", cuda, vendor, "cuDNN's, over the channels of all members"},
+      {"wide",
+       cuda,
+       hand_written,
+       "one launch; channels first: whole images in shared memory, read once; last: "
+       "16 bytes of channels a load",
+       // Two of fp32's windows lie in one bank, and two of 16 bits where a warp has
+       // two rows; of odd rows some more. There are few other accesses.
+       {.streamed = 1.03, .bank_conflicts = 0.51, .is_memory_bound = true}},
+      {"sequential", cpu, sequential, "member after member, each threaded"},
+      {"wide", cpu, hand_written, "all members' images over all threads at once"}};
   spec.sweeps = sweeps();
   spec.tolerance_formula =
       "max: 0; means: (h + w + 9) 2^-24 sum |x| / weight + u_out |y| + min_subnormal, of windows "

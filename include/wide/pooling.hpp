@@ -65,6 +65,7 @@ class PoolingPlan {
   std::string_view strategy() const;
   std::string explain() const;
   int64_t workspace_bytes() const;
+  VendorCalls vendor_calls() const;
 
   /// y[b, n, c, i, j] = the largest or the mean of x[b, n, c, window(i), window(j)]. A mean divides
   /// by the window's positions inside x and its padding, or inside x alone (counts_padding); an
@@ -78,8 +79,8 @@ class PoolingPlan {
   ///         unsupported; if a single member exceeds it, making the plan throws unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, unsupported (strides of the other layout), cuda. Threads: safe with
-  ///         an Execution each.
+  /// Errors: invalid_argument, unsupported (strides of the other layout; by "cudnn" operands that
+  ///         are not aligned to 16 bytes), cuda, cudnn. Threads: safe with an Execution each.
   void run(const PoolingArguments& arguments, const Execution& execution) const;
 
   struct State;

@@ -117,6 +117,8 @@ class Reader {
         return reduction(d);
       case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
         return norm(d);
+      case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR:
+        return pooling(d);
       default:
         throw Refused("operation " + std::to_string(d.type));
     }
@@ -179,6 +181,31 @@ class Reader {
                           tensor(d, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC),
                           tensor(d, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC),
                           y};
+  }
+
+  CudnnOperation pooling(const CudnnDescriptor& d) {
+    using Of = CudnnPooling::Of;
+    static constexpr std::array<std::pair<cudnnResampleMode_t, Of>, 3> kModes{
+        {{CUDNN_RESAMPLE_MAXPOOL, Of::maximum},
+         {CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, Of::mean},
+         {CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, Of::padded_mean}}};
+    const CudnnDescriptor& how = d.descriptor(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC);
+    CudnnPooling p;
+    p.of = find(kModes, how.one<cudnnResampleMode_t>(CUDNN_ATTR_RESAMPLE_MODE), "resampling");
+    const bool is_max = p.of == Of::maximum;
+    if (how.one<cudnnPaddingMode_t>(CUDNN_ATTR_RESAMPLE_PADDING_MODE) !=
+            (is_max ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD) ||
+        how.one<cudnnNanPropagation_t>(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION) !=
+            CUDNN_PROPAGATE_NAN) {
+      throw Refused("a padding or a NaN that is not asked for");
+    }
+    p.x = tensor(d, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC);
+    p.y = tensor(d, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
+    p.window = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS);
+    p.stride = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_STRIDES);
+    p.padding_before = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS);
+    p.padding_behind = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_POST_PADDINGS);
+    return p;
   }
 
   std::vector<int64_t> ids_;

@@ -312,6 +312,40 @@ class Interpreter {
     });
   }
 
+  /// Of every axis the positions of a window; -1 where that is padding.
+  static std::vector<int64_t> window_of(const CudnnPooling& p, size_t axis, int64_t output,
+                                        int64_t size) {
+    std::vector<int64_t> positions;
+    for (int64_t tap = 0; tap < p.window[axis]; ++tap) {
+      const int64_t at = output * p.stride[axis] + tap - p.padding_before[axis];
+      if (at >= size + p.padding_behind[axis]) throw std::invalid_argument("a window ends outside");
+      positions.push_back(at < size ? at : -1);
+    }
+    return positions;
+  }
+
+  /// x [B, C, H, W].
+  void compute(const CudnnPooling& p) {
+    using Of = CudnnPooling::Of;
+    const Shape& x = graph_.tensor(p.x).shape;
+    for_each(graph_.tensor(p.y).shape, [&](const Index& index) {
+      double sum = 0, largest = -std::numeric_limits<double>::infinity();
+      int64_t inside = 0;
+      for (const int64_t row : window_of(p, 0, index[2], x[2])) {
+        for (const int64_t column : window_of(p, 1, index[3], x[3])) {
+          if (row < 0 || column < 0) continue;
+          const double value = get(p.x, {index[0], index[1], row, column});
+          sum += value;
+          if (std::isnan(value) || value > largest) largest = value;
+          ++inside;
+        }
+      }
+      const int64_t all = p.window[0] * p.window[1];
+      const int64_t count = p.of == Of::padded_mean ? all : inside;
+      set(p.y, index, p.of == Of::maximum ? largest : sum / static_cast<double>(count));
+    });
+  }
+
   const CudnnGraph& graph_;
   const Access& access_;
   std::vector<void*> data_;
