@@ -28,12 +28,13 @@ Way any_way() {
   return GENERATE(Way{"simt", Dtype::fp32}, Way{"simt", Dtype::fp16}, Way{"simt", Dtype::bf16},
                   Way{"tensor_core", Dtype::fp32}, Way{"tensor_core", Dtype::fp16},
                   Way{"tensor_core", Dtype::bf16}, Way{"sequential", Dtype::fp32},
-                  Way{"sequential", Dtype::bf16});
+                  Way{"sequential", Dtype::bf16}, Way{"cublas_grouped", Dtype::fp32});
 }
 
 /// Skips what needs a cuBLAS that cannot start: simulated devices have none.
 void require_way(const TestDevice& bench, const Way& way) {
-  if (way.strategy != "sequential" || bench.handles().cublas() != nullptr) return;
+  const bool calls_cublas = way.strategy == "sequential" || way.strategy == "cublas_grouped";
+  if (!calls_cublas || bench.handles().cublas() != nullptr) return;
   SKIP("no cuBLAS: " << bench.handles().cublas_unavailable_reason());
 }
 
@@ -81,7 +82,7 @@ TEST_CASE("ragged_linear on CUDA: one giant among many dwarfs") {
 
 TEST_CASE("ragged_linear on CUDA: nothing to compute") {
   TestDevice bench(require_cuda());
-  const std::string strategy = GENERATE("simt", "tensor_core", "sequential");
+  const std::string strategy = GENERATE("simt", "tensor_core", "sequential", "cublas_grouped");
   RaggedLinearProblem problem = small_ragged_problem(Dtype::bf16);
   for (RaggedLinearMember& member : problem.members) member.batch = 0;
   check_ragged(bench, problem, strategy);
@@ -150,6 +151,35 @@ TEST_CASE("ragged_linear on CUDA: the whole epilogue") {
   check_ragged(bench, problem, way.strategy, 1, true);
 }
 
+/// cuBLAS rounds 16 bits itself: its call adds to a y that holds the bias, or nothing.
+TEST_CASE("ragged_linear on CUDA: cuBLAS's grouped call of 16 bits and of tf32") {
+  TestDevice bench(require_cuda());
+  const Dtype dtype = GENERATE(Dtype::fp32, Dtype::fp16, Dtype::bf16);
+  const bool has_bias = GENERATE(true, false);
+  require_way(bench, {"cublas_grouped", dtype});
+  RaggedLinearProblem problem;
+  problem.members = {ragged_member(5, 24, 8), ragged_member(5, 24, 8),  ragged_member(0, 8, 9),
+                     ragged_member(17, 0, 8), ragged_member(3, 16, 0),  ragged_member(1, 40, 16),
+                     ragged_member(5, 24, 8), ragged_member(70, 8, 72), ragged_member(1, 40, 16)};
+  problem.dtype = dtype;
+  problem.allow_tf32 = dtype == Dtype::fp32;
+  problem.epilogue.has_bias = has_bias;
+  problem.epilogue.alpha = 2;
+  SECTION("members with zeros to be written among them") {}
+  SECTION("products alone") {
+    std::erase_if(problem.members, [](const auto& one) { return one.in_features == 0; });
+  }
+  SECTION("a residual in the bias's place") {
+    problem.epilogue.has_bias = false;
+    problem.epilogue.residual = Residual::before_activation;
+  }
+  for (const int64_t misalign : {0, 1}) {  // where storages are unaligned, member after member
+    for (const bool is_in_place : {false, true}) {
+      check_ragged(bench, problem, "cublas_grouped", misalign, is_in_place);
+    }
+  }
+}
+
 TEST_CASE("ragged_linear on CUDA: random shapes and places, exactly") {
   TestDevice bench(require_cuda());
   std::mt19937_64 random(5);
@@ -197,6 +227,8 @@ TEST_CASE("ragged_linear on CUDA: a member's bits are its own, whoever is beside
   TestDevice bench(require_cuda());
   const Way way = any_way();
   require_way(bench, way);
+  if (way.strategy == "cublas_grouped")
+    return;  // what its groups have in common is cuBLAS's choice
   RaggedLinearProblem problem = of_way(small_ragged_problem(), way);
   problem.epilogue.activation = Activation::gelu;
   problem.epilogue.alpha = 0.1f;
@@ -274,19 +306,21 @@ TEST_CASE("ragged_linear on CUDA: the table lives as long as the last copy of it
 
 TEST_CASE("ragged_linear on CUDA: a captured graph replays the call") {
   TestDevice bench(require_cuda());
-  const std::string strategy = GENERATE("simt", "tensor_core");
-  const RaggedLinearProblem problem = small_ragged_problem(Dtype::bf16);
+  const std::string strategy = GENERATE("simt", "tensor_core", "cublas_grouped");
+  const bool is_grouped = strategy == "cublas_grouped";
+  require_way(bench, {strategy, Dtype::fp32});
+  const RaggedLinearProblem problem = small_ragged_problem(is_grouped ? Dtype::fp32 : Dtype::bf16);
   const auto plan = make_ragged_linear_plan(bench.context(), problem, {.strategy = strategy});
   PlacedRagged placed(bench, problem);
   const auto stream = static_cast<cudaStream_t>(bench.stream().native());
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
-  plan.run(placed.arguments(), {bench.stream()});
+  plan.run(placed.arguments(), bench.execution(plan.workspace_bytes()));
   REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
   size_t nodes = 0;
   REQUIRE(cudaGraphGetNodes(graph, nullptr, &nodes) == cudaSuccess);
-  CHECK(nodes == 1);  // one launch, and nothing uploaded
+  if (!is_grouped) CHECK(nodes == 1);  // one launch, and nothing uploaded
   REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
   for (int i = 0; i < 2; ++i) {
     placed.poison();

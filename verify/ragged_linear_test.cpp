@@ -8,6 +8,7 @@
 #include <catch2/generators/catch_generators_all.hpp>
 #include <set>
 
+#include "host/linear/ragged_linear_grouped.hpp"
 #include "host/linear/ragged_linear_strategy.hpp"
 #include "verify/ragged_linear_case.hpp"
 #include "verify/support/known_devices.hpp"
@@ -126,6 +127,68 @@ TEST_CASE("ragged_linear: the table knows who may be moved 16 bytes at a time") 
   // One row steps nowhere.
   CHECK((m[2].x_is_aligned && !m[2].weight_is_aligned && m[2].y_is_aligned));
   CHECK((m[0].epilogue_is_aligned && !m[1].epilogue_is_aligned && !m[2].epilogue_is_aligned));
+}
+
+TEST_CASE("ragged_linear: cuBLAS is given a group for neighbours of one shape") {
+  RaggedLinearProblem problem;
+  problem.members = {ragged_member(5, 24, 8), ragged_member(5, 24, 8), ragged_member(0, 8, 9),
+                     ragged_member(5, 24, 8), ragged_member(7, 16, 8), ragged_member(1, 16, 8)};
+  problem.members[4].x.row = 32;
+  problem.epilogue.alpha = 3;
+  problem.dtype = Dtype::bf16;
+  RaggedLinearProblem laid_out = lay_out_ragged_linear(problem);
+  const RaggedGroupedCall call = describe_ragged_grouped(laid_out);
+  using All = std::vector<int64_t>;
+  CHECK(call.sizes == All{3, 1, 1});  // the empty one between them is none
+  CHECK((call.out == All{8, 8, 8} && call.batch == All{5, 7, 1} && call.in == All{24, 16, 16}));
+  CHECK((call.x_row == All{24, 32, 16} && call.weight_row == All{24, 16, 16}));
+  CHECK(call.y_row == All{8, 8, 8});
+  CHECK((call.num_products == 5 && call.alphas == std::vector<float>(3, 3.0f)));
+  CHECK((call.betas == std::vector<float>(3, 0.0f) && !call.begins_with_epilogue));
+  CHECK((!call.needs_kernel && !call.writes_sums));
+  const auto table = make_ragged_linear_table(RaggedLinearStrategy::cublas_grouped, laid_out);
+  const int32_t products[] = {0, 1, -1, 2, 3, 4};
+  for (size_t i = 0; i < 6; ++i) CHECK(table.members[i].product == products[i]);
+
+  SECTION("which adds to a bias, or to the zeros of a member without inputs") {
+    laid_out.epilogue.has_bias = GENERATE(true, false);
+    if (!laid_out.epilogue.has_bias) laid_out.members[5].in_features = 0;
+    const RaggedGroupedCall begun = describe_ragged_grouped(laid_out);
+    CHECK((begun.begins_with_epilogue && begun.betas.front() == 1 && !begun.needs_kernel));
+  }
+  SECTION("whose sums are finished where they are fp32") {
+    problem.dtype = Dtype::fp32;
+    problem.epilogue.activation = Activation::gelu;
+    const RaggedGroupedCall plain = describe_ragged_grouped(lay_out_ragged_linear(problem));
+    CHECK((plain.needs_kernel && !plain.writes_sums && plain.alphas.front() == 1));
+    problem.epilogue.residual = Residual::after_activation;
+    const auto with_residual = lay_out_ragged_linear(problem);
+    CHECK(describe_ragged_grouped(with_residual).writes_sums);
+    const LinearWorkspace workspace = ragged_grouped_workspace(with_residual, kH200);
+    CHECK(workspace.sums_bytes >= 4 * ragged_linear_extents(with_residual).y);
+    CHECK((workspace.pointers_bytes == 256 && workspace.cublas_bytes == 32 << 20));
+  }
+}
+
+TEST_CASE("ragged_linear: what cuBLAS's grouped call cannot do") {
+  RaggedLinearProblem problem;
+  problem.members = {ragged_member(5, 24, 8), ragged_member(5, 24, 8)};
+  problem.dtype = Dtype::bf16;
+  const auto reason = [&](auto change) {
+    RaggedLinearProblem changed = problem;
+    change(changed);
+    return ragged_linear_unsupported_reason(RaggedLinearStrategy::cublas_grouped,
+                                            lay_out_ragged_linear(changed), kH200);
+  };
+  using P = RaggedLinearProblem;
+  CHECK(reason([](P&) {}) == "");
+  CHECK(reason([](P& p) { p.members[1].x.offset = 124; }) ==
+        "member 1: x has offset 124, the call needs multiples of 8 elements");
+  CHECK(reason([](P& p) { p.members[1].y.row = 9; }) ==
+        "member 1: y has strides 9 (row) and 8 (member), the call needs multiples of 8 elements");
+  CHECK(reason([](P& p) { p.dtype = Dtype::fp32, p.members[1].x.offset = 123; }) == "");
+  CHECK(reason([](P& p) { p.epilogue.activation = Activation::relu; }).find("rounded twice") !=
+        std::string::npos);
 }
 
 TEST_CASE("ragged_linear: the automatic choice takes what is verified, and says why") {

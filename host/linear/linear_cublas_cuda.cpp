@@ -12,6 +12,7 @@
 #include "host/core/native_stream.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/pointer.hpp"
+#include "host/linear/linear_cublas_handle_cuda.hpp"
 #include "host/linear/linear_epilogue_cuda.hpp"
 #include "host/linear/linear_vendor.hpp"
 #include "host/linear/linear_vendor_cuda.hpp"
@@ -21,51 +22,6 @@
 namespace wide {
 
 namespace {
-
-/// The execution's handle as a call needs it, and as it was behind the call: it may be the
-/// engine's.
-class ConfiguredHandle {
- public:
-  ConfiguredHandle(cublasHandle_t handle, const LinearProblem& problem, const Execution& execution,
-                   int64_t cublas_bytes)
-      : handle_(handle) {
-    WIDE_CHECK_CUBLAS(cublasGetStream(handle, &stream_));
-    WIDE_CHECK_CUBLAS(cublasGetPointerMode(handle, &pointer_mode_));
-    WIDE_CHECK_CUBLAS(cublasGetMathMode(handle, &math_mode_));
-    try {
-      configure(problem, execution, cublas_bytes);
-    } catch (...) {
-      restore();
-      throw;
-    }
-  }
-  ~ConfiguredHandle() { restore(); }
-  ConfiguredHandle(const ConfiguredHandle&) = delete;
-
- private:
-  /// The order matters: cublasSetStream takes a workspace back.
-  void configure(const LinearProblem& problem, const Execution& execution, int64_t cublas_bytes) {
-    WIDE_CHECK_CUBLAS(cublasSetStream(handle_, native_stream(execution.stream)));
-    WIDE_CHECK_CUBLAS(
-        cublasSetWorkspace(handle_, execution.workspace.data, static_cast<size_t>(cublas_bytes)));
-    WIDE_CHECK_CUBLAS(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_HOST));
-    // An engine's handle may allow tf32 for everything; and 16-bit partial sums are never wanted.
-    const int mode = (problem.allow_tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH) |
-                     CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
-    WIDE_CHECK_CUBLAS(cublasSetMathMode(handle_, static_cast<cublasMath_t>(mode)));
-  }
-  /// Setting the stream takes back the execution's workspace, which is not the handle's to keep.
-  void restore() const {
-    (void)cublasSetPointerMode(handle_, pointer_mode_);
-    (void)cublasSetMathMode(handle_, math_mode_);
-    (void)cublasSetStream(handle_, stream_);
-  }
-
-  cublasHandle_t handle_;
-  cudaStream_t stream_ = nullptr;
-  cublasPointerMode_t pointer_mode_ = CUBLAS_POINTER_MODE_HOST;
-  cublasMath_t math_mode_ = CUBLAS_DEFAULT_MATH;
-};
 
 /// The GEMMs of one linear: to = alpha * weight^T x + beta * to.
 struct Gemms {
@@ -77,10 +33,7 @@ struct Gemms {
 
   BlasProblem blas() const { return blas_problem(problem, to.strides); }
   cudaDataType_t type() const { return cuda_type(problem.dtype); }
-  cublasComputeType_t compute() const {
-    const bool is_tf32 = problem.allow_tf32 && problem.dtype == Dtype::fp32;
-    return is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-  }
+  cublasComputeType_t compute() const { return compute_type(problem.dtype, problem.allow_tf32); }
 
   void run_batched() const {
     const auto [weight, x, y] = blas();
@@ -169,7 +122,8 @@ void run_linear_cublas(const DeviceInfo& device, LinearStrategy strategy,
   }
   Gemms gemms{static_cast<cublasHandle_t>(require_cublas("linear", execution, device.device)),
               problem, arguments, linear_product(problem, arguments, execution, workspace)};
-  const ConfiguredHandle configured(gemms.handle, problem, execution, workspace.cublas_bytes);
+  const ConfiguredHandle configured(gemms.handle, problem.allow_tf32, execution,
+                                    workspace.cublas_bytes);
   bool needs_kernel = !problem.epilogue.is_identity();
   if (strategy == LinearStrategy::cublas_grouped) {
     const CublasGroupedCall call = describe_cublas_grouped(problem);

@@ -29,5 +29,9 @@ void run_ragged_linear_kernel(const DeviceInfo&, RaggedLinearStrategy, const Rag
                               kernels::RaggedLinearParams, const RaggedLinearArguments&, Stream) {
   no_cuda("ragged_linear");
 }
+std::unique_ptr<const RaggedGroupedCublas> make_ragged_grouped_cublas(const DeviceInfo&,
+                                                                      const RaggedLinearProblem&) {
+  no_cuda("ragged_linear");
+}
 
 }  // namespace wide

@@ -25,6 +25,10 @@ inline cudaDataType_t cuda_type(Dtype dtype) {
   }
 }
 
+inline cublasComputeType_t compute_type(Dtype dtype, bool allow_tf32) {
+  return allow_tf32 && dtype == Dtype::fp32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
 /// Where a GEMM writes: y itself, or fp32 sums in the workspace.
 struct LinearProduct {
   void* data;

@@ -36,9 +36,17 @@ struct RaggedLinearPlan::State {
     }
     using enum RaggedLinearStrategy;
     if (choice.strategy == wide) cpu_blocks = ragged_cpu_blocks(problem);
-    if (choice.strategy == simt || choice.strategy == tensor_core) upload_table();
+    if (is_of_kernels(choice.strategy)) upload_table();
+    if (choice.strategy == cublas_grouped && params.num_tiles > 0) {
+      grouped = make_ragged_grouped_cublas(context.info(), problem);
+    }
   }
 
+  /// Whether a kernel of ours reads the table.
+  static bool is_of_kernels(RaggedLinearStrategy strategy) {
+    using enum RaggedLinearStrategy;
+    return strategy == simt || strategy == tensor_core || strategy == cublas_grouped;
+  }
   void upload_table();
   void run_member_after_member(const RaggedLinearArguments& arguments,
                                const Execution& execution) const;
@@ -54,6 +62,7 @@ struct RaggedLinearPlan::State {
   RaggedCpuBlocks cpu_blocks;               ///< of strategy wide
   Tensor table;                             ///< of the kernels, on their device
   kernels::RaggedLinearParams params{};
+  std::unique_ptr<const RaggedGroupedCublas> grouped;  ///< of strategy cublas_grouped
 };
 
 void RaggedLinearPlan::State::upload_table() {
@@ -215,6 +224,11 @@ void RaggedLinearPlan::run(const RaggedLinearArguments& arguments,
   switch (state.choice.strategy) {
     case RaggedLinearStrategy::sequential:
       return state.run_member_after_member(arguments, execution);
+    case RaggedLinearStrategy::cublas_grouped:
+      if (!state.grouped->unsupported_reason(arguments).empty()) {
+        return state.run_member_after_member(arguments, execution);
+      }
+      return state.grouped->run(state.params, arguments, execution);
     case RaggedLinearStrategy::wide:
       return run_ragged_linear_cpu(state.context, state.problem, state.members, state.cpu_blocks,
                                    arguments);

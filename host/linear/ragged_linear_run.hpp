@@ -5,6 +5,8 @@
 // is laid out. The CUDA ones throw unsupported in a build without CUDA.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "host/linear/ragged_linear_strategy.hpp"
@@ -28,5 +30,18 @@ void run_ragged_linear_kernel(const DeviceInfo& device, RaggedLinearStrategy str
                               const RaggedLinearProblem& problem,
                               kernels::RaggedLinearParams params,
                               const RaggedLinearArguments& arguments, Stream stream);
+
+/// cuBLAS's grouped call for one problem, with the kernels before and after it.
+class RaggedGroupedCublas {
+ public:
+  virtual ~RaggedGroupedCublas() = default;
+  /// Why the call cannot run on the operands, which no plan knows; empty where it can.
+  virtual std::string unsupported_reason(const RaggedLinearArguments& arguments) const = 0;
+  /// `params` as of run_ragged_linear_kernel.
+  virtual void run(kernels::RaggedLinearParams params, const RaggedLinearArguments& arguments,
+                   const Execution& execution) const = 0;
+};
+std::unique_ptr<const RaggedGroupedCublas> make_ragged_grouped_cublas(
+    const DeviceInfo& device, const RaggedLinearProblem& problem);
 
 }  // namespace wide

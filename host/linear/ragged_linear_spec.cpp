@@ -281,6 +281,8 @@ std::vector<StrategyInfo> strategies() {
   return {
       {"sequential", DeviceType::cuda, sequential,
        "one cuBLAS GEMM and one epilogue per member, each of its own shape"},
+      {"cublas_grouped", DeviceType::cuda, vendor,
+       "one grouped cuBLAS GEMM by pointers, its epilogue before or after it"},
       {"simt",
        DeviceType::cuda,
        hand_written,

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "host/linear/linear_strategy.hpp"
+#include "host/linear/ragged_linear_grouped.hpp"
 #include "host/linear/ragged_linear_problem.hpp"
 
 namespace wide {
@@ -18,10 +19,14 @@ namespace {
 /// A table of 1 GiB; so many outputs fit in no device's memory.
 constexpr int64_t kMaxTiles = int64_t{1} << 26;
 
-std::string cublas_reason(const RaggedLinearProblem& problem, const DeviceInfo& device) {
+std::string cublas_reason(RaggedLinearStrategy strategy, const RaggedLinearProblem& problem,
+                          const DeviceInfo& device) {
+  const bool is_grouped = strategy == RaggedLinearStrategy::cublas_grouped;
+  const LinearStrategy like =
+      is_grouped ? LinearStrategy::cublas_grouped : LinearStrategy::sequential;
   for (size_t i = 0; i < problem.members.size(); ++i) {
-    const std::string reason = linear_unsupported_reason(LinearStrategy::sequential,
-                                                         ragged_member_problem(problem, i), device);
+    std::string reason = linear_unsupported_reason(like, ragged_member_problem(problem, i), device);
+    if (reason.empty() && is_grouped) reason = ragged_grouped_offset_reason(problem, i);
     if (!reason.empty()) return "member " + std::to_string(i) + ": " + reason;
   }
   return "";
@@ -99,8 +104,8 @@ bool is_empty(const RaggedLinearProblem& problem) {
 }
 
 std::string_view strategy_name(RaggedLinearStrategy strategy) {
-  static constexpr std::array<std::string_view, 4> kNames{"sequential", "simt", "tensor_core",
-                                                          "wide"};
+  static constexpr std::array<std::string_view, 5> kNames{"sequential", "cublas_grouped", "simt",
+                                                          "tensor_core", "wide"};
   return kNames[static_cast<size_t>(strategy)];
 }
 
@@ -110,8 +115,13 @@ std::string ragged_linear_unsupported_reason(RaggedLinearStrategy strategy,
   const std::string reason = other_device_reason(strategy_name(strategy), device);
   if (!reason.empty()) return reason;
   if (device.device.type == DeviceType::cpu || is_empty(problem)) return "";
-  return strategy == RaggedLinearStrategy::sequential ? cublas_reason(problem, device)
-                                                      : kernel_reason(strategy, problem, device);
+  using enum RaggedLinearStrategy;
+  const bool calls_cublas = strategy == sequential || strategy == cublas_grouped;
+  if (calls_cublas) {
+    const std::string by_member = cublas_reason(strategy, problem, device);
+    if (!by_member.empty() || strategy == sequential) return by_member;
+  }
+  return kernel_reason(strategy, problem, device);
 }
 
 RaggedLinearChoice choose_ragged_linear_strategy(const RaggedLinearProblem& problem,
@@ -126,6 +136,7 @@ RaggedLinearChoice choose_ragged_linear_strategy(const RaggedLinearProblem& prob
       {tensor_core, cuda, false, kOneLaunch, tensor_core_launches_matter},
       {simt, cuda, false, kOneLaunch, simt_launches_matter},
       {sequential, cuda, false, "one cuBLAS call per member"},
+      {cublas_grouped, cuda, true},
       {wide, cpu, false, "the blocks of all members share the threads"},
       {sequential, cpu, false, "member after member"},
   };
@@ -137,8 +148,10 @@ RaggedLinearChoice choose_ragged_linear_strategy(const RaggedLinearProblem& prob
 int64_t ragged_linear_workspace_bytes(RaggedLinearStrategy strategy,
                                       const RaggedLinearProblem& problem,
                                       const DeviceInfo& device) {
+  using enum RaggedLinearStrategy;
+  if (strategy != sequential && strategy != cublas_grouped) return 0;
   int64_t bytes = 0;
-  if (strategy != RaggedLinearStrategy::sequential) return bytes;
+  if (strategy == cublas_grouped) bytes = ragged_grouped_workspace(problem, device).bytes();
   for (size_t i = 0; i < problem.members.size(); ++i) {
     const LinearWorkspace one =
         linear_workspace(LinearStrategy::sequential, ragged_member_problem(problem, i), device);

@@ -19,10 +19,11 @@
 namespace wide {
 
 enum class RaggedLinearStrategy : uint8_t {
-  sequential,   ///< CUDA: one cuBLAS call per member; CPU: member after member
-  simt,         ///< fp32 multiply-adds: kernels/linear/ragged_linear_simt.cu
-  tensor_core,  ///< kernels/linear/ragged_linear_tensor_core.cu
-  wide,         ///< CPU: all members' blocks at once
+  sequential,      ///< CUDA: one cuBLAS call per member; CPU: member after member
+  cublas_grouped,  ///< one grouped cuBLAS call by pointers
+  simt,            ///< fp32 multiply-adds: kernels/linear/ragged_linear_simt.cu
+  tensor_core,     ///< kernels/linear/ragged_linear_tensor_core.cu
+  wide,            ///< CPU: all members' blocks at once
 };
 
 std::string_view strategy_name(RaggedLinearStrategy strategy);
@@ -47,7 +48,7 @@ RaggedLinearChoice choose_ragged_linear_strategy(const RaggedLinearProblem& prob
 bool is_empty(const RaggedLinearProblem& problem);
 bool is_empty(const RaggedLinearMember& member);
 
-/// What `strategy` needs, a multiple of 256.
+/// What `strategy` needs, a multiple of 256: at any time it may be `sequential` that runs.
 int64_t ragged_linear_workspace_bytes(RaggedLinearStrategy strategy,
                                       const RaggedLinearProblem& problem, const DeviceInfo& device);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "host/linear/ragged_linear_grouped.hpp"
 #include "host/linear/ragged_linear_strategy.hpp"
 
 namespace wide {
@@ -18,7 +19,8 @@ constexpr int64_t kMaxShortSimt = 32, kMaxShortTensorCore = 16;
 
 constexpr int64_t kGroup = 4;  ///< outputs that are stored at a time
 
-kernels::RaggedMember entry_of(const RaggedLinearMember& member, Dtype dtype) {
+/// `product`: its place among those of the grouped call, if it is one.
+kernels::RaggedMember entry_of(const RaggedLinearMember& member, Dtype dtype, int64_t product) {
   const int64_t vector = 16 / dtype_bytes(dtype);
   const auto is_aligned = [](const RaggedRows& rows, int64_t num_rows, int64_t elements) {
     return rows.offset % elements == 0 && (num_rows <= 1 || rows.row % elements == 0);
@@ -31,6 +33,7 @@ kernels::RaggedMember entry_of(const RaggedLinearMember& member, Dtype dtype) {
   entry.weight_offset = member.weight.offset, entry.weight_row = narrow(member.weight.row);
   entry.y_offset = member.y.offset, entry.y_row = narrow(member.y.row);
   entry.bias_offset = member.bias_offset;
+  entry.product = is_product(member) ? narrow(product) : -1;
   entry.x_is_aligned = is_aligned(member.x, member.batch, vector);
   entry.weight_is_aligned = is_aligned(member.weight, member.out_features, vector);
   entry.y_is_aligned = is_aligned(member.y, member.batch, kGroup);
@@ -39,9 +42,10 @@ kernels::RaggedMember entry_of(const RaggedLinearMember& member, Dtype dtype) {
 }
 
 uint32_t tile_rows(RaggedLinearStrategy strategy, const RaggedLinearMember& member) {
-  const bool is_simt = strategy == RaggedLinearStrategy::simt;
-  return member.batch <= (is_simt ? kMaxShortSimt : kMaxShortTensorCore) ? kernels::kRaggedShortTile
-                                                                         : kernels::kRaggedTallTile;
+  const bool is_tensor_core = strategy == RaggedLinearStrategy::tensor_core;
+  return member.batch <= (is_tensor_core ? kMaxShortTensorCore : kMaxShortSimt)
+             ? kernels::kRaggedShortTile
+             : kernels::kRaggedTallTile;
 }
 
 }  // namespace
@@ -50,8 +54,10 @@ RaggedLinearTable make_ragged_linear_table(RaggedLinearStrategy strategy,
                                            const RaggedLinearProblem& problem) {
   RaggedLinearTable table;
   const auto& members = problem.members;
+  int64_t products = 0;
   for (const RaggedLinearMember& member : members) {
-    table.members.push_back(entry_of(member, problem.dtype));
+    table.members.push_back(entry_of(member, problem.dtype, products));
+    if (is_product(member)) ++products;
   }
   // What a tile reads is what it takes, near enough.
   const auto reads_of = [&](uint32_t i) {

@@ -120,7 +120,8 @@ class RaggedLinearPlan {
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
-  /// Members: a member's bits depend on its own operands and shape only.
+  /// Members: a member's bits depend on its own operands and shape only; by "cublas_grouped" they
+  ///          may depend on the others' shapes: which kernels run its groups is cuBLAS's choice.
   void run(const RaggedLinearArguments& arguments, const Execution& execution) const;
 
   struct State;

@@ -18,6 +18,7 @@ struct alignas(16) RaggedMember {
   int64_t x_offset, weight_offset, y_offset, bias_offset;
   int32_t m, n, k;
   int32_t x_row, weight_row, y_row;
+  int32_t product;  ///< its place among those of cuBLAS's grouped call; -1: it is none of them
   /// Whether 16 bytes (y and what is added to it: four elements) may be moved at a time, where the
   /// storages begin at such addresses.
   bool x_is_aligned, weight_is_aligned, y_is_aligned, epilogue_is_aligned;
@@ -42,6 +43,8 @@ struct RaggedLinearParams {
   const void* x;  ///< storages
   const void* weight;
   void* y;
+  /// The epilogue kernel's alone: a storage whose members lie as y's, or y itself; null: zeros.
+  const float* sums;
   LinearEpilogue epilogue;  ///< of storages, without strides: residual's members lie as y's
   /// Whether the storages begin where aligned members are aligned. Set by the launchers.
   bool x_is_aligned, weight_is_aligned, y_is_aligned;

@@ -206,8 +206,8 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cubla
                          c, c_type, ldc, compute, algorithm);
 }
 
-/// One group, whose pointers lie in device memory and are read when the stream comes to it; 16-bit
-/// matrices begin at multiples of 16 bytes.
+/// Groups, one after the other, whose pointers lie in device memory and are read when the stream
+/// comes to it; 16-bit matrices begin at multiples of 16 bytes.
 cublasStatus_t cublasGemmGroupedBatchedEx_64(
     cublasHandle_t handle, const cublasOperation_t* of_a, const cublasOperation_t* of_b,
     const int64_t* m, const int64_t* n, const int64_t* k, const void* alpha, const void* const* a,
@@ -215,21 +215,24 @@ cublasStatus_t cublasGemmGroupedBatchedEx_64(
     const int64_t* ldb, const void* beta, void* const* c, cudaDataType_t c_type, const int64_t* ldc,
     int64_t group_count, const int64_t* group_size, cublasComputeType_t) {
   if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
-  const bool is_one_type = a_type == b_type && b_type == c_type;
-  if (group_count != 1 || !is_one_type || *of_a != CUBLAS_OP_T || *of_b != CUBLAS_OP_N) {
-    return CUBLAS_STATUS_NOT_SUPPORTED;
-  }
+  if (a_type != b_type || b_type != c_type) return CUBLAS_STATUS_NOT_SUPPORTED;
   const wide::Dtype dtype = dtype_of(a_type);
-  const Product like{{nullptr, dtype, *k, *m, *lda},
-                     {nullptr, dtype, *k, *n, *ldb},
-                     {nullptr, dtype, *m, *n, *ldc},
-                     {nullptr, dtype, *m, *n, *ldc},
-                     scalar(alpha),
-                     scalar(beta)};
-  cublas_control().num_products += static_cast<int>(*group_size);
-  const auto work = [like, a, b, c, count = *group_size] {
-    for (int64_t i = 0; i < count; ++i) {
-      Product product = like;
+  std::vector<Product> all;
+  for (int64_t g = 0; g < group_count; ++g) {
+    if (of_a[g] != CUBLAS_OP_T || of_b[g] != CUBLAS_OP_N) return CUBLAS_STATUS_NOT_SUPPORTED;
+    const bool is_legal =
+        m[g] > 0 && n[g] > 0 && k[g] > 0 && lda[g] >= k[g] && ldb[g] >= k[g] && ldc[g] >= m[g];
+    if (!is_legal) return CUBLAS_STATUS_INVALID_VALUE;
+    const Matrix to{nullptr, dtype, m[g], n[g], ldc[g]};
+    const Product like{
+        {nullptr, dtype, k[g], m[g], lda[g]}, {nullptr, dtype, k[g], n[g], ldb[g]}, to, to,
+        static_cast<const float*>(alpha)[g],  static_cast<const float*>(beta)[g]};
+    all.insert(all.end(), static_cast<size_t>(group_size[g]), like);
+  }
+  cublas_control().num_products += static_cast<int>(all.size());
+  const auto work = [all, a, b, c] {
+    for (int64_t i = 0; i < std::ssize(all); ++i) {
+      Product product = all[static_cast<size_t>(i)];
       product.a.data = pointer_at(a, i);
       product.b.data = pointer_at(b, i);
       product.c.data = product.d.data = pointer_at(c, i);
