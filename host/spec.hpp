@@ -45,6 +45,17 @@ inline std::vector<StrategyInfo> wide_strategies(std::string_view wide_summary, 
           {"wide", cpu, hand_written, "all members over all threads at once"}};
 }
 
+/// Of wide_strategies(), where cuDNN has the primitive: its call for all members, and for each.
+inline std::vector<StrategyInfo> with_cudnn(
+    std::vector<StrategyInfo> strategies,
+    std::string_view summary = "cuDNN's, over the channels of all members") {
+  strategies.front().summary =
+      "cuDNN's where it takes the problem, else the wide kernel; one call per member";
+  strategies.insert(strategies.begin() + 1,
+                    {"cudnn", DeviceType::cuda, StrategyKind::vendor, summary});
+  return strategies;
+}
+
 /// Why a plan cannot be made; empty where it can.
 template <class Make>
 std::string reason_against(const Make& make) {

@@ -6,6 +6,7 @@
 // error. On the simulated GPU, as an A100 for want of evidence, with cuDNN's real plans for an
 // H200; this program has the entry point that would start a kernel itself, and counts.
 #include <cudnn_graph.h>
+#include <cudnn_ops.h>
 #include <dlfcn.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -22,6 +23,7 @@
 #include "wide/flash_attention.hpp"
 #include "wide/groupnorm.hpp"
 #include "wide/pooling.hpp"
+#include "wide/softmax.hpp"
 
 namespace {
 
@@ -47,6 +49,12 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) {
 }
 cudnnStatus_t cudnnGetStream(cudnnHandle_t, cudaStream_t* stream) {
   *stream = nullptr;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t,
+                                  const void*, cudnnTensorDescriptor_t, const void*, const void*,
+                                  cudnnTensorDescriptor_t, void*) {
+  ++calls_of_cudnn;
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t,
@@ -264,6 +272,39 @@ TEST_CASE("pooling: auto is cuDNN where ours is unverified, and ours for windows
   CHECK(differing.strategy() == "sequential");
   CHECK_FALSE(differing.vendor_calls().cudnn);
   CHECK(has(differing.explain(), "adaptive windows differ, and cuDNN's are all alike"));
+}
+
+TEST_CASE("softmax: auto is cuDNN where ours is unverified, and ours in place") {
+  require_simulation();
+  require_cudnn_planning();
+  Machine machine;
+  if (is_verified("softmax", "wide", 80)) SKIP("wide is verified");
+  struct Operands {
+    explicit Operands(const Context& on)
+        : x(on, Dtype::fp32, {5, 12}, 1), y(on, Dtype::fp32, {5, 12}, 1) {}
+    SoftmaxArguments apart() { return {x.at(0), y.at(0)}; }
+    SoftmaxArguments in_place() { return {y.at(0), y.at(0)}; }
+    Values x, y;
+  };
+  Operands ours(Context::cpu()), theirs(machine.context);
+  const SoftmaxProblem problem = describe_softmax(theirs.apart(), {.num_members = 2});
+  const SoftmaxPlan automatic = make_softmax_plan(machine.context, problem);
+  INFO(automatic.explain());
+  CHECK(automatic.strategy() == "cudnn");
+  CHECK(automatic.vendor_calls().cudnn);
+  CHECK(has(automatic.explain(), "; cudnnSoftmaxForward; sequential where y is x"));
+  machine.run(automatic, theirs.apart());
+  CHECK(calls_of_cudnn == 1);
+  machine.run(automatic, theirs.in_place());
+  CHECK(calls_of_cudnn == 0);
+  make_softmax_plan(Context::cpu(), problem).run(ours.in_place(), {Stream::cpu()});
+  CHECK(worst_difference(ours.y, theirs.y) < 1e-6);
+  const auto named = make_softmax_plan(machine.context, problem, {.strategy = "cudnn"});
+  CHECK(machine.refusal(named, theirs.in_place()) ==
+        "softmax: cudnn: y is x itself, which cuDNN's documentation does not allow");
+  const auto sequential = make_softmax_plan(machine.context, problem, {.strategy = "sequential"});
+  machine.run(sequential, theirs.apart());
+  CHECK(calls_of_cudnn == 2);
 }
 
 TEST_CASE("flash_attention: auto is cuDNN where ours is unverified, and by name cuDNN or none") {

@@ -11,6 +11,7 @@
 
 #include "host/pointwise/softmax_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -24,11 +25,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void run(const Context& context, const SoftmaxArguments& arguments, const SoftmaxProblem& like,
          const std::string& strategy = "wide") {
-  const OwnedStream stream(context);
-  const SoftmaxPlan plan =
-      make_softmax_plan(context, describe_softmax(arguments, like), {strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context, make_softmax_plan(context, describe_softmax(arguments, like), {strategy}),
+                 arguments);
 }
 
 /// Of packed rows; infinite for a NaN.

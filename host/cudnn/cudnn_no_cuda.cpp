@@ -5,6 +5,7 @@
 #include "host/core/check.hpp"
 #include "host/cudnn/cudnn_handle.hpp"
 #include "host/cudnn/cudnn_plan.hpp"
+#include "host/cudnn/cudnn_softmax.hpp"
 
 namespace wide {
 
@@ -27,6 +28,10 @@ std::string cudnn_unavailable_reason(const CudnnDevice&) {
 std::shared_ptr<const CudnnPlan> find_cudnn_engine(std::string_view primitive, const CudnnDevice&,
                                                    const CudnnGraph&, const CudnnNumerics&) {
   throw_unsupported(std::string(primitive) + ": " + kReason);
+}
+
+std::unique_ptr<const CudnnSoftmax> make_cudnn_softmax(const CudnnDevice&, const CudnnRows&, bool) {
+  throw_unsupported(std::string("softmax: ") + kReason);
 }
 
 }  // namespace wide

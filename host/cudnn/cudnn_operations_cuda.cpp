@@ -8,13 +8,13 @@
 
 namespace wide::cudnn {
 
-namespace {
-
 cudnnDataType_t native(CudnnType type) {
   static constexpr std::array kTypes{CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16,
                                      CUDNN_DATA_INT32, CUDNN_DATA_BOOLEAN};
   return kTypes[static_cast<size_t>(type)];
 }
+
+namespace {
 
 cudnnPointwiseMode_t native(CudnnFunction function) {
   static constexpr std::array kModes{

@@ -12,6 +12,8 @@
 
 namespace wide::cudnn {
 
+cudnnDataType_t native(CudnnType type);
+
 /// What cuDNN calls a tensor.
 constexpr int64_t unique_id(CudnnTensorId tensor) {
   return int64_t{tensor} + 1;

@@ -18,6 +18,7 @@
 #include "host/core/native_stream.hpp"
 #include "host/cudnn/cudnn_operations_cuda.hpp"
 #include "host/cudnn/cudnn_plan.hpp"
+#include "host/cudnn/cudnn_stream_cuda.hpp"
 
 namespace wide {
 
@@ -26,6 +27,7 @@ namespace {
 using cudnn::Descriptor;
 using cudnn::Failed;
 using cudnn::failure;
+using cudnn::OnStream;
 using cudnn::Operations;
 using cudnn::Refused;
 using cudnn::require;
@@ -195,22 +197,6 @@ class Search {
 
   std::string reason_ = "it offers none";
   std::optional<Failed> failed_;
-};
-
-/// The handle on the call's stream, and behind the call on its own: it may be the engine's.
-class OnStream {
- public:
-  OnStream(cudnnHandle_t handle, cudaStream_t stream) : handle_(handle) {
-    require(cudnnGetStream(handle, &own_));
-    require(cudnnSetStream(handle, stream));
-  }
-  ~OnStream() { (void)cudnnSetStream(handle_, own_); }
-  OnStream(const OnStream&) = delete;
-  cudnnHandle_t get() const { return handle_; }
-
- private:
-  cudnnHandle_t handle_;
-  cudaStream_t own_ = nullptr;
 };
 
 class Plan final : public CudnnPlan {

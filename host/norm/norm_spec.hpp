@@ -16,15 +16,6 @@ inline AxisInfo offset_axis() {
   return {"offset", "mean of x, which costs a bad kernel its accuracy", int64_t{0}, {}, 0};
 }
 
-/// Of wide_strategies(), for the norms that cuDNN has: its call for all members, and for each.
-inline std::vector<StrategyInfo> with_cudnn(std::vector<StrategyInfo> strategies) {
-  strategies.front().summary =
-      "cuDNN's where it takes the problem, else the wide kernel; one call per member";
-  strategies.insert(strategies.begin() + 1, {"cudnn", DeviceType::cuda, StrategyKind::vendor,
-                                             "cuDNN's, over the channels of all members"});
-  return strategies;
-}
-
 /// What x is filled with.
 inline Distribution around_offset(const Case& point) {
   const auto offset = static_cast<double>(point.integer("offset"));

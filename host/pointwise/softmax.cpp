@@ -4,13 +4,13 @@
 // softmax's verbs: validate, choose, launch.
 #include "wide/softmax.hpp"
 
-#include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/verified.hpp"
-#include "host/core/wide_plan.hpp"
+#include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
+#include "host/pointwise/softmax_cudnn.hpp"
 #include "host/pointwise/softmax_run.hpp"
 
 namespace wide {
@@ -50,15 +50,17 @@ SoftmaxProblem describe_softmax(const SoftmaxArguments& a, const SoftmaxProblem&
   return {rows.num_members, rows.rows, rows.features, like.is_log, rows.dtype, rows.x, rows.y};
 }
 
-struct SoftmaxPlan::State : WideState<SoftmaxProblem> {};
+struct SoftmaxPlan::State : CudnnWideState<SoftmaxProblem, SoftmaxCudnn> {};
 
 SoftmaxPlan make_softmax_plan(const Context& context, const SoftmaxProblem& problem,
                               const PlanOptions& options) {
   const SoftmaxProblem full = resolved(problem);
   require_no_policy(kSoftmaxName, options.policy);
-  const bool is_trusted = is_verified(kSoftmaxName, "wide", context.info().compute_capability);
-  return SoftmaxPlan(std::make_shared<const SoftmaxPlan::State>(SoftmaxPlan::State{
-      make_wide_state(kSoftmaxName, context, full, options, is_trusted, row_launches(full))}));
+  const CudnnWideParts parts{full.rows == 0 || full.features == 0,
+                             is_verified(kSoftmaxName, "wide", context.info().compute_capability),
+                             row_launches(full), "y is x"};
+  return SoftmaxPlan(std::make_shared<const SoftmaxPlan::State>(
+      make_cudnn_wide_state<SoftmaxCudnn>(kSoftmaxName, context, full, options, parts)));
 }
 
 const SoftmaxProblem& SoftmaxPlan::problem() const {
@@ -73,6 +75,9 @@ std::string SoftmaxPlan::explain() const {
 int64_t SoftmaxPlan::workspace_bytes() const {
   return 0;
 }
+VendorCalls SoftmaxPlan::vendor_calls() const {
+  return {.cudnn = state_->cudnn != nullptr};
+}
 
 void SoftmaxPlan::run(const SoftmaxArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
@@ -80,10 +85,11 @@ void SoftmaxPlan::run(const SoftmaxArguments& arguments, const Execution& execut
   require_same(describe_softmax(arguments, s.problem), s.problem);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
-    run_softmax_cpu(s.context, s.problem, s.choice.strategy, arguments);
-  } else {
-    run_softmax_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+    return run_softmax_cpu(s.context, s.problem, s.choice.strategy, arguments);
   }
+  const auto reason = [](const SoftmaxArguments& a) { return softmax_cudnn_unsupported_reason(a); };
+  if (s.has_run(kSoftmaxName, reason, arguments, execution)) return;
+  run_softmax_cuda(s.context, s.problem, s.own_strategy(), arguments, execution.stream);
 }
 
 }  // namespace wide

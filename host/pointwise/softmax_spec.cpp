@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // softmax for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/pointwise/softmax_cudnn.hpp"
 #include "host/pointwise/softmax_reference.hpp"
 #include "host/spec.hpp"
 #include "host/specs.hpp"
@@ -34,9 +35,11 @@ class SoftmaxWorkload final : public PackedWorkload {
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    return reason_against([&] {
+    const std::string reason = reason_against([&] {
       return make_softmax_plan(context(), problem_, {.strategy = std::string(strategy)});
     });
+    const bool is_cudnn = reason.empty() && strategy == "cudnn";
+    return is_cudnn ? softmax_cudnn_unsupported_reason(arguments_) : reason;
   }
 
   Prepared prepare(const PlanOptions& options) override {
@@ -45,7 +48,7 @@ class SoftmaxWorkload final : public PackedWorkload {
 
   std::string baseline_unsupported_reason() const override { return ""; }
 
-  /// A baseline member is our own kernel with N = 1.
+  /// A baseline member is `sequential` of one member: cuDNN's call where it has one.
   PreparedMembers prepare_members() override {
     SoftmaxProblem one = shape_;
     one.num_members = 1;
@@ -92,9 +95,11 @@ PrimitiveSpec make_spec() {
                {"d", "features that add up to 1", int64_t{256}, {}, 0},
                {"log", "whether the logarithm is taken", "no", {"no", "yes"}, 0},
                {"dtype", "of x and y", "fp32", {"fp32", "fp16", "bf16"}, 0}};
-  spec.strategies = wide_strategies(
-      "one launch; a row in the registers of 8 lanes or a block, read once, written once",
-      {.streamed = 1.03, .is_memory_bound = true});
+  spec.strategies = with_cudnn(
+      wide_strategies(
+          "one launch; a row in the registers of 8 lanes or a block, read once, written once",
+          {.streamed = 1.03, .is_memory_bound = true}),
+      "cuDNN's, over the rows of all members");
   spec.sweeps = {
       {"quick", {{"n", ints({4, 8, 16, 32})}, {"batch", ints({1024})}, {"d", ints({256})}}},
       {"full",

@@ -176,22 +176,12 @@ PrimitiveSpec make_spec() {
       {"count_padding", "whether averages count it", "yes", {"yes", "no"}, 0},
       {"dtype", "of x and y", "fp32", {"fp32", "fp16", "bf16"}, 0},
       {"layout", "whether channels are first or last", "first", {"first", "last"}}};
-  using enum DeviceType;
-  using enum StrategyKind;
-  spec.strategies = {
-      {"sequential", cuda, sequential,
-       "cuDNN's where it takes the problem, else the wide kernel; one call per member"},
-      {"cudnn", cuda, vendor, "cuDNN's, over the channels of all members"},
-      {"wide",
-       cuda,
-       hand_written,
-       "one launch; channels first: whole images in shared memory, read once; last: "
-       "16 bytes of channels a load",
-       // Two of fp32's windows lie in one bank, and two of 16 bits where a warp has
-       // two rows; of odd rows some more. There are few other accesses.
-       {.streamed = 1.03, .bank_conflicts = 0.51, .is_memory_bound = true}},
-      {"sequential", cpu, sequential, "member after member, each threaded"},
-      {"wide", cpu, hand_written, "all members' images over all threads at once"}};
+  spec.strategies = with_cudnn(wide_strategies(
+      "one launch; channels first: whole images in shared memory, read once; last: 16 bytes of "
+      "channels a load",
+      // Two of fp32's windows lie in one bank, and two of 16 bits where a warp has two rows; of odd
+      // rows some more. There are few other accesses.
+      {.streamed = 1.03, .bank_conflicts = 0.51, .is_memory_bound = true}));
   spec.sweeps = sweeps();
   spec.tolerance_formula =
       "max: 0; means: (h + w + 9) 2^-24 sum |x| / weight + u_out |y| + min_subnormal, of windows "

@@ -40,6 +40,7 @@ class SoftmaxPlan {
   std::string_view strategy() const;
   std::string explain() const;
   int64_t workspace_bytes() const;
+  VendorCalls vendor_calls() const;
 
   /// y[r, n, d] = exp(x[r, n, d] - m) / sum_e exp(x[r, n, e] - m), m the largest of x[r, n, :]; or
   /// x[r, n, d] - m - log of that sum. Where x is -infinity it is 0, or -infinity; a row that holds
@@ -55,7 +56,8 @@ class SoftmaxPlan {
   ///         unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Errors: invalid_argument, unsupported (by "cudnn" where y is x), cuda, cudnn. Threads: safe
+  ///         with an Execution each.
   /// Source: Milakov, Gimelshein, "Online normalizer calculation for softmax", arXiv:1805.02867.
   void run(const SoftmaxArguments& arguments, const Execution& execution) const;
 

@@ -18,10 +18,6 @@ namespace {
 
 constexpr int64_t kWorkspaceBytes = 4096;  ///< of every plan: whoever forgets it is found
 
-struct Handle {
-  cudaStream_t stream = nullptr;
-};
-
 size_t bytes_of(cudnnBackendAttributeType_t type) {
   switch (type) {
     case CUDNN_TYPE_INT64:

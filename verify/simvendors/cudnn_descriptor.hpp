@@ -16,6 +16,11 @@
 
 namespace wide::simvendors {
 
+/// What a cudnnHandle_t is here.
+struct Handle {
+  cudaStream_t stream = nullptr;
+};
+
 /// What the simulated cuDNN does not know, or was not told.
 struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -18,16 +18,6 @@ Ours find(const std::array<std::pair<Theirs, Ours>, n>& table, Theirs theirs, co
   return found->second;
 }
 
-CudnnType type_of(cudnnDataType_t type) {
-  static constexpr std::array<std::pair<cudnnDataType_t, CudnnType>, 5> kTypes{
-      {{CUDNN_DATA_FLOAT, CudnnType::fp32},
-       {CUDNN_DATA_HALF, CudnnType::fp16},
-       {CUDNN_DATA_BFLOAT16, CudnnType::bf16},
-       {CUDNN_DATA_INT32, CudnnType::int32},
-       {CUDNN_DATA_BOOLEAN, CudnnType::boolean}}};
-  return find(kTypes, type, "data type");
-}
-
 CudnnFunction function_of(cudnnPointwiseMode_t mode) {
   using enum CudnnFunction;
   static constexpr std::array<std::pair<cudnnPointwiseMode_t, CudnnFunction>, 15> kFunctions{
@@ -215,6 +205,16 @@ class Reader {
 };
 
 }  // namespace
+
+CudnnType type_of(cudnnDataType_t type) {
+  static constexpr std::array<std::pair<cudnnDataType_t, CudnnType>, 5> kTypes{
+      {{CUDNN_DATA_FLOAT, CudnnType::fp32},
+       {CUDNN_DATA_HALF, CudnnType::fp16},
+       {CUDNN_DATA_BFLOAT16, CudnnType::bf16},
+       {CUDNN_DATA_INT32, CudnnType::int32},
+       {CUDNN_DATA_BOOLEAN, CudnnType::boolean}}};
+  return find(kTypes, type, "data type");
+}
 
 CudnnCall read_call(const CudnnDescriptor& graph, const CudnnDescriptor& pack) {
   return Reader(graph, pack).take();

@@ -15,6 +15,9 @@ struct CudnnCall {
   std::vector<CudnnBinding> bindings;
 };
 
+/// Throws Refused.
+CudnnType type_of(cudnnDataType_t type);
+
 /// Of an operation graph and a variant pack; numbers are read now. Throws Refused.
 CudnnCall read_call(const CudnnDescriptor& graph, const CudnnDescriptor& pack);
 
