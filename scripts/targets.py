@@ -52,9 +52,9 @@ LINEARS = {"sequential", "cublas_batched", "cublaslt", "cublas_grouped"}
 CONVOLUTIONS = {"sequential", "grouped", "channels_last"}
 BATCHED = {"sequential", "cublas_batched"}
 CUDNN = {"sequential", "cudnn"}
-VENDORS = {"linear": LINEARS, "ragged_linear": LINEARS, "attention": BATCHED, "mlp": BATCHED, "recurrent": BATCHED,
+VENDORS = {"linear": LINEARS, "ragged_linear": {"sequential", "cublas_grouped"}, "attention": BATCHED, "mlp": BATCHED, "recurrent": BATCHED,
            "conv1d": CONVOLUTIONS, "conv2d": CONVOLUTIONS, "conv3d": CONVOLUTIONS, "batchnorm1d": CUDNN, "batchnorm2d": CUDNN,
-           "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN}
+           "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN, "pooling": CUDNN, "softmax": CUDNN}
 REGIMES = ("graph", "stream", "cpu")  # the first that all sides have counts
 SEEN_IN_INTERVAL = ("wide_interval", "timed_out")  # of a measurement's doubts: a bound within decides nothing anyway
 PRESET_CASES = 4  # about
