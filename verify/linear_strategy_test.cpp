@@ -9,6 +9,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <set>
 
+#include "host/core/hopper.hpp"
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
@@ -243,6 +244,12 @@ TEST_CASE("members that are launched one by one run by one kernel, wherever they
   problem.out_features = 2;
   problem.weight = {.row = 32, .member = 64};
   CHECK(linear_kernel_of(sequential, complete_linear_problem(problem), kH200) == simt);
+}
+
+TEST_CASE("a build without code for 9.0a, or another device, has no wgmma") {
+  CHECK(wgmma_device_reason(kH200, true) == "");
+  CHECK_THAT(wgmma_device_reason(kH200, false), ContainsSubstring("lacks 90a"));
+  CHECK_THAT(wgmma_device_reason(kA100, true), ContainsSubstring("compute capability 9.0 alone"));
 }
 
 TEST_CASE("wgmma's coordinates are 32 bits wide, those behind the end too") {

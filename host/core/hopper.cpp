@@ -4,8 +4,14 @@
 
 namespace wide {
 
-std::string wgmma_device_reason(const DeviceInfo& device) {
-  if (device.compute_capability == 90) return "";
+const bool kHasWgmmaCode = WIDE_LACKS_SM90A == 0;
+
+std::string wgmma_device_reason(const DeviceInfo& device, bool has_code) {
+  if (device.compute_capability == 90) {
+    return has_code ? ""
+                    : "this build has no code for wgmma: CMAKE_CUDA_ARCHITECTURES lacks 90a, which "
+                      "90 does not include";
+  }
   return "wgmma is an instruction of compute capability 9.0 alone, " + device.name + " has " +
          std::to_string(device.compute_capability / 10) + "." +
          std::to_string(device.compute_capability % 10);

@@ -12,8 +12,12 @@
 
 namespace wide {
 
-/// Why the device has no warpgroup products; empty where it has.
-std::string wgmma_device_reason(const DeviceInfo& device);
+/// Whether this build has code for compute capability 9.0a. One without CUDA says yes: it chooses
+/// for devices that it will not run on.
+extern const bool kHasWgmmaCode;
+
+/// Why the device has no warpgroup products, or the build no code for them; empty where both have.
+std::string wgmma_device_reason(const DeviceInfo& device, bool has_code = kHasWgmmaCode);
 
 /// Why no tensor map describes rows of so many features of an operand; empty where one does.
 /// Strides are whole vectors of 16 bytes, where there is more than one to step to.

@@ -50,6 +50,13 @@ if(wide_nvcc)
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES "80;90a" CACHE STRING "" FORCE)
   endif()
+  # Warpgroup products have no code for 90 or 80 alone: those strategies are refused then.
+  set(WIDE_HAS_SM90A OFF)
+  if(CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)90a(-real|-virtual)?(;|$)")
+    set(WIDE_HAS_SM90A ON)
+  else()
+    message(STATUS "wide: architectures ${CMAKE_CUDA_ARCHITECTURES} lack 90a: no wgmma strategy on Hopper")
+  endif()
   set(CMAKE_CUDA_COMPILER ${wide_nvcc})
   # Shared, so that another runtime can stand in its place (the simulated GPU does).
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)

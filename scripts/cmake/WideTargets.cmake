@@ -125,7 +125,8 @@ function(wide_libraries)
   # Nobody reads floating-point exceptions or errno of it: loops with choices in them become vector instructions.
   target_compile_options(wide PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-trapping-math> $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno>)
   target_compile_definitions(wide PRIVATE WIDE_HAS_CUDA=$<BOOL:${WIDE_HAS_CUDA}> WIDE_HAS_NVTX=$<AND:$<BOOL:${WIDE_HAS_CUDA}>,$<BOOL:${WIDE_NVTX}>>
-                             WIDE_PROGRAMMATIC_LAUNCH=$<BOOL:${WIDE_PROGRAMMATIC_LAUNCH}>)
+                             WIDE_PROGRAMMATIC_LAUNCH=$<BOOL:${WIDE_PROGRAMMATIC_LAUNCH}>
+                             WIDE_LACKS_SM90A=$<AND:$<BOOL:${WIDE_HAS_CUDA}>,$<NOT:$<BOOL:${WIDE_HAS_SM90A}>>>)
   # Of these an installed library needs no headers.
   target_link_libraries(wide PRIVATE Threads::Threads $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> ZLIB::ZLIB)
   if(WIDE_HAS_CUDA)
