@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 
@@ -15,6 +16,7 @@
 #include "host/linear/linear_strategy.hpp"
 #include "verify/linear_case.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/tensors.hpp"
 
 namespace wide::test {
 namespace {
@@ -348,6 +350,29 @@ TEST_CASE("linear on CUDA: tf32x3 keeps the bits of small numbers") {
     check_case(bench, "tf32x3",
                {{"n", int64_t{2}}, {"batch", batch}, {"d", d}, {"bias", std::string("no")}},
                options);
+  }
+}
+
+/// Their low parts have no room for the factor that keeps those of small numbers.
+TEST_CASE("linear on CUDA: tf32x3 of the largest numbers is finite") {
+  TestDevice bench(require_cuda());
+  const Context& context = bench.context();
+  const int64_t batch = GENERATE(16, 70);
+  LinearProblem problem;
+  problem.num_members = 1;
+  problem.batch = batch;
+  problem.in_features = problem.out_features = 8;
+  const LinearPlan plan = make_linear_plan(context, problem, {.strategy = "tf32x3"});
+  const Tensor x = upload(context, Dtype::fp32, {batch, 8},
+                          std::vector<double>(static_cast<size_t>(batch) * 8, 0x1.f01ffep127));
+  std::vector<double> weights(64, 0);
+  for (size_t out = 0; out < 8; ++out) weights[out * 8 + out] = 0x1p-40;
+  const Tensor weight = upload(context, Dtype::fp32, {1, 8, 8}, weights);
+  Tensor y(context, Dtype::fp32, {batch, 8});
+  plan.run({x, weight, {}, y}, bench.execution(plan.workspace_bytes()));
+  context.synchronize(bench.stream());
+  for (const double value : download(context, y)) {
+    CHECK(std::fabs(value / 0x1.f01ffep87 - 1) < 0x1p-11);
   }
 }
 

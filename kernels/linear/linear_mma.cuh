@@ -82,9 +82,10 @@ struct MmaTf32x3 {
     for (int i = 0; i < kCount; ++i) {
       const float value = __uint_as_float(f.high[i]);
       f.high[i] = arch::to_tf32(f.high[i]);
-      const float high = __uint_as_float(f.high[i]);
-      // Infinity leaves nothing, and not infinity - infinity.
-      f.low[i] = arch::to_tf32(__float_as_uint(high == value ? 0.0f : kLowFactor * (value - high)));
+      const float low = kLowFactor * (value - __uint_as_float(f.high[i]));
+      // Infinity leaves nothing, and not infinity - infinity; and beyond 2^126 there is no room for
+      // the factor.
+      f.low[i] = arch::to_tf32(__float_as_uint(fabsf(low) < INFINITY ? low : 0.0f));
     }
   }
   __device__ static void multiply(float (&d)[4], const MmaFragment<4>& a, const MmaFragment<2>& b) {
