@@ -176,6 +176,30 @@ class PackageTest(unittest.TestCase):
         for path in self.prefix.rglob("*.cmake"):
             self.assertNotIn(str(ROOT), path.read_text(), path)
 
+    def configure_wide(self, name, *arguments):
+        """The folder of generated package files of a library that is configured, and never built."""
+        without = [f"-DWIDE_{part}=OFF" for part in ("CUDA", "BENCH", "TESTS", "ONNX")]
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        self.succeeds("cmake", "-S", ROOT, "-B", self.path / name, *generator, *without, *arguments)
+        return self.path / name
+
+    def test_folders_of_the_installers_own(self):
+        plain = (self.pkg_config / "wide.pc").read_text()
+        self.assertIn("prefix=${pcfiledir}/..", plain)
+        built = self.configure_wide("folders", "-DCMAKE_INSTALL_PREFIX=/opt/wide", "-DCMAKE_INSTALL_INCLUDEDIR=inc",
+                                    "-DCMAKE_INSTALL_LIBDIR=/opt/libraries")
+        package = (built / "package/wide.pc").read_text()
+        for line in ("prefix=/opt/wide", "libdir=/opt/libraries", "includedir=${prefix}/inc"):
+            self.assertIn(line + "\n", package)
+        (targets,) = (built / "CMakeFiles/Export").rglob("wide-targets.cmake")
+        self.assertRegex(targets.read_text(), r'INTERFACE_INCLUDE_DIRECTORIES "(/opt/wide|\$\{_IMPORT_PREFIX\})/inc"')
+
+    @unittest.skipUnless(shutil.which("ninja"), "needs ninja")
+    def test_a_shared_library_exports_what_its_map_says_under_any_preset(self):
+        built = self.configure_wide("hidden", "-DBUILD_SHARED_LIBS=ON", "-DCMAKE_CXX_VISIBILITY_PRESET=hidden",
+                                    "-DCMAKE_VISIBILITY_INLINES_HIDDEN=ON")
+        self.assertNotIn("-fvisibility", self.succeeds("ninja", "-C", built, "-t", "commands", "wide").replace("-fvisibility=default", ""))
+
     def check_exports(self, library, of_c, of_cpp):
         """What begins otherwise than these and all that nm tells, demangled."""
         listing = self.succeeds("nm", "-D", "--defined-only", library)

@@ -119,7 +119,7 @@ endfunction()
 function(wide_libraries)
   add_library(wide)
   add_library(wide::wide ALIAS wide)
-  target_include_directories(wide PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
+  target_include_directories(wide PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                              PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_features(wide PUBLIC cxx_std_20)
   # Nobody reads floating-point exceptions or errno of it: loops with choices in them become vector instructions.
