@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies from global to shared memory that bypass the registers (sm_80 and later). The number of
-// bytes read is a runtime value, the rest is filled with zeros: one instruction serves full,
-// ragged and absent pieces, where the toolkit's own wrapper branches over seventeen of them.
+// bytes read is a runtime value, the rest is zero-filled: one instruction serves full, partial and
+// absent pieces, where the toolkit's own wrapper branches over seventeen of them.
 // Source: PTX ISA, "Data Movement and Conversion Instructions: cp.async,
 // createpolicy".
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace wide::kernels::arch {
 
-/// Both addresses aligned to 16 bytes; reads `source_bytes` in [0, 16] of them, writes 16.
+/// Both addresses are aligned to 16 bytes; reads the first `source_bytes` in [0, 16], writes 16.
 __device__ inline void cp_async_16(void* shared, const void* global, int source_bytes) {
   const auto destination = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(global),
@@ -20,7 +20,7 @@ __device__ inline void cp_async_16(void* shared, const void* global, int source_
                : "memory");
 }
 
-/// What the L2 cache is told of an address: it may go first where nobody reads it again.
+/// An L2 eviction priority: addresses that are read only once are evicted first.
 struct CacheHint {
   uint64_t policy;
 
@@ -33,7 +33,7 @@ struct CacheHint {
   }
 };
 
-/// The same with a hint to the L2 cache.
+/// The same with an L2 cache hint.
 __device__ inline void cp_async_16(void* shared, const void* global, int source_bytes,
                                    const CacheHint& hint) {
   const auto destination = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
@@ -43,12 +43,12 @@ __device__ inline void cp_async_16(void* shared, const void* global, int source_
       : "memory");
 }
 
-/// Ends a group of the copies that this thread has begun.
+/// Commits the copies that this thread has issued as a group.
 __device__ inline void cp_async_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/// Waits until at most `kPending` of this thread's groups are under way. Other threads' copies are
+/// Waits until at most `kPending` of this thread's groups are in flight. Other threads' copies are
 /// visible after their wait and a barrier.
 template <int kPending>
 __device__ inline void cp_async_wait() {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order beyond what C++ for CUDA has words for: between the generic proxy (loads and stores of
-// threads) and the async proxy (bulk copies and wgmma), and between blocks by acquire and release.
+// Ordering that CUDA C++ does not express: between the generic proxy (loads and stores of threads)
+// and the async proxy (bulk copies and wgmma), and between blocks by acquire and release.
 // Sources: PTX ISA, "Memory Consistency Model: Proxies", "Parallel Synchronization and
 // Communication Instructions: membar / fence", "ld", "st".
 #pragma once
@@ -25,7 +25,7 @@ __device__ inline void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// What the storing thread did before the matching store_release() is visible after this load.
+/// Whatever the storing thread did before the matching store_release() is visible after this load.
 /// 4-byte aligned; scope: the device.
 __device__ inline uint32_t load_acquire(const uint32_t* global) {
   uint32_t value;
@@ -33,8 +33,8 @@ __device__ inline uint32_t load_acquire(const uint32_t* global) {
   return value;
 }
 
-/// Publishes what this thread did, and what it knows through barriers: after a __syncthreads() one
-/// thread publishes for its block. 4-byte aligned; scope: the device.
+/// Publishes this thread's writes and what it acquired through barriers: after a __syncthreads()
+/// one thread publishes for its block. 4-byte aligned; scope: the device.
 __device__ inline void store_release(uint32_t* global, uint32_t value) {
   asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(global), "r"(value) : "memory");
 }

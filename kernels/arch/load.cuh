@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads that stay where they are written. An ordinary one may move down to where its elements are
-// used one by one. Under a condition it is a branch to the compiler, and 16-bit elements of what it
-// loads are taken apart in that branch, so that each load waits for the one before; a predicate
-// leaves them side by side, all under way at once.
+// Loads that stay where they are written. The compiler may sink an ordinary load to where its
+// elements are used one by one. A conditional one becomes a branch in which 16-bit elements are
+// unpacked, so that each load waits for the one before; predicated loads stay adjacent, all in
+// flight at once.
 // Source: PTX ISA, "Data Movement and Conversion Instructions: ld".
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace wide::kernels::arch {
 
-/// A value of 1, 2, 4, 8 or 16 bytes of global memory, at once: as __ldg(), but never before the
-/// wait for the kernel before (kernels/arch/grid.cuh).
+/// A value of 1, 2, 4, 8 or 16 bytes of global memory in one load: like __ldg(), but never before
+/// the wait for the preceding kernel (kernels/arch/grid.cuh).
 template <class T>
 __device__ inline T load(const T* address) {
   const auto from = __cvta_generic_to_global(address);
@@ -38,7 +38,7 @@ __device__ inline T load(const T* address) {
   return *reinterpret_cast<const T*>(value);
 }
 
-/// Sixteen bytes of global memory, where `exists`; else `words` stay as they are.
+/// Sixteen bytes of global memory if `exists`; otherwise `words` are unchanged.
 __device__ inline void load_16_if(uint4& words, const void* address, bool exists) {
   asm volatile(
       "{\n"
@@ -50,7 +50,7 @@ __device__ inline void load_16_if(uint4& words, const void* address, bool exists
       : "l"(__cvta_generic_to_global(address)), "r"(static_cast<int>(exists)));
 }
 
-/// Two bytes likewise.
+/// The same for two bytes.
 __device__ inline void load_2_if(uint16_t& word, const void* address, bool exists) {
   asm volatile(
       "{\n"

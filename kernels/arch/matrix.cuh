@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A warp's matrix fragments: to and from shared memory, and multiplied. A matrix is 8 x 8 elements
-// of 16 bits; lane l holds row l / 4, columns 2 (l % 4) and the next, packed with the first one
-// low. Sources: PTX ISA, "Warp-Level Matrix Instructions: ldmatrix, stmatrix, mma.m16n8k16,
+// of 16 bits; lane l holds columns 2 (l % 4) and the next of row l / 4, the first in the low half.
+// Sources: PTX ISA, "Warp-Level Matrix Instructions: ldmatrix, stmatrix, mma.m16n8k16,
 // mma.m16n8k8". All lanes of the warp call these together.
 #pragma once
 
@@ -36,9 +36,9 @@ struct MatrixTypeText<__half> {
   static constexpr const char kText[] = ".f16";
 };
 
-/// Loads one matrix into each register. `row` is in shared memory, 16-byte aligned: lanes 8 i to
-/// 8 i + 7 name the eight rows of matrix i, the other lanes' is not looked at. Transposed: lane l
-/// gets column l / 4. An ordinary read of shared memory: barriers order it as they do loads.
+/// Loads one matrix into each register. `row` is in shared memory, 16-byte aligned: lanes 8 i to 8
+/// i + 7 pass the eight rows of matrix i, the other lanes' is ignored. Transposed: lane l gets
+/// column l / 4. An ordinary read of shared memory: barriers order it like loads.
 template <bool kIsTransposed = false>
 __device__ inline void ldmatrix(uint32_t (&d)[1], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1%2.shared.b16 {%0}, [%1];"
@@ -61,7 +61,7 @@ __device__ inline void ldmatrix(uint32_t (&d)[4], const void* row) {
                : "memory");
 }
 
-/// The way back, as ldmatrix() has it. Compute capability 9.0.
+/// The reverse of ldmatrix(). Compute capability 9.0.
 template <bool kIsTransposed = false>
 __device__ inline void stmatrix(void* row, const uint32_t (&s)[1]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x1%2.shared.b16 [%0], {%1};" ::"r"(shared_address(row)),
@@ -83,10 +83,10 @@ __device__ inline void stmatrix(void* row, const uint32_t (&s)[4]) {
                : "memory");
 }
 
-/// d += a b with sums in fp32. a: 16 x 16, four matrices (rows 0-7 and 8-15 of columns 0-7, then
-/// of columns 8-15), as ldmatrix() loads them. b: 16 x 8, two matrices of eight k each, lane l
-/// holding column l / 4: what a transposed ldmatrix() makes of rows of k. d: 16 x 8, lane l holding
-/// two columns of row l / 4, then of row l / 4 + 8.
+/// d += a b with sums in fp32. a: 16 x 16, four matrices (rows 0-7 and 8-15 of columns 0-7, then of
+/// columns 8-15), as ldmatrix() loads them. b: 16 x 8, two matrices of eight k each, lane l holding
+/// column l / 4: what a transposed ldmatrix() yields from rows of k. d: 16 x 8, lane l holding two
+/// columns of row l / 4, then of row l / 4 + 8.
 template <typename T>
 __device__ inline void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   asm volatile(
@@ -97,9 +97,9 @@ __device__ inline void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[4], const
         "C"(MatrixTypeText<T>::kText));
 }
 
-/// d += a b of tf32 with sums in fp32: 16 x 8 times 8 x 8. An element is the 32 bits of an fp32
-/// whose last 13 are not looked at (to_tf32() rounds them off). As 16-bit columns, pairs of which
-/// are one element, a and b are what mma_m16n8k16() has, and ldmatrix() loads them so.
+/// d += a b of tf32 with sums in fp32: 16 x 8 times 8 x 8. An element is an fp32's 32 bits, the
+/// last 13 of which are ignored (to_tf32() rounds them off). Seen as pairs of 16-bit columns, a and
+/// b have mma_m16n8k16()'s layout, and ldmatrix() loads them that way.
 __device__ inline void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4],
                                         const uint32_t (&b)[2]) {
   asm volatile(

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The larger of two numbers in one instruction, as fmaxf is, but for NaN, which stays (sm_80 and
-// later). Source: PTX ISA, "Floating Point Instructions: max".
+// The larger of two numbers in one instruction, like fmaxf, but propagating NaN (sm_80 and later).
+// Source: PTX ISA, "Floating Point Instructions: max".
 #pragma once
 
 namespace wide::kernels::arch {

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Barriers in shared memory that count arrivals of threads and bytes of asynchronous copies. A
-// phase is complete when neither is missing; then the next one begins by itself. A waiter names the
-// phase by its parity: 0 for the first, 1 for the second, 0 again. Waiting for parity 1 on a
-// fresh mbarrier succeeds at once, which is how a producer finds its empty stages at the start.
+// phase completes when both are in, and the next one begins by itself. A waiter names the phase by
+// its parity: 0 for the first, 1 for the second, 0 again. Waiting for parity 1 on a fresh mbarrier
+// succeeds at once, which is how a producer finds its stages empty at the start.
 //
-// A waiter must not fall a whole phase behind: then the parity is the old one again. Arrivals
-// release what their thread did (and learnt through barriers), a successful wait acquires it and
-// sees the bytes of the phase's copies.
+// A waiter must not lag by a whole phase: the parity would be the old one again. Arrivals release
+// what their thread wrote (and acquired through barriers), a successful wait acquires it and sees
+// the bytes of the phase's copies.
 // Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Compute
 // capability 9.0; copies of other blocks of a cluster are not covered.
 #pragma once
@@ -22,8 +22,8 @@ namespace wide::kernels::arch {
 /// In shared memory, 8-byte aligned. Opaque: only the functions below touch it.
 using Mbarrier = uint64_t;
 
-/// By one thread, before anybody uses it: then fence_mbarrier_init() (for copies) and a barrier
-/// (for the other threads). Each phase waits for `num_arrivals` in [1, 2^20).
+/// By one thread, before any use: then fence_mbarrier_init() (for copies) and a barrier (for the
+/// other threads). Each phase waits for `num_arrivals` in [1, 2^20).
 __device__ inline void mbarrier_init(Mbarrier* barrier, uint32_t num_arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
                "r"(num_arrivals)
@@ -35,8 +35,8 @@ __device__ inline void mbarrier_arrive(Mbarrier* barrier) {
                : "memory");
 }
 
-/// An arrival for a phase that also waits for so many bytes of copies, in all fewer than 2^20.
-/// To be called before the copies are issued, or at least before the phase's last arrival.
+/// An arrival for a phase that also waits for `bytes` bytes of copies, fewer than 2^20 in total.
+/// Called before the copies are issued, or at least before the phase's last arrival.
 __device__ inline void mbarrier_arrive_expect_bytes(Mbarrier* barrier, uint32_t bytes) {
   asm volatile(
       "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
@@ -44,7 +44,7 @@ __device__ inline void mbarrier_arrive_expect_bytes(Mbarrier* barrier, uint32_t 
       : "memory");
 }
 
-/// Whether the phase of that parity is complete; may sleep for a while before it says no.
+/// Whether the phase of that parity is complete; may suspend for a while before it returns false.
 __device__ inline bool mbarrier_try_wait(Mbarrier* barrier, uint32_t parity) {
   uint32_t is_complete;
   asm volatile(

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A word with the compiler about registers. No instruction comes of it.
+// A hint to the compiler about registers. Emits no instruction.
 #pragma once
 
 namespace wide::kernels::arch {
 
-/// `value`, of which the compiler no longer knows that it stays the same in a loop: what is
-/// computed from it is computed where it is used, instead of being kept in registers all the while.
+/// `value`, hidden from the compiler as loop-invariant: what is computed from it is recomputed
+/// where it is used instead of being kept in registers throughout.
 __device__ inline int opaque(int value) {
   asm volatile("" : "+r"(value));
   return value;

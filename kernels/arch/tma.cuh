@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bulk copies between global and shared memory, and tiles of tensors, by the tensor memory
-// accelerator: one thread issues them, the async proxy carries them out. A load's bytes arrive on
-// an mbarrier; stores are waited for in groups, by the thread that issued them.
+// Bulk copies between global and shared memory, and of tiles of tensors, by the tensor memory
+// accelerator: one thread issues them, the async proxy executes them. A load's bytes complete on an
+// mbarrier; stores are waited for in groups, by the thread that issued them.
 //
 // A tile's box, its swizzle and the tensor's extents are in a CUtensorMap that the host encodes
 // (cuTensorMapEncodeTiled) and passes as a const __grid_constant__ parameter. Coordinates are in
-// elements, innermost first, and may be negative or past the end: what lies outside is read as the
-// map's fill and not written; it counts among the bytes of the mbarrier all the same.
+// elements, innermost first, and may be negative or past the end: elements outside are read as the
+// map's fill and not written; they still count among the mbarrier's bytes.
 // Sources: PTX ISA, "Data Movement and Conversion Instructions: cp.async.bulk,
 // cp.async.bulk.tensor, cp.async.bulk.commit_group, cp.async.bulk.wait_group". Compute capability
-// 9.0; blocks without a cluster, or each for itself in one.
+// 9.0; without clusters, or each block for itself in one.
 #pragma once
 
 #include <cuda.h>
@@ -23,16 +23,16 @@
 
 namespace wide::kernels::arch {
 
-/// Fetches the map itself, ahead of its first use.
+/// Prefetches the map itself before its first use.
 __device__ inline void prefetch_tensor_map(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
 // ---- loads: `shared` aligned to 128 bytes, and to 8 rows of the swizzle's span where there is one
-// (1024 bytes for 128). Nobody may still read or write it: generic reads before are ordered by a
-// barrier or mbarrier that this thread waited for.
+// (1024 bytes for 128). No other access to it may be outstanding: earlier generic reads are ordered
+// by a barrier or mbarrier that this thread waited for.
 
-/// A box of a tensor of one to five dimensions; its bytes arrive on `barrier`.
+/// A box of a tensor of one to five dimensions; its bytes complete on `barrier`.
 __device__ inline void load_tile(void* shared, const CUtensorMap& map, Mbarrier* barrier,
                                  int32_t c0) {
   asm volatile(
@@ -74,8 +74,8 @@ __device__ inline void load_tile(void* shared, const CUtensorMap& map, Mbarrier*
       : "memory");
 }
 
-/// Brings a box into the L2 cache, from where a later load_tile() takes it. As that is where all
-/// copies of a device meet, no write to the box can be missed by it.
+/// Prefetches a box into the L2 cache for a later load_tile(). As all copies of a device go through
+/// L2, it cannot miss any write to the box.
 __device__ inline void prefetch_tile(const CUtensorMap& map, int32_t c0, int32_t c1, int32_t c2) {
   asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(&map),
                "r"(c0), "r"(c1), "r"(c2)
@@ -89,7 +89,7 @@ __device__ inline void prefetch_tile(const CUtensorMap& map, int32_t c0, int32_t
       : "memory");
 }
 
-/// Consecutive bytes. Both addresses aligned to 16 bytes, `bytes` a multiple of 16.
+/// Contiguous bytes. Both addresses aligned to 16 bytes, `bytes` a multiple of 16.
 __device__ inline void load_bulk(void* shared, const void* global, uint32_t bytes,
                                  Mbarrier* barrier) {
   asm volatile(
@@ -99,10 +99,10 @@ __device__ inline void load_bulk(void* shared, const void* global, uint32_t byte
       : "memory");
 }
 
-// ---- stores: whoever wrote the source calls fence_proxy_async(), then a barrier, then one thread
+// ---- stores: the writers of the source call fence_proxy_async(), then a barrier, then one thread
 // issues. Alignment as for loads.
 
-/// To a box of a tensor; belongs to the group that commit_stores() ends.
+/// Stores to a box of a tensor; belongs to the group that commit_stores() commits.
 __device__ inline void store_tile(const CUtensorMap& map, const void* shared, int32_t c0) {
   asm volatile(
       "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%0, {%2}], [%1];" ::"l"(&map),
@@ -142,26 +142,26 @@ __device__ inline void store_tile(const CUtensorMap& map, const void* shared, in
       : "memory");
 }
 
-/// Consecutive bytes, as load_bulk() has them.
+/// Contiguous bytes, the reverse of load_bulk().
 __device__ inline void store_bulk(void* global, const void* shared, uint32_t bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
                "r"(shared_address(shared)), "r"(bytes)
                : "memory");
 }
 
-/// Ends a group of the stores that this thread has issued.
+/// Commits the stores that this thread has issued as a group.
 __device__ inline void commit_stores() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/// Waits until at most `kPending` of this thread's groups still read shared memory, which may then
-/// be written again, and must not go away before: every block waits with 0 before it ends.
+/// Waits until at most `kPending` of this thread's groups still read shared memory, which may be
+/// overwritten then and must outlive the reads: every block waits with 0 before it ends.
 template <int kPending>
 __device__ inline void wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
-/// The same for the results: they are in global memory, visible to this thread.
+/// The same until the results are in global memory, visible to this thread.
 template <int kPending>
 __device__ inline void wait_stores() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a warp or a warpgroup decides as one: who issues a copy, and how many registers it holds.
+// Decisions of a whole warp or warpgroup: who issues a copy, and how many registers it holds.
 // Sources: PTX ISA, "Parallel Synchronization and Communication Instructions: elect.sync",
 // "Miscellaneous Instructions: setmaxnreg".
 #pragma once
@@ -10,9 +10,9 @@
 
 namespace wide::kernels::arch {
 
-/// True in one lane of the warp, always the same one. The whole warp calls it. Unlike a test of the
-/// lane's index it tells the compiler that the branch is taken by one thread only. Compute
-/// capability 9.0.
+/// True in one lane of the warp, always the same one. The whole warp calls it. Unlike a test of
+/// the lane index, it tells the compiler that only one thread takes the branch. Compute capability
+/// 9.0.
 __device__ inline bool elect_one() {
   uint32_t is_elected;
   asm volatile(
@@ -25,22 +25,22 @@ __device__ inline bool elect_one() {
   return is_elected != 0;
 }
 
-/// `value`, the same in all lanes of the warp, of which the compiler now knows that it is: what is
-/// computed from it is computed once a warp. The whole warp calls it.
+/// `value`, which is the same in all lanes of the warp, now known to the compiler to be uniform:
+/// what depends on it is computed once per warp. The whole warp calls it.
 __device__ inline int same_in_warp(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
 
-/// Gives registers of each thread back, for a warpgroup that only issues copies: at most
-/// `kRegisters` are left, a multiple of 8 in [24, 256]. All four warps of the warpgroup call it,
-/// and the kernel has __launch_bounds__ with both arguments. Compute capability 9.0a.
+/// Releases registers, for a warpgroup that only issues copies: at most `kRegisters` remain per
+/// thread, a multiple of 8 in [24, 256]. All four warps of the warpgroup call it, and the kernel
+/// has __launch_bounds__ with both arguments. Compute capability 9.0a.
 template <int kRegisters>
 __device__ inline void shrink_registers() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-/// Waits for registers that other warpgroups give back, up to `kRegisters` in each thread.
+/// Waits for registers that other warpgroups release, up to `kRegisters` per thread.
 template <int kRegisters>
 __device__ inline void grow_registers() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);

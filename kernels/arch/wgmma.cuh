@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Matrix products of a warpgroup: D (64 x n, fp32, in registers) += A (64 x k) B (k x n), both of
-// bf16, fp16, tf32 or fp8, k being 32 bytes of them; B in shared memory, A there or in registers.
-// Of tf32 the last 13 bits of the operands' fp32 are not looked at, and the sums of fp8 keep fewer
-// bits than fp32 has: who adds many adds them up elsewhere now and then. They run beside the
-// threads: wgmma_fence() before the first and whenever D's or A's registers were touched, any
-// number of wgmma(), then wgmma_commit(), and wgmma_wait() before D is read or the operands' memory
-// is written.
+// bf16, fp16, tf32 or fp8, k being 32 bytes of elements; B in shared memory, A there or in
+// registers. tf32 ignores the last 13 bits of fp32 operands; fp8 sums keep fewer bits than fp32,
+// so long ones are periodically added up elsewhere. The products run asynchronously:
+// wgmma_fence() before the first and whenever D's or A's registers were touched, any number of
+// wgmma(), then wgmma_commit(), and wgmma_wait() before D is read or the operands' memory is
+// written.
 //
-// Until the wait, D's and A's registers belong to the products: not even a copy of them may be
-// made. The operands are read by the async proxy: after a bulk load a wait on its mbarrier is
-// enough, after ordinary stores fence_proxy_async() and a barrier come first.
+// Until the wait, the products own D's and A's registers: they must not even be copied. The async
+// proxy reads the operands: after a bulk load, waiting on its mbarrier is enough, after ordinary
+// stores fence_proxy_async() and a barrier come first.
 //
 // D's fragment: warp w of the four holds rows 16 w to 16 w + 15; element 4 j + 2 h + i of lane l is
 // row 8 h + l / 4, column 8 j + 2 (l % 4) + i. A in registers: mma_m16n8k16()'s fragment of the
@@ -31,22 +31,22 @@
 
 namespace wide::kernels::arch {
 
-/// Bytes after which the 16-byte pieces of an operand's rows are permuted: the one of the tensor
-/// map that loaded it. Values as the descriptor has them.
+/// The span in bytes in which the 16-byte pieces of an operand's rows are permuted: that of the
+/// tensor map that loaded it. Values are the descriptor's.
 enum class OperandSwizzle : uint32_t { none = 0, bytes_128 = 1, bytes_64 = 2, bytes_32 = 3 };
 
 /// Which index is contiguous in shared memory: k (x [m, k] and weight [n, k]), or the other.
 enum class Major : int { k = 0, mn = 1 };
 
-/// Where an operand lies. With a swizzle of s bytes, an atom is 8 rows of s bytes, aligned to its
-/// size; the operand's first element lies in an atom's first row.
+/// Layout of an operand. With a swizzle of s bytes, an atom is 8 rows of s bytes, aligned to its
+/// size; the operand's first element is in an atom's first row.
 ///   K-major:        rows of k. `stride_bytes`: to the next 8 rows of m or n, 8 s where a tile is
-///                   s bytes wide; `leading_bytes` is not looked at. The next 16 k: 32 bytes on.
+///                   s bytes wide; `leading_bytes` is ignored. The next 16 k: 32 bytes on.
 ///   MN-major:       rows of m or n. `leading_bytes`: to the next s bytes of m or n;
 ///                   `stride_bytes`: to the next 8 k.
-///   none, K-major:  8 rows of 16 bytes are together. `stride_bytes`: to the next 8 rows;
+///   none, K-major:  8 rows of 16 bytes are contiguous. `stride_bytes`: to the next 8 rows;
 ///                   `leading_bytes`: to the next 8 k.
-///   none, MN-major: 8 k of 16 bytes are together. `stride_bytes`: to the next 8 of m or n;
+///   none, MN-major: 8 k of 16 bytes are contiguous. `stride_bytes`: to the next 8 of m or n;
 ///                   `leading_bytes`: to the next 8 k.
 /// Multiples of 16 below 2^18.
 __device__ inline uint64_t operand_descriptor(const void* shared, uint32_t leading_bytes,
@@ -56,30 +56,30 @@ __device__ inline uint64_t operand_descriptor(const void* shared, uint32_t leadi
          static_cast<uint64_t>(swizzle) << 62;
 }
 
-/// The operand `bytes` further on, a multiple of 16.
+/// The operand `bytes` further on; a multiple of 16.
 __device__ inline uint64_t advance_descriptor(uint64_t descriptor, uint32_t bytes) {
   return descriptor + (bytes >> 4);
 }
 
-/// Orders the threads' earlier accesses to D and A's registers, and the warps of the group, before
-/// the products that follow.
+/// Orders earlier accesses to D's and A's registers, and the warps of the group, before the
+/// products that follow.
 __device__ inline void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/// Ends a group of the products that this warp has issued.
+/// Commits the products that this warp has issued as a group.
 __device__ inline void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/// Waits until at most `kPending` of this warp's groups are under way.
+/// Waits until at most `kPending` of this warp's groups are in flight.
 template <int kPending>
 __device__ inline void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-/// Keeps the compiler from moving what it does to D, or to A's registers, across this point. Costs
-/// no instruction. To be called where they change hands: before the fence and after the wait.
+/// Keeps the compiler from moving accesses to D, or to A's registers, across this point. Costs no
+/// instruction. For where ownership changes: before the fence and after the wait.
 template <int kCount>
 __device__ inline void wgmma_pin(float (&d)[kCount]) {
 #pragma unroll
@@ -117,7 +117,7 @@ struct WgmmaTypeText<__nv_fp8_e5m2> {
   static constexpr const char kText[] = "k32.f32.e5m2.e5m2";
 };
 
-/// Only operands of 16 bits may be MN-major, and only their instructions have the bits to say so.
+/// Only 16-bit operands may be MN-major, and only their instructions have bits for it.
 template <typename T, Major... kMajors>
 struct WgmmaMajorText {
   static_assert(((kMajors == Major::k) && ...), "only 16-bit operands may be MN-major");
@@ -170,7 +170,7 @@ struct WgmmaMajorText<__half, kMajorA, kMajorB> : WgmmaMajorText<__nv_bfloat16, 
 #define WIDE_WGMMA_SUMS_96 WIDE_WGMMA_SUMS_64, WIDE_WGMMA_SIXTEEN(64), WIDE_WGMMA_SIXTEEN(80)
 #define WIDE_WGMMA_SUMS_128 WIDE_WGMMA_SUMS_96, WIDE_WGMMA_SIXTEEN(96), WIDE_WGMMA_SIXTEEN(112)
 
-// `count` is D's registers, twice that is n; the operands behind them are numbered from `count` on.
+// `count` is D's registers, twice that is n; the operands after them are numbered from `count` on.
 #define WIDE_WGMMA_FROM_SHARED(count, n, at_a, at_b, at_accumulate, at_type, at_majors) \
   template <typename T, Major kMajorA = Major::k, Major kMajorB = Major::k> \
   __device__ inline void wgmma(float (&d)[count], uint64_t a, uint64_t b, bool accumulate) { \
@@ -194,10 +194,10 @@ struct WgmmaMajorText<__half, kMajorA, kMajorB> : WgmmaMajorText<__nv_bfloat16, 
                    "C"(WgmmaMajorText<T, kMajorB>::kText)); \
   }
 
-// ---- products. `accumulate` false: D is overwritten, its registers need no zeros. D's size says
-// n.
+// ---- products. If `accumulate` is false, D is overwritten and need not be zeroed. The size of D
+// determines n.
 
-/// A and B in shared memory, as operand_descriptor() says.
+/// A and B in shared memory, by their operand_descriptor().
 WIDE_WGMMA_FROM_SHARED(16, "32", "%16", "%17", "%18", "%19", "%20")
 WIDE_WGMMA_FROM_SHARED(32, "64", "%32", "%33", "%34", "%35", "%36")
 WIDE_WGMMA_FROM_SHARED(64, "128", "%64", "%65", "%66", "%67", "%68")

@@ -19,7 +19,7 @@ cudaError_t launch_flash_attention_simt(FlashAttentionParams params, cudaStream_
 /// On tensor cores.
 cudaError_t launch_flash_attention_fp16(const FlashAttentionParams& params, cudaStream_t stream);
 cudaError_t launch_flash_attention_bf16(const FlashAttentionParams& params, cudaStream_t stream);
-/// The same for few keys: up to 256 of heads of up to 64 elements, 128 of up to 128, 64 of up to
+/// The same for few keys: up to 256 for heads of up to 64 elements, 128 for up to 128, 64 for up to
 /// 256.
 cudaError_t launch_flash_attention_short_fp16(const FlashAttentionParams& params,
                                               cudaStream_t stream);

@@ -1,22 +1,22 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of few queries on many keys, as where one token after another is generated: fp16 and
-// bf16 on warp-level matrix instructions (mma.sync m16n8k16), bound by reading keys and values.
+// Attention of few queries on many keys, for generating token by token: fp16 and bf16 on warp-level
+// matrix instructions (mma.sync m16n8k16), bound by reading keys and values.
 //
 // Plan: the queries of all heads that share keys are rows of one tile of 16, so that keys are read
-// once. A block has a part of such a unit's keys; each of its four warps takes every fourth tile of
-// them, in a ring of its own, without a barrier of the block:
+// once. A block has a part of such a unit's keys; each of its four warps takes every fourth tile,
+// through its own ring, without block-wide barriers:
 //
-//   warp   wait for the tile | s = q k^T | p, shrink | y += p v | begin the tile `stages` further
+//   warp   wait for the tile | s = q k^T | p, shrink | y += p v | load the tile `stages` further
 //
-// In the end the warps' sums are merged in shared memory. Where a unit's keys are divided into
-// several parts, a second launch merges these by the same rule: of parts j with largest exponents
-// m[j],
+// Finally the warps' sums are merged in shared memory. If a unit's keys are divided into
+// several parts, a second launch merges these by the same rule: for parts j with largest
+// exponents m[j],
 //
 //   m = max m[j],   total = sum_j 2^(m[j] - m) total[j],   y = sum_j 2^(m[j] - m) y[j] / total
 //
-// A unit's parts, warps and tiles are the same whatever the number of members, and so are its bits.
+// A unit's parts, warps and tiles do not depend on the number of members, nor do its bits.
 // Source: Dao et al., "Flash-Decoding for long-context inference", 2023 (the division of keys).
 #pragma once
 
@@ -35,7 +35,7 @@ constexpr int kDecodeTileRows = static_cast<int>(kDecodeRows);
 
 enum class DecodeWidth : uint8_t { d32, d64, d128, d256 };
 
-/// A tile of keys and its values are 8 KiB, of the widest heads 16.
+/// A tile of keys with its values takes 8 KiB, of the widest heads 16.
 constexpr AttentionMmaPolicy decode_policy_of(DecodeWidth width) {
   switch (width) {
     case DecodeWidth::d32:
@@ -50,7 +50,7 @@ constexpr AttentionMmaPolicy decode_policy_of(DecodeWidth width) {
   return {};
 }
 
-/// Sums of rows as they are merged: rows a multiple of 32 floats apart would share their banks.
+/// Sums of rows for merging: row pitches of a multiple of 32 floats would cause bank conflicts.
 template <int dims>
 struct DecodePart {
   static constexpr int kPitch = dims + 8;
@@ -64,11 +64,11 @@ struct DecodeStorage {
   alignas(128) char q[kDecodeTileRows * policy.row_bytes()];
   union {
     char ring[kDecodeWarps][policy.stages][2][kTileBytes];  // keys, values
-    DecodePart<policy.dims> parts[kDecodeWarps];            // when the rings are done with
+    DecodePart<policy.dims> parts[kDecodeWarps];            // when the rings are drained
   };
 };
 
-/// The queries of a unit as rows: head after head.
+/// The queries of a unit as rows: head by head.
 struct DecodeRows {
   int seq, count;
 
@@ -79,7 +79,7 @@ struct DecodeRows {
     return unit.kv_head * static_cast<uint32_t>(p.heads / p.kv_heads) +
            static_cast<uint32_t>(row / seq);
   }
-  /// Where the row's query begins, or what is made of it.
+  /// Where the row's query, or its result, begins.
   __device__ int64_t element(const FlashAttentionParams& p, const QueryBlock& unit,
                              const RowStrides& strides, int row) const {
     QueryBlock block = unit;
@@ -88,7 +88,7 @@ struct DecodeRows {
   }
 };
 
-/// A unit: a member's batch row's head of keys. Its queries are all of them.
+/// A unit: a member's batch row's key head. All of its queries belong to it.
 __device__ inline QueryBlock decode_unit(const FlashAttentionParams& p, uint32_t unit) {
   QueryBlock block{};
   const auto kv_heads = static_cast<uint32_t>(p.kv_heads), batch = static_cast<uint32_t>(p.batch);
@@ -141,8 +141,8 @@ struct DecodeRing {
   }
 };
 
-/// The lane's scores of its two rows as exponents' products; hidden ones are -infinity. Returns the
-/// factor that brings them into the exponent.
+/// Finishes the lane's scores of its two rows; hidden ones are -infinity. Returns the factor that
+/// turns them into base-2 exponents.
 template <class T, AttentionMmaPolicy policy>
 __device__ inline float finish_decode_scores(const FlashAttentionParams& p, const QueryBlock& unit,
                                              const KeyTiles& tiles, int first_key,
@@ -153,7 +153,7 @@ __device__ inline float finish_decode_scores(const FlashAttentionParams& p, cons
   const int lane = lane_index();
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const int row = min(lane / 4 + 8 * half, rows.count - 1);  // rows that are not there: any one
+    const int row = min(lane / 4 + 8 * half, rows.count - 1);  // missing rows: any row
     QueryBlock block = unit;
     block.head = rows.head(p, unit, row);
     const int query = rows.query(row);
@@ -175,7 +175,7 @@ __device__ inline float finish_decode_scores(const FlashAttentionParams& p, cons
   return is_bent ? 1.0f : p.scale * kLog2E;
 }
 
-/// The warp's sums where they are merged.
+/// Writes the warp's sums for merging.
 template <AttentionMmaPolicy policy>
 __device__ inline void lay_down_part(const AttentionRows<policy>& rows,
                                      DecodePart<policy.dims>& part) {
@@ -195,14 +195,14 @@ __device__ inline void lay_down_part(const AttentionRows<policy>& rows,
   }
 }
 
-/// A row merged of several parts: eight threads have four neighbouring elements of every 32.
+/// A row merged from several parts: each of eight threads has four neighbours of every 32.
 template <int dims>
 struct DecodeRow {
   float y[dims / 32][4] = {};
   float most = -std::numeric_limits<float>::infinity(), total = 0.0f;
 
-  /// load(part, element) are four sums of the row, most_of(part) and total_of(part) what belongs
-  /// to them.
+  /// load(part, element) returns four sums of the row, most_of(part) and total_of(part) their
+  /// largest exponent and total.
   template <class Load, class Most, class Total>
   __device__ void merge(int num_parts, const Load& load, const Most& most_of,
                         const Total& total_of) {
@@ -221,7 +221,7 @@ struct DecodeRow {
       }
     }
   }
-  /// Of the thread's `i`-th four elements.
+  /// The first of the thread's `i`-th four elements.
   __device__ static int first(int i) {
     return 32 * i + static_cast<int>(threadIdx.x) % 8 * 4;
   }
@@ -252,7 +252,7 @@ __device__ inline void write_row(const FlashAttentionParams& p, const QueryBlock
   }
 }
 
-/// In global memory: rows of sums, largest exponents, totals.
+/// Layout in global memory: rows of sums, largest exponents, totals.
 template <int dims>
 struct DecodePartPlace {
   float* floats;
@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(kDecodeThreads, decode_policy_of(width).blocks
   const auto part = static_cast<int64_t>(blockIdx.x % num_parts);
   const int warp = static_cast<int>(threadIdx.x / 32);
 
-  // The block's rounds of keys, a tile a warp.
+  // The block's rounds of keys, one tile per warp.
   const KeyTiles tiles(p, unit, kRoundKeys);
   const int first_round = tiles.first + static_cast<int>(tiles.count * part / num_parts);
   const int end_round = tiles.first + static_cast<int>(tiles.count * (part + 1) / num_parts);
@@ -294,10 +294,10 @@ __global__ void __launch_bounds__(kDecodeThreads, decode_policy_of(width).blocks
   const auto begin = [&](int round) {
     const int stage = (round - first_round) % policy.stages;
     if (round < end_round) ring.load(first_key(round), unit.key_length, stage);
-    arch::cp_async_commit();  // empty groups keep the count of pending ones
+    arch::cp_async_commit();  // empty groups keep the pending count
   };
 
-  // Queries go with the first tile; they are the only thing that the warps share.
+  // Queries are loaded with the first tile; they are the only thing that the warps share.
   load_decode_queries<T, policy>(p, unit, s.q);
   for (int i = 0; i < policy.stages - 1; ++i) begin(first_round + i);
   arch::cp_async_wait<policy.stages - 2>();
@@ -319,10 +319,10 @@ __global__ void __launch_bounds__(kDecodeThreads, decode_policy_of(width).blocks
     const float factor = finish_decode_scores<T, policy>(p, unit, tiles, first_key(round), scores);
     soften<policy>(scores, factor, rows);
     add_values<T, policy>(scores, tile[1], policy.keys, rows);
-    __syncwarp();  // the stage is filled again
+    __syncwarp();  // the stage is refilled
   }
 
-  // Merge the warps' sums where their rings were: nothing is under way.
+  // Merge the warps' sums in the memory of their rings: nothing is in flight.
   __syncthreads();
   lay_down_part<policy>(rows, s.parts[warp]);
   __syncthreads();
@@ -346,7 +346,7 @@ __global__ void __launch_bounds__(kDecodeThreads, decode_policy_of(width).blocks
   if (threadIdx.x % 8 == 0) place.most(row) = merged.most, place.total(row) = merged.total;
 }
 
-/// A block a unit.
+/// One block per unit.
 template <class T, DecodeWidth width>
 __global__ void __launch_bounds__(kDecodeThreads)
     flash_attention_decode_merge(const __grid_constant__ FlashAttentionDecodeParams params) {

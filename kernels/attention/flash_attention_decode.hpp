@@ -14,7 +14,7 @@ namespace wide::kernels {
 struct FlashAttentionDecodeParams {
   FlashAttentionParams attention;
   int32_t num_parts;  ///< that a head's keys are divided into
-  float* parts;       ///< [member, batch row, kv_head, part]; not looked at where there is one
+  float* parts;       ///< [member, batch row, kv_head, part]; ignored where there is one
 };
 
 /// fp16 and bf16, heads of up to 256 elements, up to kDecodeRows queries that share keys. One

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a warp holds of attention on mma.sync m16n8k16, and what it does with it: scores of its
-// queries and a tile of keys, their powers, sums of values. A lane's sums of scores are what it
-// holds of the next product's A, so powers stay in registers. Loops over keys may end early, at a
-// bound that all lanes agree upon; where the bound is the tile's size, nothing is left of it.
+// A warp's fragments in attention on mma.sync m16n8k16, and their operations: scores of its queries
+// and a tile of keys, their powers, sums of values. A lane's score accumulators are its A fragment
+// of the next product, so powers stay in registers. Loops over keys may end early, at a bound that
+// is uniform over the warp; where it is the tile's size, the check is compiled away.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -25,7 +25,7 @@ struct AttentionMmaPolicy {
   int dims;           // of a padded head
   int keys;           // of a tile
   int rows_per_warp;  // queries: 16 or 32
-  int stages;         // tiles in shared memory, keys' and values' alike
+  int stages;         // tiles in shared memory, of keys and values alike
   int blocks_per_multiprocessor;
 
   constexpr int queries() const { return 128; }
@@ -34,16 +34,16 @@ struct AttentionMmaPolicy {
   constexpr int row_bytes() const { return dims * 2; }
   constexpr int row_blocks() const { return rows_per_warp / 16; }
   constexpr int shared_bytes() const { return (queries() + stages * keys) * dims * 2; }
-  /// Of q in registers for all of the keys, where there is room for it.
+  /// Whether q stays in registers for all keys, where there is room.
   constexpr bool keeps_queries() const { return dims <= 64; }
 };
 
 __device__ inline int lane_index() {
-  return static_cast<int>(threadIdx.x % 32);  // unsigned: no correction for what is below 0
+  return static_cast<int>(threadIdx.x % 32);  // unsigned: no correction for negative values
 }
 
-/// A warp's part of a block, and what its lanes hold of 32 or 16 queries: of an instruction's 16
-/// rows, row lane / 4 and the one 8 below.
+/// A warp's part of a block: what a lane holds of 32 or 16 queries, namely row lane / 4 and the one
+/// 8 below of an instruction's 16 rows.
 template <AttentionMmaPolicy policy>
 struct AttentionRows {
   float y[policy.row_blocks()][policy.dims / 8][4] = {};
@@ -92,12 +92,12 @@ __device__ inline void multiply_by_keys(const uint32_t (&a)[policy.row_blocks()]
   }
 }
 
-/// Calls f(score, query, key) for each of the lane's scores of the first `keys` keys;
-/// `first_query` is the warp's first.
+/// Calls f(score, query, key) for each of the lane's scores of the first `keys` keys; `first_query`
+/// is the warp's first.
 template <AttentionMmaPolicy policy, class F>
 __device__ inline void for_each_score(AttentionScores<policy>& s, int first_query, int first_key,
                                       int keys, const F& f) {
-  // Few tiles come here: what follows from the lane is not kept for them.
+  // Few tiles need this: values derived from the lane are not kept for them.
   const int lane = arch::opaque(lane_index());
   const int query_of_lane = first_query + lane / 4, key_of_lane = first_key + lane % 4 * 2;
 #pragma unroll
@@ -117,7 +117,7 @@ __device__ inline void for_each_score(AttentionScores<policy>& s, int first_quer
   }
 }
 
-/// Adds the bias, where there is one, to the lane's bent scores of the first `keys` keys.
+/// Adds the bias, if any, to the lane's bent scores of the first `keys` keys.
 template <class T, AttentionMmaPolicy policy>
 __device__ inline void add_bias(const FlashAttentionParams& params, const QueryBlock& block,
                                 AttentionScores<policy>& s, int first_query, int first_key,
@@ -140,7 +140,7 @@ __device__ inline void add_bias(const FlashAttentionParams& params, const QueryB
   }
 }
 
-/// The largest of a row's first `keys` scores: its columns are in the four lanes of a group.
+/// The largest of a row's first `keys` scores: its columns are in a group of four lanes.
 template <AttentionMmaPolicy policy>
 __device__ inline float largest_score(const AttentionScores<policy>& s, int m, int half, int keys) {
   float most = -std::numeric_limits<float>::infinity();
@@ -153,7 +153,7 @@ __device__ inline float largest_score(const AttentionScores<policy>& s, int m, i
   return fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
 }
 
-/// The row's first `keys` scores become 2^(score factor - base); their sum in this lane.
+/// Replaces the row's first `keys` scores by 2^(score factor - base); returns this lane's sum.
 template <AttentionMmaPolicy policy>
 __device__ inline float raise_scores(AttentionScores<policy>& s, int m, int half, int keys,
                                      float factor, float base) {
@@ -170,12 +170,12 @@ __device__ inline float raise_scores(AttentionScores<policy>& s, int m, int half
   return total;
 }
 
-/// What powers are divided by: the largest, or 1 where nothing is seen and every power is 0.
+/// The exponent that is subtracted: the largest, or 0 where nothing is seen and every power is 0.
 __device__ inline float base_of(float most) {
   return most == -std::numeric_limits<float>::infinity() ? 0.0f : most;
 }
 
-/// Scores times `factor` become powers over their row's largest; what was summed up shrinks.
+/// Turns scores times `factor` into powers relative to their row's largest; rescales the sums.
 template <AttentionMmaPolicy policy>
 __device__ inline void soften(AttentionScores<policy>& s, float factor,
                               AttentionRows<policy>& rows) {
@@ -199,7 +199,7 @@ __device__ inline void soften(AttentionScores<policy>& s, float factor,
   }
 }
 
-/// Of the first `keys` keys, a multiple of 16: two neighbouring blocks of eight are an
+/// For the first `keys` keys, a multiple of 16: two neighbouring blocks of eight are an
 /// instruction's k.
 template <class T, AttentionMmaPolicy policy>
 __device__ inline void add_values(const AttentionScores<policy>& p, const char* v_tile, int keys,
@@ -232,7 +232,7 @@ __device__ inline void add_values(const AttentionScores<policy>& p, const char* 
   }
 }
 
-/// Divides, rounds and writes the warp's queries by way of their rows of the tile.
+/// Divides, rounds and stores the warp's queries via their rows of the tile.
 template <class T, AttentionMmaPolicy policy>
 __device__ inline void write_rows(const FlashAttentionParams& params, const QueryBlock& block,
                                   AttentionRows<policy>& rows, char* tile, int first_row) {

@@ -4,18 +4,18 @@
 // Attention on warp-level matrix instructions (mma.sync m16n8k16), fp16 and bf16, sums in fp32:
 // y[i] = sum_j p[i, j] v[j], p = softmax over j of scale q[i] k[j], in one pass over the keys.
 //
-// Plan: a block has 128 queries of one head, a warp 16 or 32 of them, and every warp meets every
-// key; the grid is one line of (member, batch row, head, queries), so no limit of grid.y or grid.z
-// is met. Tiles of keys and values come through flash_attention_tile.cuh's ring. Of each tile a
-// warp makes
+// Plan: a block has 128 queries of one head, a warp 16 or 32 of them, and every warp visits every
+// key; the grid is one-dimensional over (member, batch row, head, queries), so that the limits of
+// grid.y and grid.z do not matter. Tiles of keys and values come through flash_attention_tile.cuh's
+// ring. For each tile a warp computes
 //   s = q k^T        ldmatrix: rows of q are A's, rows of k, k contiguous, are B's columns
 //   p = 2^(s c - m)  m the row's largest so far times c, c = scale log2(e); sums and y so far
 //                    shrink by 2^(m before - m)
-//   y = y + p v      a lane's sums of s are what it holds of A, so p stays in registers; rows of
+//   y = y + p v      a lane's accumulators of s are an A fragment, so p stays in registers; rows of
 //                    v are B's k, which ldmatrix transposes
-// and divides y by the row's sum of p in the end. Tiles that no query of the block sees are not
-// read, tiles that all of them see are not masked. y leaves by way of q's place in shared memory,
-// of which every warp uses its own rows: 16 bytes a lane, neighbours side by side.
+// and finally divides y by the row's sum of p. Tiles that no query of the block sees are not read,
+// tiles that all of them see are not masked. y is stored via q's shared memory, where every warp
+// uses its own rows: 16 bytes a lane, contiguous.
 // Source: Dao, "FlashAttention-2", 2023, arXiv:2307.08691, sections 3.1 and 3.3.
 #pragma once
 
@@ -45,7 +45,7 @@ constexpr AttentionMmaPolicy mma_policy_of(HeadWidth width) {
   return {};
 }
 
-/// Whether the kernel has registers to spare for a bias; else the next width has.
+/// Whether the kernel has registers for a bias; otherwise the next width has.
 constexpr bool takes_bias(HeadWidth width) {
   return width != HeadWidth::d32 && width != HeadWidth::d96;
 }
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
   const KeyTiles tiles(params, block, policy.keys);
   const int warp_end = seen_keys(params, block, first_query, block.first_query + last_row).last;
 
-  // Begin with the queries and the first items.
+  // Start with the queries and the first items.
   char* ring_memory = shared + policy.queries() * policy.chunks() * kChunkBytes;
   KeyRing<T, policy.keys, policy.chunks(), policy.stages, policy.threads()> ring(
       params, block, tiles.first * policy.keys, tiles.count, ring_memory);

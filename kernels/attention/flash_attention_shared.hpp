@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared memory of flash_attention's blocks, apart from the launchers, which assert it: who chooses
-// a strategy needs no CUDA header.
+// Shared memory of flash_attention's blocks, apart from the launchers, which assert it: choosing a
+// strategy needs no CUDA header.
 #pragma once
 
 #include <cstdint>
 
 namespace wide::kernels {
 
-/// Bytes that a block takes at the most, by the elements of a head.
+/// Upper bounds of a block's bytes, by the elements of a head.
 constexpr int64_t attention_simt_shared_bytes(int64_t head_dim) {
   return 1024 * (head_dim <= 64 ? 52 : head_dim <= 128 ? 76 : 140);
 }

@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention of few keys on warp-level matrix instructions (mma.sync m16n8k16), fp16 and bf16, sums
-// in fp32: a head's keys and values lie in shared memory as a whole, and all scores of a query in
-// registers. Softmax then is one pass with its largest score known: nothing is rescaled.
+// in fp32: a head's keys and values are entirely in shared memory, and all scores of a query in
+// registers. Softmax is then one pass with a known maximum: nothing is rescaled.
 //
-// Plan: a unit is what reads one head of keys: 16-query tiles of all heads that share it, one after
-// another. A block has four warps; it takes one unit's keys and up to 16 of its tiles, a warp every
-// fourth, or as many small units as keep its warps busy. The grid is one line of units. Keys, then
-// values come by cp.async; scores are made while values are under way. y leaves by way of the place
-// in shared memory that a warp's queries came by.
+// Plan: a unit is everything that reads one key head: 16-query tiles of all heads that share it,
+// one after another. A block has four warps; it takes one unit's keys and up to 16 of its tiles,
+// every fourth one per warp, or as many small units as keep its warps busy. The grid is
+// one-dimensional over units. Keys, then values are loaded by cp.async; scores are computed while
+// values are in flight. y is stored via the shared memory of a warp's queries.
 //
-// What is not seen costs nothing: loops over keys end behind the last key that a tile sees, in
-// steps of 16. Keys and values are read once per 256 queries that share them.
+// Unseen keys cost nothing: loops over keys end after the last key that a tile sees, in steps of
+// 16. Keys and values are read once per 256 queries that share them.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 
 namespace wide::kernels {
 
-/// Padded heads by keys. A head's keys and values are 64 KiB at most.
+/// Padded heads by keys. A head's keys and values take 64 KiB at most.
 enum class ShortTile : uint8_t { d32k128, d32k256, d64k128, d64k256, d128k128, d256k64 };
 
 constexpr AttentionMmaPolicy short_policy_of(ShortTile tile) {
@@ -55,17 +55,17 @@ constexpr int kLoadRows = 32;
 struct ShortGrid {
   uint32_t num_units, units_per_block, blocks_per_unit;
   int tiles_per_head, tiles_per_unit;
-  int keys;  ///< places of a unit's keys: a multiple of kLoadRows
+  int keys;  ///< capacity for a unit's keys: a multiple of kLoadRows
 };
 
-/// Where a unit's keys or values begin in shared memory, behind the warps' queries.
+/// Where a unit's keys or values begin in shared memory, after the warps' queries.
 template <AttentionMmaPolicy policy>
 __device__ inline char* unit_keys(char* shared, const ShortGrid& grid, int unit, bool is_values) {
   return shared + (kShortWarps * kTileQueries + (2 * unit + (is_values ? 1 : 0)) * grid.keys) *
                       policy.row_bytes();
 }
 
-/// The unit's member, batch row and head of keys, and its key length; no queries yet.
+/// The unit's member, batch row and key head, and its key length; no queries yet.
 __device__ inline QueryBlock locate_unit(const FlashAttentionParams& p, uint32_t unit) {
   QueryBlock block{};
   const auto kv_heads = static_cast<uint32_t>(p.kv_heads), batch = static_cast<uint32_t>(p.batch);
@@ -76,7 +76,7 @@ __device__ inline QueryBlock locate_unit(const FlashAttentionParams& p, uint32_t
   return block;
 }
 
-/// Begins to bring a unit's keys or values, of those that any query sees.
+/// Starts loading a unit's keys or values, as far as any query sees them.
 template <class T, AttentionMmaPolicy policy>
 __device__ inline void load_unit(const FlashAttentionParams& p, const QueryBlock& unit,
                                  const void* operand, const RowStrides& strides, bool is_aligned,
@@ -91,7 +91,7 @@ __device__ inline void load_unit(const FlashAttentionParams& p, const QueryBlock
   }
 }
 
-/// A warp brings its own tile of queries. As load_rows(), which takes all of a block's threads.
+/// Loads a warp's own tile of queries. Like load_rows(), which takes all of a block's threads.
 template <class T, AttentionMmaPolicy policy>
 __device__ inline void load_tile_queries(const FlashAttentionParams& p, const QueryBlock& block,
                                          char* tile) {
@@ -113,7 +113,7 @@ __device__ inline void load_tile_queries(const FlashAttentionParams& p, const Qu
   }
 }
 
-/// Scores of the tile and its first `keys` keys, a multiple of 16.
+/// Scores of the tile with its first `keys` keys, a multiple of 16.
 template <class T, AttentionMmaPolicy policy>
 __device__ inline void multiply_by_unit(const char* q_tile, const char* k_tile, int keys,
                                         AttentionScores<policy>& s) {
@@ -137,7 +137,7 @@ __device__ inline void multiply_by_unit(const char* q_tile, const char* k_tile, 
   }
 }
 
-/// Scores become powers over their row's largest, hidden ones 0.
+/// Turns scores into powers relative to their row's largest, hidden ones into 0.
 template <class T, AttentionMmaPolicy policy>
 __device__ inline void soften_tile(const FlashAttentionParams& params, const QueryBlock& block,
                                    int keys, AttentionScores<policy>& s,
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(kShortThreads,
   const int num_rounds = (num_tiles + kShortWarps - 1) / kShortWarps;
   char* own_tile = shared + warp * kTileQueries * policy.row_bytes();
 
-  // The warp's tile of a round: its unit among the block's, its head and queries.
+  // The warp's tile of a round: its unit within the block, its head and queries.
   int unit = 0;
   const auto tile_of = [&](int round) {
     const int index = first_tile + warp + round * kShortWarps;
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kShortThreads,
     return block;
   };
 
-  // Begin with the keys and the first tiles' queries, then with the values.
+  // Start with the keys and the first tiles' queries, then the values.
   arch::follow_grid();
   for (int u = 0; u < num_units; ++u) {
     const QueryBlock own = locate_unit(params, first_unit + static_cast<uint32_t>(u));
@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(kShortThreads,
     if (!is_idle) {
       block = tile_of(round);
       if (round > 0) {
-        // Where y lay: a lane's chunks are those that it has written out itself.
+        // Over y: a lane's chunks are those that it has stored itself.
         load_tile_queries<T, policy>(params, block, own_tile);
         arch::cp_async_commit();
         arch::cp_async_wait<0>();
@@ -239,7 +239,7 @@ __global__ void __launch_bounds__(kShortThreads,
       arch::cp_async_wait<0>();
       __syncthreads();
     } else {
-      __syncwarp();  // y takes the queries' place
+      __syncwarp();  // y replaces the queries
     }
     if (is_idle) continue;
     add_values<T, policy>(s, unit_keys<policy>(shared, grid, unit, true), keys, rows);

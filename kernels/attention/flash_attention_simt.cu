@@ -4,17 +4,17 @@
 // Attention on the fp32 units: y[i] = sum_j p[i, j] v[j], p = softmax over j of scale q[i] k[j], by
 // fused multiply-adds in fp32, never tf32, in one pass over the keys.
 //
-// Plan: a block has 64 queries of one head, 8 rows of 16 threads; a thread has 8 queries, a row of
-// threads the same ones, a warp 16 neighbours. Tiles of keys and values come through
-// flash_attention_tile.cuh's ring; a warp that sees nothing of one leaves it out. Of each tile a
-// thread makes
+// Plan: a block has 64 queries of one head, 8 rows of 16 threads; a thread has 8 queries, shared by
+// its row of threads, a warp 16 neighbours. Tiles of keys and values come through
+// flash_attention_tile.cuh's ring; a warp that sees nothing of one skips it. For each tile a thread
+// computes
 //   scores   8 by keys / 16 of them, four of the head's elements at a time
-//   powers   over the largest score of the row so far, which 16 lanes agree upon; they go to the
+//   powers   relative to the row's largest score so far, agreed upon by 16 lanes; they go to the
 //            row of threads' own rows of shared memory
 //   sums     8 by dims / 16 of them, four keys at a time: powers come back as vectors, values are
-//            read side by side
-// The sums shrink where a row's largest score has grown, and are divided by the row's powers in the
-// end. Every row is summed in one order, whatever else is in the launch.
+//            read contiguously
+// The sums are rescaled when a row's largest score grows, and finally divided by the row's powers.
+// Every row is summed in a fixed order, whatever else is in the launch.
 #include <limits>
 
 #include "kernels/arch/grid.cuh"
@@ -27,10 +27,10 @@ namespace wide::kernels {
 namespace {
 
 constexpr int kQueries = kSimtQueries;
-constexpr int kColumns = 16;  // threads of a row
+constexpr int kColumns = 16;  // threads per row
 constexpr int kRows = 8;      // of threads
 constexpr int kThreads = kRows * kColumns;
-constexpr int kOwn = kQueries / kRows;  // queries of a thread
+constexpr int kOwn = kQueries / kRows;  // queries per thread
 constexpr int kWarpQueries = 2 * kOwn;
 
 struct AttentionSimtPolicy {
@@ -40,7 +40,7 @@ struct AttentionSimtPolicy {
   int blocks_per_multiprocessor;
 
   constexpr int chunks() const { return dims * 4 / kChunkBytes; }
-  /// Floats of a row of powers. Two rows of threads of a warp write 16 banks apart.
+  /// Floats in a row of powers. Two rows of threads of a warp write 16 banks apart.
   constexpr int pitch() const { return keys + 16; }
   /// Neighbouring elements of a head that a thread owns: one vector.
   constexpr int vector() const { return dims / kColumns < 4 ? dims / kColumns : 4; }
@@ -63,13 +63,13 @@ constexpr AttentionSimtPolicy simt_policy_of(HeadWidth width) {
   }
 }
 
-/// The i-th query of a row of threads: a warp's two rows take turns, so that they read neighbouring
-/// rows of shared memory, which lie in different banks.
+/// The i-th query of a row of threads: a warp's two rows alternate, so that they read neighbouring
+/// rows of shared memory, which are in different banks.
 __device__ inline int own_query(int row, int i) {
   return row / 2 * kWarpQueries + 2 * i + row % 2;
 }
 
-/// What a thread holds of its queries.
+/// A thread's accumulators for its queries.
 template <AttentionSimtPolicy policy>
 struct ThreadSums {
   float y[kOwn][policy.dims / kColumns] = {};
@@ -112,7 +112,7 @@ __device__ inline void multiply_by_keys(const char* q_tile, const char* k_tile, 
   }
 }
 
-/// Over the 16 lanes of a row, in each of them, always in the same order.
+/// Reduces over the 16 lanes of a row, in each of them, in a fixed order.
 template <class F>
 __device__ inline float over_columns(float value, const F& f) {
 #pragma unroll
@@ -122,8 +122,8 @@ __device__ inline float over_columns(float value, const F& f) {
   return value;
 }
 
-/// Scores times `factor` become powers over their row's largest, in shared memory; what was summed
-/// up shrinks.
+/// Turns scores times `factor` into powers relative to their row's largest, in shared memory;
+/// rescales the sums.
 template <AttentionSimtPolicy policy>
 __device__ inline void soften(ThreadScores<policy>& s, float factor, int row, int column,
                               float* powers, ThreadSums<policy>& sums) {
@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
       warp_last < warp_first ? 0 : seen_keys(params, block, warp_first, warp_last).last;
   const KeyTiles tiles(params, block, policy.keys);
 
-  // Begin with the queries and the first items.
+  // Start with the queries and the first items.
   auto* powers = reinterpret_cast<float*>(shared);
   char* q_tile = shared + kQueries * policy.pitch() * 4;
   KeyRing<float, policy.keys, policy.chunks(), policy.stages, kThreads> ring(
@@ -289,7 +289,7 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
       }
       soften<policy>(s, factor, row, column, powers, sums);
     }
-    // The barrier in between shows every thread its row's powers, too.
+    // The barrier in between also makes its row's powers visible to every thread.
     const char* v_tile = ring.next_values(tile);
     if (!is_idle) add_values<policy>(powers, v_tile, row, column, sums);
   }

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of this folder share: which queries a block has and which keys those see, and
-// the ring in which tiles of keys and of values take turns.
+// Shared by the kernels of this folder: which queries a block has and which keys those see, and the
+// ring in which tiles of keys and of values alternate.
 //
-//   item    K0   V0   K1   V1   K2 ...       copies under way: stages - 1
-//           wait for the item, barrier, begin the item stages - 1 further, use the item
+//   item    K0   V0   K1   V1   K2 ...       copies in flight: stages - 1
+//           wait for the item, barrier, load the item stages - 1 further, use the item
 //
-// A tile row in shared memory is a padded head. Chunks of 16 bytes are permuted so that eight rows'
-// same chunk, and eight neighbouring chunks, lie in different banks.
+// A tile row in shared memory is a padded head. Chunks of 16 bytes are permuted so that the same
+// chunk of eight rows, and eight neighbouring chunks, are in different banks.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@
 
 namespace wide::kernels {
 
-/// Chunks that are permuted among each other. Rows of four (or twelve): two rows fill all banks
-/// once, so it is pairs of rows that differ.
+/// Chunks that are permuted among each other. In rows of four (or twelve) chunks two rows fill all
+/// banks once, so the permutation changes with every second row.
 template <int chunks>
 constexpr int kTurnChunks = chunks % 8 == 0 ? 8 : 4;
 
@@ -32,12 +32,12 @@ constexpr int kTurnChunks = chunks % 8 == 0 ? 8 : 4;
 template <int chunks>
 __device__ inline int head_offset(int row, int chunk) {
   static_assert(chunks % 4 == 0);
-  const int turn = kTurnChunks<chunks> == 8 ? row & 7 : row >> 1 & 3;  // rows are not below 0
+  const int turn = kTurnChunks<chunks> == 8 ? row & 7 : row >> 1 & 3;  // rows are not negative
   return (row * chunks + (chunk ^ turn)) * kChunkBytes;
 }
 
-/// The same of `chunk` chunks further, from the place of the row's chunk 0 or 1; `chunk` is even
-/// and known when compiling, so that all of a row's places are few registers and constants. Eight
+/// The offset `chunk` chunks further, from that of the row's chunk 0 or 1; `chunk` is even and a
+/// compile-time constant, so that all of a row's offsets are few registers and constants. Eight
 /// rows further is always 8 * chunks * kChunkBytes further.
 template <int chunks>
 __device__ inline int chunks_further(int offset, int chunk) {
@@ -51,7 +51,7 @@ struct HeadPlace {
   __device__ int operator()(int row, int chunk) const { return head_offset<chunks>(row, chunk); }
 };
 
-/// Of keys, [first, last); empty where last <= first.
+/// Keys [first, last); empty where last <= first.
 struct KeyRange {
   int first, last;
 };
@@ -70,8 +70,8 @@ __device__ inline int key_length_of(const FlashAttentionParams& p, const QueryBl
   return min(max(length, 0), p.kv_seq);
 }
 
-/// A block of the `index`-th of all heads: a member's batch rows' one after another, so that those
-/// that share their keys are neighbours. Which queries is yet to be said.
+/// A block of the `index`-th of all heads: a member's batch rows one after another, so that heads
+/// that share their keys are neighbours. Its queries are not set.
 __device__ inline QueryBlock locate_head(const FlashAttentionParams& p, uint32_t index) {
   QueryBlock block;
   const auto heads = static_cast<uint32_t>(p.heads), batch = static_cast<uint32_t>(p.batch);
@@ -83,8 +83,8 @@ __device__ inline QueryBlock locate_head(const FlashAttentionParams& p, uint32_t
   return block;
 }
 
-/// Of a head's blocks of `queries`, the one that has its `place`-th turn: where the problem is
-/// causal, blocks with most keys come first, so that the last to finish are short.
+/// Assigns the head's `place`-th block of `queries`: where the problem is causal, blocks with most
+/// keys come first, so that the last to finish are short.
 __device__ inline void take_queries(const FlashAttentionParams& p, uint32_t blocks_per_head,
                                     uint32_t place, int queries, QueryBlock& block) {
   block.first_query = static_cast<int>(p.is_causal ? blocks_per_head - 1 - place : place) * queries;
@@ -92,7 +92,7 @@ __device__ inline void take_queries(const FlashAttentionParams& p, uint32_t bloc
   block.key_length = key_length_of(p, block);
 }
 
-/// Blocks of one head side by side, then the heads that share their keys.
+/// Blocks of one head are adjacent, then the heads that share their keys.
 __device__ inline QueryBlock locate_queries(const FlashAttentionParams& p, uint32_t blocks_per_head,
                                             int queries) {
   QueryBlock block = locate_head(p, blockIdx.x / blocks_per_head);
@@ -100,12 +100,12 @@ __device__ inline QueryBlock locate_queries(const FlashAttentionParams& p, uint3
   return block;
 }
 
-/// Where a query stands among the keys.
+/// A query's position among the keys.
 __device__ inline int position_of(const FlashAttentionParams& p, int query) {
   return query + p.kv_seq - p.seq;
 }
 
-/// What any of the queries [from, to] sees lies in this range; for one query, it is all that it
+/// The range that contains what any of the queries [from, to] sees; for one query, exactly what it
 /// sees.
 __device__ inline KeyRange seen_keys(const FlashAttentionParams& p, const QueryBlock& block,
                                      int from, int to) {
@@ -137,12 +137,12 @@ struct KeyTiles {
   }
 };
 
-/// Within 2^-22 of 1, which is all that a capped score needs.
+/// Within 2^-22 of 1, sufficient for a capped score.
 __device__ inline float tanh_approximately(float x) {
   return 1.0f - __fdividef(2.0f, 1.0f + arch::exp2_approximately(2.0f * kLog2E * x));
 }
 
-/// A score that is more than scale q k: its base-2 logarithm, from the product of q and k on.
+/// A score that is more than scale q k, as a base-2 exponent, from the product of q and k.
 __device__ inline float bend_score(const FlashAttentionParams& p, float slope, float product,
                                    int distance) {
   float score = p.scale * product;
@@ -155,14 +155,14 @@ __device__ inline float slope_of(const FlashAttentionParams& p, const QueryBlock
   return p.slopes[block.member * p.slopes_member_stride + block.head];
 }
 
-/// Whether scores need it. Else one multiply-add brings them into the exponent, where the largest
-/// score has the largest product: scale is positive.
+/// Whether scores need bend_score(). Otherwise one multiply-add turns them into exponents, where
+/// the largest score has the largest product: scale is positive.
 __device__ inline bool bends_scores(const FlashAttentionParams& p) {
   return p.soft_cap > 0.0f || p.slopes != nullptr || p.bias != nullptr || !(p.scale > 0.0f);
 }
 
-/// What is added to the scores of a query; of one that is not there, the last one's. Most calls
-/// have none: no address is kept for one.
+/// The bias of a query's scores; of the last query for missing ones. Most calls have none: no
+/// address is kept for it.
 template <class T>
 __device__ inline const T* bias_row(const FlashAttentionParams& p, const QueryBlock& block,
                                     int query) {
@@ -173,15 +173,15 @@ __device__ inline const T* bias_row(const FlashAttentionParams& p, const QueryBl
          min(arch::opaque(query), p.seq - 1) * strides.query;
 }
 
-/// The same of one key; of keys that are not there, the last one's. Rounded towards zero, so that
-/// the lowest number, by which masks hide keys, too, stays one: where nothing else is seen, it
+/// The bias of one key; of the last key for missing ones. Rounded towards zero, so that the
+/// lowest number, which masks use to hide keys, stays finite: where nothing else is seen, it
 /// counts.
 template <class T>
 __device__ inline float score_bias(const FlashAttentionParams& p, const T* row, int key) {
   return __fmul_rz(kLog2E, to_float(row[min(key, p.kv_seq - 1)]));
 }
 
-/// Where a query, or what is made of it, begins.
+/// Where a query, or its result, begins.
 __device__ inline int64_t query_element(const FlashAttentionParams& p, const QueryBlock& block,
                                         const RowStrides& strides, int query) {
   return (int64_t{block.batch_row} * p.seq + query) * strides.row + block.member * strides.member +
@@ -195,7 +195,7 @@ __device__ inline int64_t key_element(const FlashAttentionParams& p, const Query
          int64_t{block.kv_head} * p.head_dim;
 }
 
-/// Tiles of `keys` keys and values, each in its turn, from the one that has key `first_key` on.
+/// Alternating tiles of `keys` keys and values, from the one that begins at `first_key`.
 template <class T, int keys, int chunks, int stages, int threads>
 class KeyRing {
  public:
@@ -213,14 +213,14 @@ class KeyRing {
         values_{static_cast<const T*>(p.v) + key_element(p, block, p.v_strides), p.v_strides.row, 0,
                 p.v_is_aligned} {}
 
-  /// Begins the first items; what this thread copied before goes with the first of them.
+  /// Starts the first items; this thread's earlier copies belong to the first of them.
   __device__ void start() {
 #pragma unroll
     for (int item = 0; item < stages - 1; ++item) load(item % 2 == 1, item / 2, item);
   }
 
-  /// The keys of tile `tile`, then its values: each waits for its item. The barrier also says that
-  /// everybody has finished with the item before it, whose place is filled next.
+  /// The keys of tile `tile`, then its values: each waits for its item. The barrier also ensures
+  /// that the item before it, whose stage is refilled next, is no longer read.
   __device__ const char* next_keys(int tile) {
     return next<0>(tile);
   }
@@ -249,7 +249,7 @@ class KeyRing {
       load_rows<T, keys, chunks, threads, 1>(shared_ + stage * kTileBytes, source, 0, head_dim_,
                                              HeadPlace<chunks>{});
     }
-    arch::cp_async_commit();  // empty groups keep the count of pending ones
+    arch::cp_async_commit();  // empty groups keep the pending count
   }
 
   char* shared_;
@@ -258,8 +258,8 @@ class KeyRing {
   int stage_ = 0;
 };
 
-/// Fills in which operands may be moved 16 bytes at a time: heads lie side by side, so they must be
-/// whole chunks, too.
+/// Sets which operands may be moved 16 bytes at a time: heads are contiguous, so they must be whole
+/// chunks, too.
 inline void set_alignment(FlashAttentionParams& p, int64_t element_bytes) {
   const int64_t vector = 16 / element_bytes;
   const auto is_fit = [&](const void* pointer, const RowStrides& strides) {
@@ -272,7 +272,7 @@ inline void set_alignment(FlashAttentionParams& p, int64_t element_bytes) {
   p.y_is_aligned = is_fit(p.y, p.y_strides);
 }
 
-/// Starts kernel(params, blocks_per_head), one block for so many queries of a head, in one line.
+/// Launches kernel(params, blocks_per_head) in one dimension, a block per `queries` of a head.
 template <class Kernel>
 cudaError_t launch_query_blocks(Kernel* kernel, const FlashAttentionParams& p, int queries,
                                 int threads, int shared_bytes, cudaStream_t stream) {

@@ -1,32 +1,32 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention on Hopper's warpgroup products, fp16 and bf16, sums in fp32: what
-// flash_attention_mma.cuh computes, by the machinery of compute capability 9.0.
+// Attention on Hopper's warpgroup products, fp16 and bf16, sums in fp32: computes the same as
+// flash_attention_mma.cuh, with the features of compute capability 9.0.
 //
-// Plan: one block a multiprocessor, which stays and takes blocks of 128 queries of all heads of all
-// members. One thread of the first warpgroup fills two rings, of tiles of keys and
-// of values, by bulk tensor copies; two warpgroups have 64 queries each, in shared memory, and meet
-// every tile:
+// Plan: persistent, one block a multiprocessor, which takes blocks of 128 queries of all heads of
+// all members. One thread of the first warpgroup fills two rings, of tiles of keys and of values,
+// by bulk tensor copies; two warpgroups have 64 queries each, in shared memory, and visit every
+// tile:
 //
 //   s' = q k'^T     both operands in shared memory
-//   y += p v        p in registers: a lane's sums of s are what it holds of A; v lies with its
+//   y += p v        p in registers: a lane's accumulators of s are its A fragment; v has its
 //                   elements contiguous, as B may
-//   p  = 2^(s' c - m)  on the threads, while y += p v of the tile before is still under way
+//   p  = 2^(s' c - m)  on the threads, while y += p v of the previous tile is in flight
 //
-// so that products of one tile hide the powers of the next. The two warpgroups also take turns in
-// beginning products: while one raises powers, the tensor cores multiply for the other.
+// so that products of one tile hide the powers of the next. The two warpgroups also alternate in
+// issuing products: while one computes powers, the tensor cores multiply for the other.
 //
 //   warpgroup 1   s1, y0 begin | powers of 1     | s2, y1 begin | powers of 2 ...
 //   warpgroup 2   ...powers of 0 | s1, y0 begin | powers of 1     | s2, y1 begin ...
 //
-// Tiles come last first: those that hide keys from some query are the first ones, and what stands
-// behind a key length, which may be anything, is in the first tile alone, whose values are
-// overwritten with zeros. What lies behind the last key or the head's last element is filled with
-// zeros by the copies.
+// Tiles run from last to first: those that hide keys from some query come first, and
+// arbitrary data past a key length is only in the first tile, whose values are overwritten
+// with zeros there. The copies zero-fill what is past the last key or the head's last
+// element.
 //
 // One tensor map {element, head, member, position, batch row} of each operand serves all members.
-// Which queries fall to which block: flash_attention_wgmma_order.hpp.
+// Assignment of queries to blocks: flash_attention_wgmma_order.hpp.
 // Source: Shah et al., "FlashAttention-3", 2024, arXiv:2407.08608, sections 3.1 and 3.2.
 #pragma once
 
@@ -39,7 +39,7 @@ namespace wide::kernels {
 
 // ---- the producer: one thread
 
-/// Rows from `position` on of a head, panel by panel.
+/// Rows of a head from `position` on, panel by panel.
 template <AttentionWgmmaPolicy policy>
 __device__ inline void load_head(char* tile, const CUtensorMap& map, arch::Mbarrier* full, int rows,
                                  uint32_t head, uint32_t member, int position, uint32_t batch_row) {
@@ -58,7 +58,7 @@ __device__ void produce_heads(AttentionStorage<policy>& s, const FlashAttentionW
   const FlashAttentionParams& p = params.attention;
   arch::wait_for_grid();
   Ring<policy.stages> k(0), v(0);
-  uint32_t q_parity = 1;  // the first time nobody has to give it back
+  uint32_t q_parity = 1;  // the first time no release is needed
   for_queries(p, order, [&](const QueryBlock& block) {
     const KeyTiles tiles(p, block, policy.keys);
     const auto load = [&](char* tile, const CUtensorMap& map, arch::Mbarrier* full, bool is_shared,
@@ -66,7 +66,7 @@ __device__ void produce_heads(AttentionStorage<policy>& s, const FlashAttentionW
       load_head<policy>(tile, map, full, policy.keys, block.kv_head, is_shared ? 0 : block.member,
                         position, block.batch_row);
     };
-    // In the order of use: a tile's keys before the values of the one before.
+    // In the order of use: a tile's keys before the values of the previous one.
     for (int i = 0; i <= tiles.count; ++i) {
       const int first_key = (tiles.first + tiles.count - 1 - i) * policy.keys;
       if (i < tiles.count) {
@@ -94,7 +94,7 @@ __device__ void produce_heads(AttentionStorage<policy>& s, const FlashAttentionW
 
 // ---- the consumers
 
-/// A consumer's places in the rings.
+/// A consumer's positions in the rings.
 template <AttentionWgmmaPolicy policy>
 struct AttentionPlaces {
   Ring<policy.stages> k{0}, v{0};
@@ -129,7 +129,7 @@ __device__ inline void attend(AttentionStorage<policy>& s, const FlashAttentionP
 
   arch::mbarrier_wait(&s.q_full[consumer], at.q_parity);
   at.q_parity ^= 1;
-  if (tiles.count == 0) {  // nobody sees anything
+  if (tiles.count == 0) {  // no query sees anything
     if (policy.has_own_y && is_first_lane) arch::mbarrier_arrive(&s.q_empty[consumer]);
     return;
   }
@@ -160,8 +160,8 @@ __device__ inline void attend(AttentionStorage<policy>& s, const FlashAttentionP
     give_back_keys(tile);
     soften(tile);
     arch::wgmma_pin(products);
-    // Also keeps ptxas from waiting for the values before the powers are raised: it moves waits up
-    // as far as a branch.
+    // Also keeps ptxas from waiting for the values before the powers are computed: it hoists waits
+    // up to a branch.
     if (tile > 0) arch::mbarrier_wait(&s.k_full[at.k.stage], at.k.parity);
     arch::wgmma_wait<0>();
     hand_over<policy>(powers, sums.y);
@@ -183,7 +183,7 @@ template <class T, AttentionWgmmaPolicy policy>
 __device__ void consume_heads(AttentionStorage<policy>& s, const FlashAttentionWgmmaParams& params,
                               const AttentionOrder& order, int consumer) {
   const FlashAttentionParams& p = params.attention;
-  // The first turn of all is nobody's to give.
+  // The very first turn needs no arrival.
   AttentionPlaces<policy> at{.turn_parity = consumer == 0 ? 1u : 0u};
   AttentionSums<policy> sums;
   arch::wait_for_grid();  // before key lengths are read and y is written

@@ -14,13 +14,13 @@
 namespace wide::kernels {
 
 struct FlashAttentionWgmmaParams {
-  /// {head_dim, heads, members, positions, batch rows} of 16 bits, of k and v kv_heads; boxes of
-  /// {kAttentionPanel, 1, 1, rows, 1} with a swizzle of 128 bytes: kAttentionBoxQueries rows of q
-  /// and y, attention_wgmma_keys() of k and v.
+  /// {head_dim, heads, members, positions, batch rows} of 16 bits, kv_heads for k and v; boxes of
+  /// {kAttentionPanel, 1, 1, rows, 1} with the 128-byte swizzle: kAttentionBoxQueries rows of q and
+  /// y, attention_wgmma_keys() of k and v.
   CUtensorMap q, k, v, y;
-  /// One for all members: the tensor has a single one.
+  /// Shared by all members: the tensor has a single one.
   bool q_is_shared, k_is_shared, v_is_shared;
-  FlashAttentionParams attention;  ///< pointers of q, k, v, y are not looked at; no bias
+  FlashAttentionParams attention;  ///< pointers of q, k, v, y are ignored; no bias
   int num_multiprocessors;
 };
 
@@ -29,7 +29,7 @@ struct FlashAttentionWgmmaParams {
 cudaError_t launch_flash_attention_wgmma(const FlashAttentionWgmmaParams& params, Dtype dtype,
                                          cudaStream_t stream);
 
-// One per dtype, in a file of its own.
+// One per dtype, each in its own file.
 cudaError_t launch_flash_attention_wgmma_fp16(const FlashAttentionWgmmaParams& params,
                                               cudaStream_t stream);
 cudaError_t launch_flash_attention_wgmma_bf16(const FlashAttentionWgmmaParams& params,

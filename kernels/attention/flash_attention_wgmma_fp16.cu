@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// flash_attention_wgmma.cuh for fp16, and the way to both.
+// flash_attention_wgmma.cuh for fp16, and the dispatch to both.
 #include "kernels/attention/flash_attention_wgmma.cuh"
 
 namespace wide::kernels {

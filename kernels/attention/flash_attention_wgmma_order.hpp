@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which order the blocks of flash_attention_wgmma.cuh, of which there is one a multiprocessor,
-// take queries. They go on in strides, so what falls to each is fixed before the launch.
+// The order in which the blocks of flash_attention_wgmma.cuh, one a multiprocessor, take queries.
+// They advance in strides, so each block's share is fixed before the launch.
 //
-// Order: groups of heads whose keys and values stay in the L2 cache together; in a group the
-// queries that see most keys first, so that blocks that work side by side are alike long. Where a
-// problem is causal that alone would be unfair: the first block takes the longest turn of every
-// stride, and with few strides the device waits for it, for up to a third of the time. So a turn
-// may be two blocks of queries of a head, the i-th from the back and the i-th from the front: all
-// turns are alike long then. There are half as many of them, so that with hardly more turns than
-// multiprocessors a block of queries at a time is better: the cheaper order by what both cost is
-// taken.
+// Order: groups of heads whose keys and values fit the L2 cache together; in a group the queries
+// that see most keys first, so that concurrent blocks take equally long. For a causal problem
+// that alone would be unbalanced: the first block takes the longest turn of every stride, and
+// with few strides the device waits for it, for up to a third of the time. So a turn may be two
+// blocks of queries of a head, the i-th from the back and the i-th from the front: then all turns
+// take equally long. There are half as many of them, so with hardly more turns than
+// multiprocessors single blocks of queries are better: the order with the lower estimated cost is
+// chosen.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@ struct AttentionOrder {
   uint32_t count;            ///< of turns
 };
 
-/// Blocks of queries of a head: the `place`-th, counted from those that see most keys, and where
-/// `count` is 2 the `place`-th counted from the others.
+/// Query blocks of a head: the `place`-th, counted from those that see most keys, and, where
+/// `count` is 2, the `place`-th counted from the other end.
 struct AttentionTurn {
   uint32_t head, place, count;
 };
@@ -53,8 +53,8 @@ constexpr uint32_t attention_place(const AttentionOrder& order, const AttentionT
   return i == 0 ? turn.place : order.blocks_per_head - 1 - turn.place;
 }
 
-/// What a turn of a causal problem takes, in tenths of a tile of keys: the tiles, and to begin and
-/// end with each block of `queries`, about as much as six tenths of one.
+/// The cost of a turn of a causal problem, in tenths of a tile of keys: its tiles, and about six
+/// tenths for prologue and epilogue of each block of `queries`.
 inline int64_t attention_turn_cost(const FlashAttentionParams& p, const AttentionOrder& order,
                                    const AttentionTurn& turn, int queries, int keys) {
   int64_t cost = 0;
@@ -67,7 +67,7 @@ inline int64_t attention_turn_cost(const FlashAttentionParams& p, const Attentio
   return cost;
 }
 
-/// What falls to the block that has most to do: about, by looking at a few of them.
+/// The approximate cost of the busiest block, from a sample of blocks.
 inline int64_t attention_order_cost(const FlashAttentionParams& p, const AttentionOrder& order,
                                     uint32_t blocks, int queries, int keys) {
   int64_t most = 0;
@@ -81,7 +81,7 @@ inline int64_t attention_order_cost(const FlashAttentionParams& p, const Attenti
 }
 
 /// Heads whose keys and values fill about half of the L2 cache, which they share with queries and
-/// results; all that share keys are together.
+/// results; heads that share keys stay together.
 inline uint32_t attention_heads_per_group(const FlashAttentionParams& p, uint32_t heads) {
   constexpr int64_t kBytes = 24 << 20;
   const int64_t of_head = std::max<int64_t>(4 * int64_t{p.kv_seq} * p.head_dim, 1);
@@ -89,12 +89,12 @@ inline uint32_t attention_heads_per_group(const FlashAttentionParams& p, uint32_
   return static_cast<uint32_t>(std::min<int64_t>(groups * (p.heads / p.kv_heads), heads));
 }
 
-/// For `blocks` that stay. `heads` of all members and batch rows, each with `blocks_per_head`
-/// blocks of `queries`; tiles have `keys`. A window makes all turns alike long, as no mask does.
+/// For `blocks` persistent blocks; `heads` of all members and batch rows have `blocks_per_head`
+/// blocks of `queries`; tiles have `keys`. With a window, or without a mask, all turns are equal.
 inline AttentionOrder attention_order(const FlashAttentionParams& p, uint32_t heads,
                                       uint32_t blocks_per_head, uint32_t blocks, int queries,
                                       int keys) {
-  // So many are fair in any order, and adding them up would take microseconds of every launch.
+  // From here on any order is fair, and adding up would take microseconds of every launch.
   constexpr uint32_t kManyStrides = 64;
   AttentionOrder one{heads, attention_heads_per_group(p, heads), blocks_per_head, 1,
                      heads * blocks_per_head};

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a warpgroup of flash_attention_wgmma.cuh does with its 64 queries, of which a warp has 16:
-// products on the tensor cores, softmax on the threads, and the way out.
+// What a warpgroup of flash_attention_wgmma.cuh does with its 64 queries, 16 per warp: products on
+// the tensor cores, softmax on the threads, and the output.
 #pragma once
 
 #include "kernels/arch/barrier.cuh"
@@ -19,7 +19,7 @@ using AttentionPowers = uint32_t[policy.keys / 16][4];  // A's fragments
 template <AttentionWgmmaPolicy policy>
 struct AttentionSums {
   float y[policy.y_sums()];
-  float most[2], total[2];  // of row lane / 4 and of the one 8 below, as AttentionRows has them
+  float most[2], total[2];  // of row lane / 4 and the one 8 below, as in AttentionRows
 
   __device__ void clear() {
 #pragma unroll
@@ -54,8 +54,8 @@ __device__ inline void begin_scores(const char* q, const char* k,
   arch::wgmma_commit();
 }
 
-/// Behind hand_over(). By the manual the fence of begin_scores() would do, where these follow it:
-/// ptxas wants one between sums of different registers, and says so (C7519).
+/// After hand_over(). By the manual the preceding fence of begin_scores() would suffice: ptxas
+/// wants one between sums of different registers, and says so (C7519).
 template <class T, AttentionWgmmaPolicy policy>
 __device__ inline void begin_values(const AttentionPowers<policy>& powers, const char* v,
                                     float (&y)[policy.y_sums()]) {
@@ -70,7 +70,7 @@ __device__ inline void begin_values(const AttentionPowers<policy>& powers, const
   arch::wgmma_commit();
 }
 
-/// Where the operands of begin_values() that are registers change hands.
+/// Ownership of begin_values()'s register operands changes here.
 template <AttentionWgmmaPolicy policy>
 __device__ inline void hand_over(AttentionPowers<policy>& powers, float (&y)[policy.y_sums()]) {
   arch::wgmma_pin(y);
@@ -78,8 +78,8 @@ __device__ inline void hand_over(AttentionPowers<policy>& powers, float (&y)[pol
   for (auto& fragment : powers) arch::wgmma_pin(fragment);
 }
 
-/// A tile's products of queries and keys become what softmax is taken of. Returns the factor that
-/// brings them into the exponent.
+/// Turns a tile's products of queries and keys into the input of softmax. Returns the factor that
+/// turns them into base-2 exponents.
 template <AttentionWgmmaPolicy policy>
 __device__ inline float finish_scores(const FlashAttentionParams& p, const QueryBlock& block,
                                       const KeyTiles& tiles, int first_query, int first_key,
@@ -113,8 +113,8 @@ __device__ inline float finish_scores(const FlashAttentionParams& p, const Query
   return factor;
 }
 
-/// Scores become powers over their row's largest; by what y is to shrink is left to the caller, to
-/// whom y may not belong yet.
+/// Turns scores into powers relative to their row's largest; rescaling y by `shrink` is left to the
+/// caller, which may not own y yet.
 template <AttentionWgmmaPolicy policy>
 __device__ inline void raise(AttentionScores<policy.rows()>& scores, float factor,
                              AttentionSums<policy>& sums, float (&shrink)[2]) {
@@ -150,8 +150,8 @@ __device__ inline void scale_rows(float (&y)[policy.y_sums()], const float (&fac
   for (int i = 0; i < policy.y_sums(); ++i) y[i] *= factor[i / 2 % 2];
 }
 
-/// Zeros over values behind the key length, which may be anything: their powers are 0, but 0 times
-/// NaN is not. By both warpgroups, before either multiplies by them.
+/// Zeroes values past the key length, which may be anything: their powers are 0, but 0 times NaN is
+/// not. By both warpgroups, before either multiplies by them.
 template <AttentionWgmmaPolicy policy>
 __device__ inline void hide_values(char* v, int first_hidden, int consumer) {
   constexpr int kRowPieces = kAttentionRowBytes / 16, kPanelPieces = policy.keys * kRowPieces;
@@ -168,7 +168,7 @@ __device__ inline void hide_values(char* v, int first_hidden, int consumer) {
   arch::named_barrier_sync(1 + kConsumers, kConsumers * kWarpgroup);
 }
 
-/// Divides, rounds and stores the warpgroup's 64 queries, a panel a box.
+/// Divides, rounds and stores the warpgroup's 64 queries, one box per panel.
 template <class T, AttentionWgmmaPolicy policy>
 __device__ inline void store_head(AttentionStorage<policy>& s,
                                   const FlashAttentionWgmmaParams& params, const QueryBlock& block,
@@ -185,7 +185,7 @@ __device__ inline void store_head(AttentionStorage<policy>& s,
   scale_rows<policy>(sums.y, share);
   char* box = s.y(consumer);
   const int barrier = 1 + consumer;
-  // Its memory is read no more: by the stores of the block before, or as queries.
+  // The box is no longer read: by the previous block's stores, or as queries.
   if (policy.has_own_y && thread == 0) arch::wait_stores_read<0>();
   arch::named_barrier_sync(barrier, kWarpgroup);
 #pragma unroll

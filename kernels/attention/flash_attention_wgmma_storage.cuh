@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a block of flash_attention_wgmma.cuh holds in shared memory, and which queries it takes.
+// The shared memory of a block of flash_attention_wgmma.cuh, and the queries that it takes.
 #pragma once
 
 #include "kernels/arch/fence.cuh"
@@ -20,17 +20,17 @@ constexpr int kAttentionRowBytes = kAttentionPanel * 2;
 static_assert(kAttentionBoxQueries == kBlockM && kAttentionPanel == kBlockN);
 
 struct AttentionWgmmaPolicy {
-  int dims;        // of a padded head as scores take it; shared memory, values and y: whole panels
+  int dims;        // of a padded head for scores; shared memory, values and y: whole panels
   int keys;        // of a tile
   int stages;      // tiles of keys in shared memory, and of values
-  bool has_own_y;  // memory, else that of its queries: the next ones come later
+  bool has_own_y;  // otherwise y uses its queries' memory: the next ones come later
 
   constexpr int panels() const { return (dims + kAttentionPanel - 1) / kAttentionPanel; }
-  /// Of a thread: n of a product with values is whole panels, as the canonical layouts of operands
-  /// that k does not run along are, of m or n in units of the swizzle's 64 elements.
+  /// Per thread: n of a product with values is whole panels, as the canonical layouts of operands
+  /// that are not K-major have m or n in units of the swizzle's 64 elements.
   constexpr int y_sums() const { return panels() * kAttentionPanel / 2; }
   constexpr int tile_bytes(int rows) const { return panels() * rows * kAttentionRowBytes; }
-  /// The warp's part, in the words of flash_attention_fragments.cuh.
+  /// The warp's part as a policy of flash_attention_fragments.cuh.
   constexpr AttentionMmaPolicy rows() const { return {dims, keys, 16, 0, 1}; }
 };
 
@@ -66,7 +66,7 @@ struct alignas(1024) AttentionStorage {
   __device__ char* y(int consumer) { return policy.has_own_y ? own_y[consumer] : q[consumer]; }
 };
 
-/// Calls f(block) for each block of queries that falls to this thread block, in order.
+/// Calls f(block) for each block of queries of this thread block, in order.
 template <class Function>
 __device__ inline void for_queries(const FlashAttentionParams& p, const AttentionOrder& order,
                                    const Function& f) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The boxes of flash_attention_wgmma, apart from its launcher: who makes tensor maps needs no
+// The boxes of flash_attention_wgmma, apart from its launcher: making tensor maps needs no
 // kernel.
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace wide::kernels {
 
-/// Elements of a head in a box: 128 bytes.
+/// Elements of a head per box: 128 bytes.
 inline constexpr int kAttentionPanel = 64;
-/// Queries of a box: a warpgroup's.
+/// Queries per box: a warpgroup's.
 inline constexpr int kAttentionBoxQueries = 64;
 
 /// Keys of a tile, by the elements of a head.

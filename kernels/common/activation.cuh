@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activations in fp32, of epilogues and of pointwise. Forms are chosen for their tails, in which
-// nothing cancels, and for their length: a tile's epilogue has no multiplication to hide behind,
-// and at memory's rate pointwise has some 25 instructions for an element of 16 bits. Sources:
+// Activations in fp32, for epilogues and pointwise. The forms are chosen for their tails, where
+// nothing cancels, and for their length: a tile's epilogue has no products to overlap with, and a
+// pointwise kernel at memory bandwidth has some 25 instructions per 16-bit element. Sources:
 // Hendrycks and Gimpel, "Gaussian Error Linear Units"; Elfwing et al., "Sigmoid-Weighted Linear
 // Units".
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace wide::kernels {
 
-/// The factor of value in functions whose other factor vanishes to its left, in fp32 long before
-/// -128: what they are at -infinity is their limit then, 0, not NaN. The other factor keeps NaN.
+/// The factor `value` of functions whose other factor vanishes towards -infinity, in fp32 long
+/// before -128: so the function is 0 at -infinity, its limit, not NaN. The other factor keeps NaN.
 __device__ inline float left_bounded(float value) {
   return fmaxf(value, -128.0f);
 }
@@ -29,8 +29,8 @@ __device__ inline float polynomial(float x, const float (&c)[9]) {
 }
 
 /// x Phi(x), Phi the normal distribution: max(x, 0) - |x| Phi(-|x|), in which nothing cancels.
-/// Phi(-a) = exp(-a^2 / 2) t P(t) with t = 1 / (1 + 0.35 a); P interpolates at Chebyshev's points
-/// of the t of a in [0, 16], within 7.2e-8 of itself. Beyond, Phi is 0 in fp32.
+/// Phi(-a) = exp(-a^2 / 2) t P(t) with t = 1 / (1 + 0.35 a); P interpolates at Chebyshev nodes of t
+/// for a in [0, 16], with a relative error of 7.2e-8. Beyond, Phi is 0 in fp32.
 __device__ inline float gelu(float x) {
   constexpr float kTail[] = {-0.029810863f, 0.14711124f, -0.26196226f, 0.16598679f, -0.027537409f,
                              0.10725404f,   0.11942727f, 0.13991234f,  0.13961884f};

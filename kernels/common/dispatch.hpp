@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a runtime dtype to a kernel's element type, for launchers.
+// Maps a runtime dtype to a kernel's element type, for launchers.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Division by a number that all threads share: a multiplication by its reciprocal and a
-// correction, where a 64-bit division of the compiler's is a subroutine of a hundred instructions.
+// Division by a uniform number: a multiplication by its reciprocal and a correction, where the
+// compiler's 64-bit division is a subroutine of a hundred instructions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace wide::kernels {
 
-/// Of numbers of a type without sign.
+/// Divides numbers that fit an unsigned type.
 template <class Unsigned>
 class BasicDivisor {
  public:
@@ -24,7 +24,7 @@ class BasicDivisor {
         reciprocal_(std::numeric_limits<Unsigned>::max() / value_) {}
 
 #ifdef __CUDACC__
-  /// n / value, and what is left over; n >= 0.
+  /// Returns n / value, with the remainder in `left`; n >= 0.
   __device__ Signed divide(Signed n, Signed& left) const {
     // (2^b - 1) / value, rounded down, is less than 1 below 2^b / value, so the quotient is at
     // most 1 too small for any n below 2^b, b the bits of the type.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many blocks a launch may have, for launchers and for who plans, which needs no CUDA header.
+// Limits on the blocks of a launch, for launchers and for plans, which need no CUDA header.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace wide::kernels {
 
-/// In one line.
+/// In a grid of one dimension.
 inline constexpr int64_t kMostBlocks = 0x7fffffff;
 
-/// The product of numbers of at least 0; kMostBlocks + 1 where it is more than kMostBlocks.
+/// The product of non-negative factors; kMostBlocks + 1 where it exceeds kMostBlocks.
 constexpr int64_t block_product(std::initializer_list<int64_t> factors) {
   int64_t product = 1;
   bool is_too_many = false;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What launchers of all families ask of addresses and of the runtime.
+// What launchers of all families check about addresses and query from the runtime.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,9 +18,9 @@ inline bool is_aligned(const void* pointer, int64_t row, int64_t member, int64_t
          row % elements == 0 && member % elements == 0;
 }
 
-/// Asks for dynamic shared memory where a kernel, which has `static_bytes` of its own or fewer,
-/// does not get as much unasked. Always for all that there is: what a kernel may have is no
-/// property of a launch, and one that asked for less would take it from another thread's.
+/// Raises a kernel's limit of dynamic shared memory where the default is too small; `static_bytes`
+/// is an upper bound of its static part. Always to the device's maximum: the limit belongs to the
+/// kernel, not to a launch, and a lower one could break another thread's launch.
 template <class Kernel>
 cudaError_t allow_shared_bytes(Kernel* kernel, int64_t bytes, int static_bytes = 0) {
   constexpr int kUnasked = 48 * 1024;
@@ -34,8 +34,8 @@ cudaError_t allow_shared_bytes(Kernel* kernel, int64_t bytes, int static_bytes =
                               most - static_bytes);
 }
 
-/// Whether this build has code of a device's own compute capability. Other devices run code of an
-/// earlier one, be it as PTX: those of sm_90a's code run on 9.0 alone.
+/// Whether this build has code for exactly this compute capability. Other devices run code for an
+/// earlier one, possibly as PTX; sm_90a code runs on 9.0 only.
 constexpr bool has_code_of(int major, int minor) {
 #if defined(__CUDA_ARCH_LIST__)
   for (const int architecture : {__CUDA_ARCH_LIST__}) {
@@ -45,9 +45,9 @@ constexpr bool has_code_of(int major, int minor) {
   return false;
 }
 
-/// Whether launches on the current device may overlap: its code waits for the kernel before
-/// (kernels/arch/grid.cuh), which code for 9.0 and later does. The option WIDE_PROGRAMMATIC_LAUNCH
-/// of the build says no.
+/// Whether launches on the current device may overlap: its code waits for the preceding kernel
+/// (kernels/arch/grid.cuh), as code for 9.0 and later does. Never where the build option
+/// WIDE_PROGRAMMATIC_LAUNCH is off.
 inline cudaError_t may_overlap(int& may) {
   may = 0;
 #if WIDE_PROGRAMMATIC_LAUNCH
@@ -63,16 +63,16 @@ inline cudaError_t may_overlap(int& may) {
   return cudaSuccess;
 }
 
-/// kernel<<<grid, threads, shared_bytes, stream>>>(args...), and its own status: cudaGetLastError()
-/// behind it would take an error of whoever called before for the launch's.
+/// kernel<<<grid, threads, shared_bytes, stream>>>(args...), and the status of that alone:
+/// cudaGetLastError() afterwards could return the error of an earlier call.
 ///
-/// On compute capability 9.0 and later its blocks may start before the kernel before in the stream
-/// has ended, be that one of ours or not; its threads wait for that before they touch memory, which
-/// every kernel does (kernels/arch/grid.cuh; scripts/check_kernels and the simulated GPU hold
-/// them to it). Captured, that is a programmatic edge of the graph. Behind anything but a kernel
-/// (copies, fills, events that are waited for) it starts when that is over, by a full edge, like
-/// any other; and what comes behind it without asking for the same (copies, fills, recorded events,
-/// kernels launched otherwise) waits for its end and so for all that was before.
+/// On compute capability 9.0 and later its blocks may start before the preceding kernel in the
+/// stream, ours or not, has ended; its threads wait for that before they access memory, as every
+/// kernel does (kernels/arch/grid.cuh; checked by scripts/check_kernels and the simulated GPU).
+/// When captured, this is a programmatic edge of the graph. After anything but a kernel (copies,
+/// fills, awaited events) it starts when that has ended, by a full edge, like any other launch; and
+/// later work that does not request overlap (copies, fills, recorded events, kernels launched
+/// otherwise) waits for its end and so for everything before it.
 template <class... Args>
 cudaError_t launch_kernel(void (*kernel)(Args...), dim3 grid, dim3 threads, size_t shared_bytes,
                           cudaStream_t stream, const std::type_identity_t<Args>&... args) {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quotients by 1 + exp(-z), in fp32. The exponent is rounded once, by up to 2^-24 |z|, and that is
-// the result's error relative to itself, besides a few ulp: expf() would take as many instructions
-// again to be right about it.
+// Quotients by 1 + exp(-z), in fp32. The exponent is rounded once, by up to 2^-24 |z|, which is the
+// relative error of the result, besides a few ulp: avoiding it, as expf() does, would double the
+// instructions.
 #pragma once
 
 #include "kernels/arch/math.cuh"

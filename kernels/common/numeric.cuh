@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels of all families do with elements: convert to and from fp32, move sixteen bytes at
-// a time, add up over a warp.
+// Operations on elements that all families use: conversion to and from fp32, 16-byte accesses, sums
+// over a warp.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -30,7 +30,7 @@ __device__ inline float to_float(__nv_fp8_e5m2 value) {
   return static_cast<float>(value);
 }
 
-/// To nearest even.
+/// Rounds to nearest even.
 template <class T>
 __device__ inline T from_float(float value);
 template <>
@@ -46,7 +46,7 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
   return __float2bfloat16_rn(value);
 }
 
-/// Sixteen bytes of elements: one load or store instruction of a thread.
+/// Sixteen bytes of elements: one load or store instruction per thread.
 template <class T>
 struct alignas(16) Vec16 {
   static constexpr int kSize = static_cast<int>(16 / sizeof(T));
@@ -61,15 +61,15 @@ __device__ inline Vec16<T> load_vec16(const T* address) {
   return *reinterpret_cast<const Vec16<T>*>(&bits);
 }
 
-/// An ordinary store, in the compiler's eyes, may be merged with a guarded one of single elements
-/// on the other branch, and is then made of single elements; the intrinsic is the same instruction
-/// and stays whole.
+/// The compiler may merge an ordinary store with the guarded one of single elements on the other
+/// branch, and then emits single-element stores; the intrinsic is the same instruction and stays
+/// whole.
 template <class T>
 __device__ inline void store_vec16(T* address, const Vec16<T>& value) {
   __stwb(reinterpret_cast<uint4*>(address), *reinterpret_cast<const uint4*>(&value));
 }
 
-/// The sum over the 32 lanes, in every lane, always added in the same order. All lanes take part.
+/// The sum over the 32 lanes, in every lane, in a fixed order. All lanes take part.
 __device__ inline float warp_sum(float value) {
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two neighbouring sums as the register that a matrix instruction takes: 16 bits each, to nearest
-// even, the first one low.
+// Two neighbouring sums as the operand register of a matrix instruction: 16 bits each, rounded to
+// nearest even, the first one low.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Philox4x32-10: 128 random bits as a function of a key and a counter alone, so that any thread
-// has any of them without a state. Plain constexpr arithmetic: CPU and CUDA compute the same words.
+// computes any of them without state. Plain constexpr arithmetic: CPU and CUDA agree.
 // Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11,
 // section 3.3; multipliers and Weyl constants as in its library Random123.
 #pragma once
@@ -15,7 +15,7 @@ struct PhiloxWords {
   uint32_t word[4];
 };
 
-/// Of the key's and the counter's words the lower halves come first.
+/// Key and counter are split into 32-bit words, low halves first.
 constexpr PhiloxWords philox4x32(uint64_t key, uint64_t counter_low, uint64_t counter_high) {
   constexpr int kRounds = 10;
   auto key0 = static_cast<uint32_t>(key), key1 = static_cast<uint32_t>(key >> 32);

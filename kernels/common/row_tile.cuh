@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows on their way into shared memory and back, a few at a time and of a length that is known at
-// run time: by the lanes of a warp, or by a block's threads.
+// Moves rows into shared memory and back, a few at a time and of a length known only at run time:
+// by the lanes of a warp, or by a block's threads.
 #pragma once
 
 #include "kernels/common/numeric.cuh"
@@ -10,8 +10,8 @@
 
 namespace wide::kernels {
 
-/// Some rows of an operand: where the first begins, how far it is to the next, how many there are
-/// and of how many elements. Aligned: all to 16 bytes.
+/// Some rows of an operand: the first row, the stride between them, their count and number of
+/// elements. Aligned: all to 16 bytes.
 template <class T>
 struct TileRows {
   T* first;
@@ -20,7 +20,7 @@ struct TileRows {
   bool is_aligned;
 };
 
-/// Threads that move rows together: this one's number, and how many there are, whole warps.
+/// Threads that move rows together: this one's index, and their number, whole warps.
 struct TileThreads {
   int thread, count;
 
@@ -30,8 +30,8 @@ struct TileThreads {
   }
 };
 
-/// Calls move(row, chunk) for all of a thread's: a power of two of threads moves a row, so that
-/// nothing is divided.
+/// Calls move(row, chunk) for all of a thread's chunks: a row is moved by a power of two of
+/// threads, which avoids divisions.
 template <class Move>
 __device__ inline void for_each_chunk(int rows, int chunks, const TileThreads& by,
                                       const Move& move) {
@@ -43,8 +43,8 @@ __device__ inline void for_each_chunk(int rows, int chunks, const TileThreads& b
   }
 }
 
-/// Begins to bring `rows` rows, each filled up with zeros to a multiple of `kFilled` chunks; those
-/// that do not exist are zeros. By cp.async where addresses allow.
+/// Starts loading `rows` rows, each zero-filled to a multiple of `kFilled` chunks; missing rows are
+/// zeros. By cp.async where addresses allow.
 template <class T, int rows, int kFilled>
 __device__ inline void load_tile_rows(char* tile, int pitch, const TileRows<const T>& from,
                                       const TileThreads& by) {
@@ -66,7 +66,7 @@ __device__ inline void load_tile_rows(char* tile, int pitch, const TileRows<cons
   });
 }
 
-/// The way back, of what all of the threads know to be there.
+/// The reverse, for a tile that is visible to all of the threads.
 template <class T>
 __device__ inline void store_tile_rows(const char* tile, int pitch, const TileRows<T>& to,
                                        const TileThreads& by) {

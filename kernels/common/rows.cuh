@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of features that some lanes or a block keep in registers, apart from what is done with them:
-// who owns which elements, and how they move.
+// Rows of features that some lanes or a block keep in registers, apart from what is computed on
+// them: which thread owns which elements, and how they move.
 //
-// A row has so few threads that each has several loads under way, and no more of them than its
+// A row has few enough threads that each has several loads in flight, and no more of them than its
 // features need. Which elements a thread owns, and so the order of every sum, depends on the number
-// of features alone: whole vectors of 16 bytes where those divide it, else every so many-th
-// element. Vectors are moved as such where all addresses and strides are multiples of 16 bytes.
-// Where not, a block brings its rows to shared memory and takes what it writes from there
-// (staged_runs.cuh), packed rows as one run: 16 bytes at a time, too, but for the ends.
+// of features alone: whole vectors of 16 bytes where those divide it, else strided elements.
+// Vectors are moved whole where all addresses and strides are multiples of 16 bytes. Otherwise a
+// block stages its rows and its results in shared memory (staged_runs.cuh), packed rows as one run:
+// again 16 bytes at a time except for the ends.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,10 +23,10 @@ namespace wide::kernels {
 
 constexpr int kWarp = 32;
 
-// Who has a row: threads of a block along x. Rows of a block lie along y. Types rather than values,
-// because nvcc 13.0's stubs cannot name a class-type template argument.
+// Which threads handle a row: threads of a block along x. Rows of a block lie along y. Types rather
+// than values, because nvcc 13.0's stubs cannot name a class-type template argument.
 
-/// Lanes of a warp: 4 or 8 that keep 16, or 8 to 32 that keep 32.
+/// Lanes of a warp: 4 or 8 lanes that keep 16 floats, or 8 to 32 that keep 32.
 template <int kFloats>
 struct ShortRow {
   static constexpr bool is_block = false;
@@ -39,7 +39,7 @@ struct ShortRow {
   __device__ static int threads() { return static_cast<int>(blockDim.x); }
 };
 
-/// A block of as many warps as can keep it.
+/// A block with as many warps as it takes to keep the row.
 struct BlockRow {
   static constexpr bool is_block = true;
   static constexpr int kept_floats = 32;
@@ -53,7 +53,7 @@ struct BlockRow {
   __device__ static int threads() { return static_cast<int>(blockDim.x); }
 };
 
-/// A block that cannot keep it and reads it again.
+/// A block that cannot keep the row and rereads it.
 struct LongRow {
   static constexpr bool is_block = true;
   static constexpr int max_block = 256;
@@ -63,8 +63,8 @@ struct LongRow {
   __device__ static int threads() { return max_block; }
 };
 
-/// In place of each value what combine(a, b) makes of those of all threads of a row, always in the
-/// same order; whole warps take part. `shared`: kWarp floats for each that no other call uses.
+/// Replaces each value by combine(a, b) over those of all threads of a row, in a fixed order; whole
+/// warps take part. `shared`: kWarp floats per value that no other call uses.
 template <class Policy, int count, class Combine>
 __device__ inline void over_row(float (&values)[count], float nothing, float (*shared)[kWarp],
                                 Combine combine) {
@@ -106,27 +106,27 @@ __device__ float row_sum(float value, float (*shared)[kWarp]) {
   return values[0];
 }
 
-/// How rows are moved: the same for all of a launch.
+/// How rows are moved: uniform over a launch.
 struct RowAccess {
-  int shared_out = 0;       ///< elements that each thread of a row has,
-  int left_over = 0;        ///< and how many of its first threads have one more, or one vector
-  int most = 0;             ///< elements of any of them
-  bool is_strided = false;  ///< every so many-th element is a thread's
-  bool is_aligned = false;  ///< whole vectors, without a detour
+  int shared_out = 0;       ///< elements of every thread of a row
+  int left_over = 0;        ///< first threads with one more element or vector
+  int most = 0;             ///< elements of the thread with most
+  bool is_strided = false;  ///< a thread's elements are strided
+  bool is_aligned = false;  ///< whole vectors, moved directly
   bool is_staged = false;   ///< through shared memory
-  bool is_joined = false;   ///< there, a block's rows are one run
+  bool is_joined = false;   ///< staged, with a block's rows as one run
   StagedRuns runs{};
 };
 
-/// A thread goes through its values so many at a time, and around those that no thread of its row
-/// has: a quarter of what registers would keep, where there are 768 features.
+/// A thread processes its values this many at a time, and skips those that no thread of its row
+/// has: a quarter of the registers' capacity, where there are 768 features.
 constexpr int kRowPiece = 8;
 
-/// Behind the last of them.
+/// Past the last of them.
 __device__ inline int end_of_values(const RowAccess& access) {
   return (access.most + kRowPiece - 1) / kRowPiece * kRowPiece;
 }
-/// f(j) for each first one of kKept.
+/// f(j) for the first value of each piece of kKept.
 template <int kKept, class F>
 __device__ inline void for_kept(const RowAccess& access, const F& f) {
   const int end = end_of_values(access);
@@ -135,7 +135,7 @@ __device__ inline void for_kept(const RowAccess& access, const F& f) {
     if (j < end) f(j);
   }
 }
-/// f(values[i], i) for each of them.
+/// f(values[i], i) for each value.
 template <int kKept, class F>
 __device__ inline void for_values(const RowAccess& access, float (&values)[kKept], const F& f) {
   for_kept<kKept>(access, [&](int j) {
@@ -144,19 +144,19 @@ __device__ inline void for_values(const RowAccess& access, float (&values)[kKept
   });
 }
 
-/// Where a row is, and its elements: there, or in shared memory. Vectors are taken from the former.
+/// Where a row and its elements are: there, or in shared memory. Vectors are read from the former.
 template <class T>
 struct RowPlace {
   T *row, *elements;
 };
 
-/// A thread's share of a row, in chunks of a vector's elements; those that exist come first.
+/// A thread's share of a row, in chunks of a vector's elements; existing ones come first.
 template <class T, class Policy>
 class RowShare {
  public:
   static constexpr int kSize = Vec16<T>::kSize;
 
-  /// Of a row that does not exist: nothing.
+  /// Empty for a row that does not exist.
   __device__ RowShare(const RowAccess& access, bool exists) : is_aligned_(access.is_aligned) {
     const auto thread = static_cast<int>(threadIdx.x);
     const int more = access.is_strided ? 1 : kSize;
@@ -167,7 +167,7 @@ class RowShare {
 
   __device__ bool exists(int chunk, int e) const { return chunk * kSize + e < count_; }
 
-  /// Chunks from `first` on, `fill` behind the row's end.
+  /// Chunks from `first` on, with `fill` past the row's end.
   template <int chunks>
   __device__ void load(Vec16<T> (&values)[chunks], const RowPlace<const T>& from, float fill = 0.0f,
                        int first = 0) const {
@@ -191,7 +191,7 @@ class RowShare {
       }
     }
   }
-  /// Of a row that is not copied.
+  /// For a row that is not staged.
   template <int chunks>
   __device__ void load(Vec16<T> (&values)[chunks], const T* row, int first) const {
     load(values, {row, row}, 0.0f, first);
@@ -229,12 +229,12 @@ class RowTile {
         row_(Policy::is_block ? 0 : static_cast<int>(threadIdx.y)) {}
 
   __device__ RowShare<T, Policy> share() const { return {access_, row_ < rows_}; }
-  /// Of this thread's row.
+  /// The index of this thread's row.
   __device__ int64_t index() const { return first_ + row_; }
 
-  /// Elements of the block's rows in shared memory.
+  /// Elements of shared memory for the block's rows.
   __device__ int size() const { return access_.runs.pitch * (access_.is_joined ? 1 : most_rows()); }
-  /// As bring_runs() and write_runs(); address_of(index) is a row's.
+  /// Like bring_runs() and write_runs(); address_of(index) is a row's.
   template <class AddressOf>
   __device__ void bring(T* kept, const AddressOf& address_of) const {
     bring_runs(kept, access_.runs, num_runs(), length(), team(),
@@ -272,28 +272,28 @@ class RowTile {
   int rows_, row_;
 };
 
-/// Whether rows numbered (row, member) lie side by side.
+/// Whether rows numbered (row, member) are contiguous.
 inline bool has_packed_rows(int64_t features, int64_t members, int64_t rows, int64_t row_stride,
                             int64_t member_stride) {
   return (members == 1 || member_stride == features) &&
          (rows == 1 || row_stride == members * features);
 }
 
-/// Of a kernel that has rows: what it is launched with.
+/// Launch parameters of a kernel on rows.
 struct RowLaunch {
   RowAccess access;
   int64_t blocks = 0;
-  int threads = 0;          ///< of a row
-  int rows = 0, bytes = 0;  ///< of a block
+  int threads = 0;          ///< per row
+  int rows = 0, bytes = 0;  ///< per block
 };
 
-/// `tiles`: how many of a block's rows lie in shared memory, where they do. `is_packed`: all
-/// tensors' rows lie side by side.
+/// `tiles`: how many copies of a block's rows are in shared memory if staged. `is_packed`: the rows
+/// of all tensors are contiguous.
 template <class T, class Policy>
 RowLaunch row_launch(int64_t rows, int64_t members, int64_t features, bool is_aligned,
                      bool is_packed, int tiles) {
   constexpr int64_t kSize = Vec16<T>::kSize;
-  constexpr int64_t kMostBytes = 96 * 1024;  // that every device of sm_80 and later has
+  constexpr int64_t kMostBytes = 96 * 1024;  // available on every device of sm_80 and later
   const int threads = Policy::threads_for(features);
   const int64_t rows_together = rows_of_block(rows * members, features);
   RowLaunch launch;

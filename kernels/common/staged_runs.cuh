@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Equal runs of elements on their way through shared memory. A run is contiguous in global memory
-// and may begin anywhere: it keeps its place within 16 bytes, so that all of it but its ends moves
-// 16 bytes at a time, of which cp.async may read less at the last. Threads then take elements from
-// there as suits them, whatever the alignment.
+// Stages runs of equal length in shared memory. A run is contiguous in global memory and may begin
+// anywhere: it keeps its offset within 16 bytes, so that all but its ends moves 16 bytes at a time;
+// cp.async may read fewer for the last piece. Threads then access elements there in any pattern,
+// whatever the alignment.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace wide::kernels {
 
-/// How runs lie in shared memory.
+/// Layout of runs in shared memory.
 struct StagedRuns {
-  int pitch = 0;  ///< elements from one to the next, whole chunks of 16 bytes
+  int pitch = 0;  ///< elements between runs, whole chunks of 16 bytes
   Divisor32 by_chunks;
 };
 
-/// For runs of `length` elements, of which `size` are 16 bytes.
+/// For runs of `length` elements, with `size` elements in 16 bytes.
 constexpr int64_t staged_pitch(int64_t length, int64_t size) {
   return (length + 2 * size - 2) / size * size;
 }
@@ -29,7 +29,7 @@ inline StagedRuns staged_runs(int64_t pitch, int64_t size) {
   return {static_cast<int>(pitch), Divisor32(static_cast<int>(pitch / size))};
 }
 
-/// Elements between the 16 bytes that an address lies in and the address.
+/// The offset of an address, in elements, within its 16 bytes.
 template <class T>
 __device__ inline int phase_of(const T* address) {
   return static_cast<int>(reinterpret_cast<uintptr_t>(address) / sizeof(T) % Vec16<T>::kSize);
@@ -40,8 +40,8 @@ struct StagingTeam {
   int thread, threads;
 };
 
-/// Begins to bring `runs` runs of `length` elements to `kept`, element 0 of each to its phase_of.
-/// address_of(run): where it begins; null: nothing is brought. The team may read them after
+/// Starts copying `runs` runs of `length` elements to `kept`, element 0 of each at its phase_of.
+/// address_of(run): where it begins; null: it is skipped. The team may read them after
 /// cp_async_wait and a barrier.
 template <class T, class AddressOf>
 __device__ inline void bring_runs(T* kept, const StagedRuns& cut, int runs, int length,
@@ -67,8 +67,8 @@ __device__ inline void bring_runs(T* kept, const StagedRuns& cut, int runs, int 
   }
 }
 
-/// Writes runs: value_of(run, phase, element) is one value, vector_of() so many as 16 bytes hold;
-/// phase: the run's.
+/// Writes runs: value_of(run, phase, element) is one value, vector_of() 16 bytes of values; phase:
+/// the run's.
 template <class T, class AddressOf, class ValueOf, class VectorOf>
 __device__ inline void write_runs_of(const StagedRuns& cut, int runs, int length,
                                      const StagingTeam& team, const AddressOf& address_of,
@@ -88,14 +88,14 @@ __device__ inline void write_runs_of(const StagedRuns& cut, int runs, int length
     T* to = address_of(run);
     const int phase = phase_of(to), last_chunk = (phase + length) / kSize;
     const bool is_head = i % (2 * kSize) < kSize;
-    // A chunk that is both ends is taken as the first.
+    // A chunk that is both ends counts as the head.
     const bool is_taken = is_head ? phase > 0 || last_chunk == 0 : last_chunk > 0;
     const int element = (is_head ? 0 : last_chunk * kSize) + place - phase;
     if (is_taken && element >= 0 && element < length) to[element] = value_of(run, phase, element);
   }
 }
 
-/// Writes what lies in `kept` as bring_runs() would lay it, had it been read from address_of(run).
+/// Writes `kept`, laid out as if bring_runs() had read it from address_of(run).
 template <class T, class AddressOf>
 __device__ inline void write_runs(const T* kept, const StagedRuns& cut, int runs, int length,
                                   const StagingTeam& team, const AddressOf& address_of) {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of an operand on their way into shared memory, by cp.async where addresses allow, else
-// element by element. What does not exist, rows or the end of a row, becomes zeros, so that
-// kernels multiply whole tiles.
+// Loads rows of an operand into shared memory, by cp.async where addresses allow, else element by
+// element. Missing rows and the missing end of a row become zeros, so that kernels multiply whole
+// tiles.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ struct Source {
   const T* base;
   int64_t row_stride;
   int num_rows;
-  bool is_aligned;  ///< base and rows to 16 bytes
+  bool is_aligned;  ///< base and rows aligned to 16 bytes
 };
 
-/// Brings `rows` rows of `chunks` times 16 bytes into the tile element by element, from each row's
-/// element `first` on; `left` of them exist. place(row, chunk) is the chunk's first byte in the
-/// tile.
+/// Loads `rows` rows of `chunks` times 16 bytes into the tile element by element, starting at
+/// element `first` of each row, of which `left` exist. place(row, chunk) is the chunk's first byte
+/// in the tile.
 template <class T, int rows, int chunks, int threads, int unroll, class Place>
 __device__ inline void read_rows(char* tile, const Source<T>& source, int64_t first, int64_t left,
                                  const Place& place, int thread = static_cast<int>(threadIdx.x)) {
@@ -47,9 +47,9 @@ __device__ inline void read_rows(char* tile, const Source<T>& source, int64_t fi
   }
 }
 
-/// The same, begun by cp.async where addresses allow. Copies are issued `unroll` at a time: their
-/// addresses take registers, in a kernel's loop for as long as it runs. By the block's threads, or
-/// by those that `thread` counts.
+/// The same, by cp.async where addresses allow. Copies are issued `unroll` at a time: their
+/// addresses occupy registers throughout a kernel's loop. By the block's threads, or by those that
+/// `thread` enumerates.
 template <class T, int rows, int chunks, int threads, int unroll, class Place>
 __device__ inline void load_rows(char* tile, const Source<T>& source, int64_t first, int64_t left,
                                  const Place& place, int thread = static_cast<int>(threadIdx.x)) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels on Hopper's warpgroup products share: one warpgroup brings operands by bulk
-// tensor copies, two multiply, with stages in rings between them; sums leave as boxes.
+// Shared by the kernels on Hopper's warpgroup products: one warpgroup loads operands by bulk tensor
+// copies, two multiply, with rings of stages between them; sums are stored as boxes.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ constexpr int kWarpgroup = 128;  // threads
 constexpr int kConsumers = 2;    // warpgroups that multiply
 constexpr int kWgmmaThreads = kWarpgroup * (1 + kConsumers);
 constexpr int kInstructionBytes = 32;  // of k
-/// Of a thread, where the producers' warpgroup gives the others what it does not need.
+/// Per thread, where the producers' warpgroup releases registers to the consumers.
 constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
 
-/// A place in a ring, counted from the launch's first stage on.
+/// A position in a ring, counted from the launch's first stage.
 template <int kStages>
 struct Ring {
   uint32_t stage, parity;
@@ -33,17 +33,17 @@ struct Ring {
   }
 };
 
-/// A box that is stored: 64 rows of 128 bytes, swizzled by 128 bytes.
+/// A box that is stored: 64 rows of 128 bytes, with the 128-byte swizzle.
 constexpr int kBlockM = 64;                                 // rows of an instruction, and of a box
-constexpr int kBlockN = 64;                                 // of 16-bit outputs 128 bytes
-constexpr int kBlockSums = kBlockM * kBlockN / kWarpgroup;  // of a thread
+constexpr int kBlockN = 64;                                 // 128 bytes of 16-bit outputs
+constexpr int kBlockSums = kBlockM * kBlockN / kWarpgroup;  // per thread
 constexpr int kColumnBlocks = kBlockN / 8;
 
-/// Rounds a warpgroup's sums, D's fragments of wgmma, to 16 bits and lays them down as a box.
+/// Rounds a warpgroup's sums, wgmma's D fragments, to 16 bits and writes them as a box.
 template <class Out>
 __device__ inline void lay_down_box(char* box, int thread, const float (&sums)[kBlockSums]) {
   constexpr int kRow = kBlockN * 2, kPiece = 16;  // bytes
-  // The lane names row lane % 16 of the matrices of two blocks of outputs.
+  // The lane passes row lane % 16 of the matrices of two blocks of outputs.
   const int lane = thread % 32, named_row = thread / 32 * 16 + lane % 16;
 #pragma unroll
   for (int block = 0; block < kColumnBlocks; block += 2) {

@@ -5,21 +5,21 @@
 // of o + c, h * stride - padding + r * dilation, i and j likewise] + bias[n, o] + residual), by
 // fused multiply-adds in fp32, all members n in one launch.
 //
-// Plan: a block computes 128 positions of one plane, of up to 64 channels of one member and batch
-// row, a warp of it eight channels, a lane four positions of each, in registers. Planes of the
-// kernel are taken one after the other. A few channels of x at a time are
-// brought into shared memory once, with the halo that the taps reach into, padding as zeros; a tap
-// is then an offset into it. Lanes are neighbouring positions, so that x is read without conflicts
-// and each weight by a whole warp at once: four loads of x and two of weights feed 32
-// multiply-adds. Where groups are narrower than a warp's eight channels (depthwise), every channel
-// reads an x of its own, and the loads of x are the limit of the shared memory as they are of the
-// device's.
+// Plan: a block computes 128 positions of one plane, of up to 64 channels of one member and
+// batch row, a warp of it eight channels, a lane four positions of each, in registers. Planes
+// of the kernel are taken one after another. A few channels of x at a time are loaded into
+// shared memory once, with the halo that the taps need, padding as zeros; a tap is then an
+// offset into it. Lanes are neighbouring positions, so that x is read without bank conflicts
+// and each weight is broadcast to a whole warp: four loads of x and two of weights feed 32
+// multiply-adds. Where groups are narrower than a warp's eight channels (depthwise), every
+// channel reads its own x, and the loads of x are the limit in shared memory as in global
+// memory.
 //
 // Memory: x as [groups, chunk, rows, columns] floats, the planes of channels an odd number apart;
-// weights as [chunk, taps, channels]. Where channels are last, sums change places there in the end,
-// so that neighbouring lanes store neighbouring channels.
+// weights as [chunk, taps, channels]. With channels last, sums are transposed there in the end, so
+// that neighbouring lanes store neighbouring channels.
 //
-// Every output is summed by one thread, over planes of the kernel, channels, then taps upwards.
+// Every output is summed by one thread in order of the kernel's planes, channels, then taps.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/activation.cuh"
 #include "kernels/common/dispatch.hpp"
@@ -34,12 +34,12 @@ namespace {
 
 constexpr int kLanes = 32;
 constexpr int kThreads = kLanes * kDirectMaxWarps;
-constexpr int kPositions = kDirectPositions / kLanes;  // of a lane
+constexpr int kPositions = kDirectPositions / kLanes;  // per lane
 
-/// Where a block is.
+/// A block's position.
 struct Place {
   int member;
-  int image;  ///< of y: a plane of a batch row. Both in one, as registers are short
+  int image;  ///< of y: a plane of a batch row. Both in one, to save registers
   int first_channel, num_channels;  ///< of the member's y
   int first_group;
   int row, column;  ///< the first output
@@ -67,15 +67,15 @@ __device__ Place place_of(const ConvParams& p, const DirectTile& tile) {
   return place;
 }
 
-/// Which position of x a place along an axis holds; `first` is that of place 0.
+/// The position of x that a place along an axis holds; `first` is that of place 0.
 __device__ int position_of(const DirectAxis& axis, int place, int first, int stride, int dilation) {
   if (axis.is_halo) return first + place;
   return first + (place & (axis.outputs() - 1)) * stride + (place >> axis.shift) * dilation;
 }
 
-/// The rows of places of a chunk's channels, one after the other. Lanes take `together` channels
-/// that lie side by side in memory at once: one where channels are first, else a group's, or those
-/// of all groups where the chunk has all of them.
+/// The rows of places of a chunk's channels, one after another. Lanes take `together` channels that
+/// are contiguous in memory at once: one with channels first, otherwise a group's, or those of all
+/// groups where the chunk has all of them.
 struct InputRows {
   int together;
   int group, channel, row;
@@ -103,7 +103,7 @@ struct InputRows {
     channel = 0;
     ++group;
   }
-  /// How many of its channels there are, in the chunk that begins at `first`.
+  /// How many of its channels exist, in the chunk that begins at `first`.
   __device__ int existing(const ConvParams& p, const DirectTile& tile, const Place& place,
                           int first) const {
     const int in_group = p.in_per_group - first - channel;
@@ -113,8 +113,8 @@ struct InputRows {
   }
 };
 
-/// Brings `chunk` channels of every group from `first` on, in the plane that the kernel's `tap`
-/// reads, padding and what does not exist as zeros. A warp takes neighbouring rows, four at a time.
+/// Loads `chunk` channels of every group from `first` on, in the plane that the kernel's `tap`
+/// reads, padding and missing elements as zeros. A warp takes neighbouring rows, four at a time.
 template <class T>
 __device__ void stage_inputs(const ConvParams& p, const DirectTile& tile, const Place& place,
                              int tap, int first, float* inputs) {
@@ -125,14 +125,14 @@ __device__ void stage_inputs(const ConvParams& p, const DirectTile& tile, const 
   InputRows rows(p, tile);
   const int channel_lanes = tile.x_is_last ? min(rows.together, kLanes) : 1;
   const int column_lanes = kLanes / channel_lanes;
-  // Lanes that are left over have no column.
+  // Excess lanes have no column.
   const int lane_channel = lane % channel_lanes;
   const int lane_column =
       lane / channel_lanes < column_lanes ? lane / channel_lanes : tile.columns.places;
   const int first_row = place.row * p.stride.height - p.padding.height;
   const int first_column = place.column * p.stride.width - p.padding.width;
-  // Where channels are first, a row begins with the place that a sector begins with, so that none
-  // is asked for twice; those before come last.
+  // With channels first, a row begins at the first place of a sector, so that no sector is
+  // requested twice; the places before come last.
   const int in_sector = tile.x_is_last ? 0 : -first_column & 15;
   const int skipped = in_sector < tile.columns.places ? in_sector : 0;
   const int depth_of_x = place.depth(p) * p.depth.stride - p.depth.padding + tap * p.depth.dilation;
@@ -185,7 +185,7 @@ __device__ void stage_inputs(const ConvParams& p, const DirectTile& tile, const 
   }
 }
 
-/// One weight of an output channel; walks on in the order in which they lie in memory.
+/// One weight of an output channel; advances in memory order.
 template <bool kIsLast>
 struct WeightWalk {
   int channel, row, column;
@@ -205,8 +205,8 @@ struct WeightWalk {
   }
 };
 
-/// The weights of the kernel's plane `tap`, of `channels` channels from `first` on, for the block's
-/// outputs: a sector of some output channels by a warp at a time.
+/// Loads the weights of the kernel's plane `tap`, of `channels` channels from `first` on, for the
+/// block's outputs: a warp loads a sector of some output channels at a time.
 template <bool kIsLast, class T>
 __device__ void stage_weights(const ConvParams& p, const DirectTile& tile, const Place& place,
                               int tap, int first, int channels, float* weights) {
@@ -250,9 +250,9 @@ __device__ void multiply_tap(const float* weight, Sums& sums, const X& x) {
 }
 
 /// A chunk's products. `places` are those of the lane's outputs, `planes` where the groups of the
-/// warp's channels begin. kTogether columns of the kernel, which it has and which lie side by side,
-/// are taken at once; other kernels' (1) one by one, as loads that are unrolled further are moved
-/// up until registers spill.
+/// warp's channels begin. kTogether adjacent columns of the kernel, which has as many, are taken at
+/// once; other kernels' (1) one by one, as loads that are unrolled further are hoisted until
+/// registers spill.
 template <int kTogether, int kPlanes>
 __device__ void multiply(const ConvParams& p, const DirectTile& tile, int warp_channel,
                          int channels, const float* inputs, const float* weights,
@@ -289,7 +289,7 @@ __device__ void multiply(const ConvParams& p, const DirectTile& tile, int warp_c
   }
 }
 
-/// One output: bias, residual, activation, one rounding; nothing where y has no such position.
+/// Stores one output: bias, residual, activation, one rounding; nothing outside y.
 template <class T>
 __device__ void store_at(const ConvParams& p, const DirectTile& tile, const Place& place,
                          int position, int channel, float bias, float sum) {
@@ -312,9 +312,9 @@ __device__ void store_at(const ConvParams& p, const DirectTile& tile, const Plac
   static_cast<T*>(p.y)[offset(p.y_strides, p.depth.y)] = from_float<T>(sum);
 }
 
-/// By way of shared memory: where channels are last, so that neighbouring lanes store neighbouring
-/// channels; else to take the sums out of their registers, for a loop around one copy of the
-/// epilogue's code.
+/// Via shared memory: with channels last, so that neighbouring lanes store neighbouring channels;
+/// otherwise to take the sums out of their registers, for a loop around one copy of the epilogue's
+/// code.
 template <bool kIsLast, class T>
 __device__ void store_tile(const ConvParams& p, const DirectTile& tile, const Place& place,
                            int warp_channel, const Sums& sums, float* shared) {
@@ -367,7 +367,7 @@ __global__ void __launch_bounds__(kHasOwnInput ? kThreads / 2 : kThreads, kHasOw
   int planes[kHasOwnInput ? kDirectChannels : 1];
 #pragma unroll
   for (int o = 0; o < (kHasOwnInput ? kDirectChannels : 1); ++o) {
-    // Channels that do not exist read the last one's.
+    // Missing channels read the last one's.
     const int channel = place.first_channel + min(warp_channel + o, place.num_channels - 1);
     planes[o] =
         (channel / p.out_per_group - place.first_group) * tile.chunk * static_cast<int>(tile.plane);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How conv_direct cuts a convolution into blocks, apart from its launcher: whether a problem fits
-// is asked without CUDA. By one member's problem alone, so that its launch is the same however many
-// neighbours it has.
+// is decided without CUDA. By one member's problem alone, so that its launch is the same for any
+// number of neighbours.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace wide::kernels {
 
 inline constexpr int kDirectShift = 7;
-inline constexpr int kDirectPositions = 1 << kDirectShift;  ///< of y, of a block: four a lane
-inline constexpr int kDirectChannels = 8;                   ///< of y, of a warp
+inline constexpr int kDirectPositions = 1 << kDirectShift;  ///< of y, per block: four per lane
+inline constexpr int kDirectChannels = 8;                   ///< of y, per warp
 inline constexpr int kDirectMaxWarps = 8;
 /// Three blocks to a multiprocessor of 164 KiB, four of 228 KiB.
 inline constexpr int64_t kDirectSharedBytes = 52 * 1024;
@@ -24,12 +24,12 @@ inline constexpr int64_t kDirectSharedBytes = 52 * 1024;
 /// i * output_step + k * tap_step.
 struct DirectAxis {
   int32_t shift;        ///< a block has 2^shift outputs
-  int32_t tiles;        ///< that y is cut into
+  int32_t tiles;        ///< tiles of y
   int32_t places;       ///< in shared memory
   int32_t output_step;  ///< places
   int32_t tap_step;     ///< places
-  /// Places are neighbours in x, read by several taps; else every tap has places of its own, which
-  /// is less where taps or outputs lie far apart.
+  /// Places are neighbours in x, read by several taps; otherwise every tap has its own places,
+  /// which is less where taps or outputs are far apart.
   bool is_halo;
 
   constexpr int32_t outputs() const { return 1 << shift; }
@@ -39,22 +39,22 @@ struct DirectTile {
   DirectAxis rows, columns;  ///< of one plane
   int32_t warps;
   int32_t span;           ///< channels of y that tiles cut: one group's, or all
-  int32_t channel_tiles;  ///< of one span
-  int32_t groups;         ///< that a block reads from, at most
-  int32_t chunk;          ///< channels of x of a group in shared memory at a time
-  int64_t plane;          ///< floats from one channel of x to the next
-  /// Every channel of y reads a group of its own; else those of a warp read the same.
+  int32_t channel_tiles;  ///< per span
+  int32_t groups;         ///< that a block reads, at most
+  int32_t chunk;          ///< channels of x per group in shared memory at a time
+  int64_t plane;          ///< floats between channels of x
+  /// Every channel of y reads its own group; otherwise those of a warp read the same.
   bool has_own_input;
-  bool x_is_last = false;  ///< x's channels; set by the launcher, and no size hangs on it
+  bool x_is_last = false;  ///< x's channels; set by the launcher; no size depends on it
 
   constexpr int32_t channels() const { return warps * kDirectChannels; }
-  /// Floats from one tap's weights to the next's: four more than a power of two of banks, so that
-  /// eight taps of four channels are stored without conflicts.
+  /// Floats between the weights of taps: four more than a power of two of banks, so that eight taps
+  /// of four channels are stored without bank conflicts.
   constexpr int32_t weight_pitch() const { return channels() + 4; }
-  /// Floats from one position's sums to the next's.
+  /// Floats between the sums of positions.
   constexpr int32_t sum_pitch() const { return channels() + 1; }
   constexpr int64_t input_floats() const {
-    // To 16 bytes: the weights lie behind.
+    // In whole 16 bytes: the weights follow.
     return (groups * chunk * plane + 3) / 4 * 4;
   }
   constexpr int64_t shared_bytes(const ConvParams& p) const {
@@ -62,7 +62,7 @@ struct DirectTile {
     const int64_t staged = input_floats() + chunk * taps * weight_pitch();
     return 4 * std::max(staged, int64_t{kDirectPositions} * sum_pitch());
   }
-  /// Of one member; saturates instead of overflowing.
+  /// Blocks per member; saturates instead of overflowing.
   constexpr int64_t blocks_of_member(const ConvParams& p) const {
     constexpr int64_t kMost = int64_t{1} << 31;
     int64_t blocks = 1;
@@ -93,7 +93,7 @@ constexpr DirectAxis direct_axis(int32_t shift, int32_t output, int32_t kernel, 
 
 constexpr DirectTile direct_tile(const ConvParams& p) {
   DirectTile tile{};
-  // Groups of 8, 16 or 24 channels share a block's warps, those of fewer channels a warp's.
+  // Groups of 8, 16 or 24 channels share a block's warps, narrower ones a warp.
   tile.has_own_input = p.groups > 1 && p.out_per_group < kDirectChannels;
   const bool joins_groups =
       tile.has_own_input || (p.out_per_group % kDirectChannels == 0 &&
@@ -102,13 +102,13 @@ constexpr DirectTile direct_tile(const ConvParams& p) {
   tile.warps = std::clamp((tile.span - 1) / kDirectChannels + 1, 1,
                           tile.has_own_input ? kDirectMaxWarps / 2 : kDirectMaxWarps);
   tile.channel_tiles = (tile.span - 1) / tile.channels() + 1;
-  // A tile that begins inside a group ends in one more than it has room for.
+  // A tile that begins inside a group ends in one more group.
   tile.groups = 1;
   if (joins_groups) {
     const int32_t most = (tile.channels() - 1) / p.out_per_group + 1;
     tile.groups = std::min(p.groups, tile.channels() % p.out_per_group == 0 ? most : most + 1);
   }
-  // The least of what is computed and what is read, a row's first and last sectors included.
+  // Minimises what is computed and read, a row's first and last sectors included.
   int64_t least = -1;
   for (int32_t shift = kDirectShift; shift >= 3; --shift) {
     const DirectAxis rows = direct_axis(kDirectShift - shift, p.output.height, p.kernel.height,
@@ -124,7 +124,7 @@ constexpr DirectTile direct_tile(const ConvParams& p) {
     tile.rows = rows;
     tile.columns = columns;
   }
-  // Odd: channels are stored side by side by the lanes of a warp where they are last in memory.
+  // Odd: with channels last, the lanes of a warp store channels side by side.
   tile.plane = (int64_t{tile.rows.places} * tile.columns.places) | 1;
   tile.chunk = std::clamp(p.in_per_group, 1, 16);
   while (tile.chunk > 1 && tile.shared_bytes(p) > kDirectSharedBytes) tile.chunk /= 2;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels' parameters follow from, and conv_implicit_gemm.cuh for images.
+// Derives the kernels' parameters; conv_implicit_gemm.cuh for images.
 #include "kernels/conv/conv_implicit_gemm.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace wide::kernels {
 
 namespace {
 
-/// Digits of a stage's number of terms, so that kernels advance without a division.
+/// Digits of a stage's number of terms, so that kernels advance without divisions.
 void set_axes(ConvGemmParams& params, int32_t terms_of_stage) {
   const ConvParams& conv = params.conv;
   const ChannelStrides& x = conv.x_strides;
@@ -29,7 +29,7 @@ void set_axes(ConvGemmParams& params, int32_t terms_of_stage) {
   column.count = conv.kernel.width, column.column = conv.dilation.width;
   column.x = narrow(conv.dilation.width * x.column), column.weight = narrow(weight.column);
   const bool is_channels_last = weight.in_channel == 1 && conv.in_per_group > 1;
-  // Of images nothing steps along the depth: it is the last of four, which they do not look at.
+  // Images have no step along the depth: it is the last of four axes, which they ignore.
   std::array<ConvTermAxis, kVolumeAxes> order{column, row, channel, depth};
   if (is_channels_last) {
     order = {channel, column, row, depth};
@@ -50,7 +50,7 @@ void set_axes(ConvGemmParams& params, int32_t terms_of_stage) {
   params.num_terms = contiguous;
 }
 
-/// An operand's address, and the strides that bring one to a vector.
+/// An operand's address, and the strides that have to be multiples of a vector.
 struct Addresses {
   const void* pointer;
   const ChannelStrides& strides;
@@ -62,7 +62,7 @@ struct Addresses {
   }
 };
 
-/// Channels, all of a group, which terms then have to count first: 16 bytes at a time.
+/// Whether a group's channels, which terms then have to count first, are read in 16 bytes.
 bool has_vectors(const ConvGemmParams& params, int64_t bytes) {
   const ConvParams& conv = params.conv;
   const int64_t vector = 16 / bytes;
@@ -80,7 +80,7 @@ bool has_channel_vectors(const ConvParams& conv, const Addresses& of, int64_t by
          of.strides.column % kGroup == 0 && (conv.groups == 1 || conv.out_per_group % kGroup == 0);
 }
 
-/// Likewise four pixels of a channel, which may not end a row of y, or a plane, in their midst.
+/// The same for four pixels of a channel, which may not straddle rows of y, or planes.
 bool has_pixel_vectors(const ConvParams& conv, const Addresses& of, int64_t bytes) {
   if (!of.are_whole(kGroup, bytes)) return false;
   const bool has_one_run = of.strides.row == conv.output.width;
@@ -113,7 +113,7 @@ void set_output_vectors(ConvGemmParams& params, ConvGemmForm form, int64_t bytes
   params.y_has_channels = form == ConvGemmForm::gather && has_channels;
   const auto has = has_pixels ? has_pixel_vectors : has_channel_vectors;
   params.residual_is_aligned = has(conv, residual, bytes);
-  // A group's first channel is y's, which has to be a multiple of four all the same.
+  // A group's first channel in y has to be a multiple of four, too.
   params.bias_is_aligned = is_aligned(conv.bias, 0, conv.bias_member_stride, 4, bytes);
 }
 

@@ -5,12 +5,12 @@
 // writing the matrix of x: each stage of the ring gathers the terms of its pixels.
 //
 // One block computes one tile, pixels by output channels, of one group of one member; the grid is
-// one line of (member, group, pixels, channels), so that blocks which read the same pixels are
-// neighbours. A stage has 128 bytes of terms of each pixel and of each row of the weight; tiles,
-// their swizzle, fragments and sums are linear_mma.cuh's. The order of terms is the weight's, and
-// no other: a sum's bits depend on neither tile nor form nor strides.
+// one-dimensional over (member, group, pixels, channels), so that blocks that read the same pixels
+// are neighbours. A stage has 128 bytes of terms of each pixel and of each row of the weight;
+// tiles, their swizzle, fragments and sums are linear_mma.cuh's. The order of terms is always the
+// weight's: a sum's bits depend on neither tile nor form nor strides.
 //
-//   vector   A = pixels, B = weights        both by cp.async, stages - 1 under way
+//   vector   A = pixels, B = weights        both by cp.async, stages - 1 in flight
 //   gather   A = weights, B = pixels        pixels through registers, issued a quarter of a stage
 //                                           ahead of the products that cover them
 #pragma once
@@ -40,8 +40,8 @@ constexpr MmaPolicy policy_of(ConvGemmForm form, ConvGemmTile tile) {
   return {};
 }
 
-/// What a kernel keeps in shared memory: the ring, which becomes the sums; where pixels lie in y;
-/// and, of the form `gather`, the table of terms.
+/// A kernel's shared memory: the ring, which becomes the sums; the pixels' places in y; and, for
+/// the form `gather`, the table of terms.
 template <class T, int kAxes, ConvGemmForm form, ConvGemmTile tile>
 struct ConvGemmShared {
   static constexpr MmaPolicy policy = policy_of(form, tile);
@@ -54,7 +54,7 @@ struct ConvGemmShared {
                     : 0);
 };
 
-/// The part of a block in the whole.
+/// A block's position in the problem.
 struct ConvGemmBlock {
   int64_t member, first_pixel;
   int32_t group, first_channel;  ///< of the group's
@@ -131,8 +131,8 @@ __device__ inline void multiply_pair(const char* stage, const MmaWarp& warp, int
   }
 }
 
-/// Adds up all terms of the tile. Both forms: the barrier of a step says that its stage is there,
-/// and that everybody has finished with the one that is filled next.
+/// Adds up all terms of the tile. In both forms the barrier of a step makes its stage visible and
+/// ensures that the stage that is filled next is no longer read.
 template <class Math, int kAxes, ConvGemmTile tile>
 __device__ inline void add_up_vectors(
     const ConvGemmParams& params, const ConvGemmBlock& block, char* shared, const MmaWarp& warp,
@@ -141,7 +141,7 @@ __device__ inline void add_up_vectors(
   using T = typename Math::Element;
   constexpr MmaPolicy policy = policy_of(ConvGemmForm::vector, tile);
   constexpr int kTerms = kRowBytes / static_cast<int>(sizeof(T)), kPairs = kChunks / 2;
-  // Each pixel is located once, in the stage that is the last to be filled, behind a barrier.
+  // Each pixel is located once, in the stage that is filled last, before a barrier.
   auto* pixels =
       reinterpret_cast<ConvPixel<kAxes>*>(shared + (policy.stages - 1) * policy.stage_bytes());
   if (const auto thread = static_cast<int>(threadIdx.x); thread < policy.tile_a) {
@@ -153,7 +153,7 @@ __device__ inline void add_up_vectors(
   const int32_t num_steps = (params.num_terms - 1) / kTerms + 1;
   const auto load_step = [&](int32_t step, int stage) {
     if (step < num_steps) operands.load(shared + stage * policy.stage_bytes());
-    arch::cp_async_commit();  // empty groups keep the count of pending ones
+    arch::cp_async_commit();  // empty groups keep the pending count
   };
 #pragma unroll
   for (int stage = 0; stage < policy.stages - 1; ++stage) load_step(stage, stage);
@@ -167,7 +167,7 @@ __device__ inline void add_up_vectors(
 #pragma unroll
       for (int pair = 0; pair < kPairs; ++pair)
         multiply_pair<Math, policy>(buffer, warp, pair, sums);
-    } else {  // pairs of nothing but zeros are left out
+    } else {  // skips all-zero pairs
       const int left = params.num_terms - step * kTerms;
 #pragma unroll 1
       for (int pair = 0; pair * kTerms < left * kPairs; ++pair) {
@@ -258,7 +258,7 @@ __global__ void __launch_bounds__(policy_of(form, tile).threads(),
     add_up_gathered<Math, kAxes, tile>(params, block, shared, warp, sums);
   }
 
-  // The sums take the operands' place. What copies are pending now are empty groups.
+  // The sums replace the operands. Only empty groups are still pending.
   __syncthreads();
   auto* tile_sums = reinterpret_cast<float*>(shared);
   put_sums<policy>(tile_sums, warp, sums);

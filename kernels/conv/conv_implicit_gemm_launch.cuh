@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a form and a tile to conv_implicit_gemm.cuh's kernel.
+// Dispatches a form and a tile to conv_implicit_gemm.cuh's kernel.
 #pragma once
 
 #include <limits>
@@ -49,7 +49,7 @@ cudaError_t launch_conv_gemm_form(const ConvGemmParams& params, ConvGemmTile til
       }
       return cudaErrorInvalidValue;
     case ConvGemmTile::p128c128:
-      // The registers of 32-bit operands do not fit beside its sums.
+      // The registers of 32-bit operands do not fit alongside its sums.
       if constexpr (form == ConvGemmForm::vector && sizeof(typename Math::Element) == 2) {
         return launch_conv_gemm_tile<Math, kAxes, form, ConvGemmTile::p128c128>(params, stream);
       }

@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pixels on their way into a stage of shared memory: row p of the tile has the stage's terms of
-// pixel p, zeros where the kernel stands on padding, behind the last pixel and behind the last
-// term. No pixel is read for a weight of zero, nor the other way round: 0 times NaN is NaN.
+// Loads pixels into a stage of shared memory: row p of the tile has the stage's terms of pixel p,
+// zeros on padding, past the last pixel and past the last term. No pixel is read for a weight of
+// zero, nor the other way round: 0 times NaN is NaN.
 //
 // vector:  8 lanes take 128 bytes of a pixel's channels. A thread keeps its chunk of the terms, so
-//          and the few pixels that it brings, so that a stage costs one step of its term and a
+//          and the few pixels that it loads, so that a stage costs one step of its term and a
 //          comparison each.
-// gather:  lanes take pixels, which are neighbours in memory where channels are not. What a term
-//          means is the same for all: a table, one entry each, made for the stage after by a few
+// gather:  lanes take pixels, which are neighbours in memory where channels are not. A term means
+//          the same for all: a table, one entry each, filled for the next stage by a few
 //          threads. A thread reads a chunk of one pixel's terms into registers before products are
-//          issued, and stores it behind them.
+//          issued, and stores it after them.
 #pragma once
 
 #include <climits>
@@ -30,7 +30,7 @@ struct ConvTerm {
   int32_t digits[kAxes];
 };
 
-/// What a term adds to a pixel's place in x, and to its row's in the weight. Of images one load.
+/// What a term adds to a pixel's place in x, and to its row's in the weight. For images one load.
 template <int kAxes>
 struct alignas(16) ConvTermPlace {
   int32_t x, weight, row, column;
@@ -52,7 +52,7 @@ __device__ inline ConvTerm<kAxes> locate_term(const ConvGemmParams& params, int3
   return term;
 }
 
-/// On to the same term of the next stage. No carry is more than 1, as no digit is above its count.
+/// Advances to the same term of the next stage. No carry exceeds 1, as no digit exceeds its count.
 template <int kAxes>
 __device__ inline void advance_term(const ConvGemmParams& params, ConvTerm<kAxes>& term) {
   int32_t carry = 0;
@@ -66,7 +66,7 @@ __device__ inline void advance_term(const ConvGemmParams& params, ConvTerm<kAxes
   }
 }
 
-/// Of a row's end on there is none: no pixel has it.
+/// Past the last term: no pixel has this row.
 constexpr int32_t kNoRow = INT_MIN / 2;
 
 /// `index`: the term's number.
@@ -86,8 +86,8 @@ __device__ inline ConvTermPlace<kAxes> place_of(const ConvGemmParams& params,
   return place;
 }
 
-/// Where a pixel's first term lies: in elements, and as a position, which padding makes negative.
-/// Of images one load.
+/// Where a pixel's first term is: in elements, and as a position, which padding makes negative. For
+/// images one load.
 template <int kAxes>
 struct alignas(16) ConvPixel {
   int64_t x;
@@ -99,8 +99,8 @@ struct alignas(16) ConvPixel<kVolumeAxes> {
   int32_t row, column, depth;
 };
 
-/// Whether the term is one of x's positions: one comparison each, as below 0 is above all, and no
-/// branch between them.
+/// Whether the term is one of x's positions: one comparison each, as unsigned, and no branch
+/// between them.
 template <int kAxes>
 __device__ inline bool has_term(const ConvParams& conv, const ConvPixel<kAxes>& pixel,
                                 const ConvTermPlace<kAxes>& term) {
@@ -130,7 +130,7 @@ __device__ inline ConvPosition locate_position(const ConvGemmParams& params, int
   return at;
 }
 
-/// One that does not exist has no position either.
+/// A missing pixel has no position either.
 template <int kAxes>
 __device__ inline ConvPixel<kAxes> locate_pixel(const ConvGemmParams& params, int64_t index) {
   ConvPixel<kAxes> pixel{};
@@ -151,8 +151,8 @@ __device__ inline ConvPixel<kAxes> locate_pixel(const ConvGemmParams& params, in
   return pixel;
 }
 
-/// Stages by vectors: `pixels` rows of x, then `channels` rows of the weight, which has as many
-/// terms in a row as it is long, a multiple of a vector.
+/// Stages by vectors: `pixels` rows of x, then `channels` contiguous rows of the weight, whose
+/// length is a multiple of a vector.
 template <class T, int kAxes, int pixels, int channels, int threads>
 class ConvVectors {
  public:
@@ -169,7 +169,7 @@ class ConvVectors {
     for (int i = 0; i < kPixels; ++i) pixels_[i] = table[first_row() + i * kRows];
   }
 
-  /// Begins to bring a stage, and goes on to the next.
+  /// Starts loading a stage, and advances to the next.
   __device__ void load(char* stage) {
     // A thread's rows are a multiple of the swizzle's period apart.
     static_assert(kRows % kChunks == 0);
@@ -197,7 +197,7 @@ class ConvVectors {
  private:
   static constexpr int64_t kElement = sizeof(T);
   static constexpr int kVector = kChunkBytes / static_cast<int>(sizeof(T));
-  static constexpr int kTerms = kRowBytes / static_cast<int>(sizeof(T));  // of a stage
+  static constexpr int kTerms = kRowBytes / static_cast<int>(sizeof(T));  // per stage
   static constexpr int kRows = threads / kChunks;                         // at a time
   static constexpr int kPixels = pixels / kRows, kChannels = channels / kRows;
   static_assert(pixels % kRows == 0 && channels % kRows == 0);
@@ -209,11 +209,11 @@ class ConvVectors {
   }
 
   const ConvGemmParams& params_;
-  // Addresses as numbers: those of what does not exist are formed, but not read.
+  // Addresses as integers: those of missing elements are formed, but not read.
   uintptr_t x_;
   int32_t index_;  ///< of the first term of this thread's chunk
   ConvTerm<kAxes> term_;
-  uintptr_t weight_;  ///< that term of the thread's first row
+  uintptr_t weight_;  ///< that term in the thread's first row
   int rows_left_;
   ConvPixel<kAxes> pixels_[kPixels];
 };
@@ -223,12 +223,12 @@ template <class T, int kAxes, int pixels, int threads>
 class ConvGather {
  public:
   static constexpr int kVector = kChunkBytes / static_cast<int>(sizeof(T));
-  static constexpr int kTerms = kRowBytes / static_cast<int>(sizeof(T));  // of a stage
+  static constexpr int kTerms = kRowBytes / static_cast<int>(sizeof(T));  // per stage
   static constexpr int kTableBytes = 2 * kTerms * static_cast<int>(sizeof(ConvTermPlace<kAxes>));
-  /// Of two chunks of a stage, those of one thread: neighbouring threads, neighbouring pixels.
+  /// One thread's chunks of two in a stage: neighbouring threads, neighbouring pixels.
   static constexpr int kChunksOfPair = 2 * pixels / threads;
   static_assert(kChunksOfPair == 1 || kChunksOfPair == 2);
-  /// Each value a register: packed, they would have to arrive before products are issued.
+  /// One register per value: packed, they would have to arrive before products are issued.
   using Values = T[kChunksOfPair][kVector];
 
   /// `terms`: kTableBytes of shared memory.
@@ -241,7 +241,7 @@ class ConvGather {
     if (thread() < kTerms) term_ = locate_term<kAxes>(params, thread());
   }
 
-  /// The terms of stage 0, 1, .. in turn; two are kept. Behind a barrier they may be read.
+  /// The terms of stages 0, 1, .. in turn; two are kept. They may be read after a barrier.
   __device__ void describe_next() {
     if (thread() >= kTerms) return;
     terms_[slot_ + thread()] = place_of(params_, term_, index_);
@@ -275,7 +275,7 @@ class ConvGather {
     }
   }
 
-  /// The stage's terms of the weight's rows, wherever they lie.
+  /// The stage's terms of the weight's rows, with any strides.
   template <int rows>
   __device__ void load_weights(char* tile, const Source<T>& weight, int64_t stage) const {
 #pragma unroll 4
@@ -302,7 +302,7 @@ class ConvGather {
 
   const ConvGemmParams& params_;
   ConvPixel<kAxes> pixel_;
-  uintptr_t x_;  ///< the pixel's first term: a number, as it may be padding
+  uintptr_t x_;  ///< the pixel's first term: an integer, as it may be padding
   ConvTermPlace<kAxes>* terms_;
   int32_t slot_ = 0;
   int32_t index_;

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a tile of sums in shared memory to y: bias, residual, activation, one rounding. The tile's
-// columns are y's neighbours, channels or pixels; where a pixel lies is looked up in a table that
-// was made before the products, by any strides. No loop is unrolled: many copies of erfc spill.
+// Stores a tile of sums in shared memory to y: bias, residual, activation, one rounding. The tile's
+// columns are y's neighbours, channels or pixels; a pixel's place is looked up in a table, made
+// before the products, for any strides. No loop is unrolled: many copies of erfc spill.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace wide::kernels {
 
-/// Where pixels' first channels lie in y and in the residual, in shared memory. Lanes look up
-/// neighbours or every fourth pixel, which are kept in four runs; the gaps between these keep both
-/// off each other's banks.
+/// Where pixels' first channels are in y and in the residual, in shared memory. Lanes look up
+/// neighbours or every fourth pixel: pixels are kept in four runs, with gaps that avoid bank
+/// conflicts for both.
 template <int kPixels>
 struct ConvOutputPlaces {
   static constexpr int kRun = kPixels / 4 + 4;
@@ -23,7 +23,7 @@ struct ConvOutputPlaces {
 
   __device__ static int slot_of(int pixel) { return pixel % 4 * kRun + pixel / 4; }
 
-  /// `pixel` of the tile is `index` of all.
+  /// `pixel` of the tile is `index` of all pixels.
   template <int kAxes>
   __device__ void locate(const ConvGemmParams& params, int pixel, int64_t index) {
     const ConvPosition at = locate_position<kAxes>(params, index);
@@ -37,7 +37,7 @@ struct ConvOutputPlaces {
   }
 };
 
-/// The outputs of one block. The pointers are at its first channel.
+/// The outputs of one block. Pointers are at its first channel.
 template <class T, int kPixels>
 struct ConvOutput {
   T* y;
@@ -47,9 +47,9 @@ struct ConvOutput {
   int num_pixels, num_channels;
 };
 
-/// `kSize` sums that are neighbours in y, of which `count` exist, become outputs: the first is
-/// `channel` of `pixel`. kSize is four, or one. Where
-/// there is no bias it is 0, which changes no sum: none is -0.
+/// Turns `kSize` sums that are neighbours in y, `count` of which exist, into outputs: the first is
+/// `channel` of `pixel`. kSize is four, or one. Without a bias it is 0, which changes no sum: none
+/// is -0.
 template <class T, int kPixels, int kSize>
 __device__ inline void finish_outputs(const ConvGemmParams& params,
                                       const ConvOutput<T, kPixels>& to, int pixel, int channel,
@@ -85,7 +85,7 @@ __device__ inline void finish_outputs(const ConvGemmParams& params,
   }
 }
 
-/// All of a tile's whose rows are four outputs at a time: a thread's are in the same columns.
+/// All of a tile whose rows are four outputs at a time: a thread stays in the same columns.
 template <bool kColumnsAreChannels, int kColumns, int kPitch, int kThreads, class T, int kPixels>
 __device__ inline void store_vectors(const ConvGemmParams& params, const ConvOutput<T, kPixels>& to,
                                      const float* sums) {
@@ -136,7 +136,7 @@ __device__ inline void store_channels(const ConvGemmParams& params,
   }
 }
 
-/// One at a time, neighbouring lanes neighbours in y: where the columns are not, the rows may be.
+/// One at a time, neighbouring lanes neighbours in y: along rows if columns are not.
 template <bool kColumnsAreChannels, int kRows, int kColumns, int kPitch, int kThreads, class T,
           int kPixels>
 __device__ inline void store_elements(const ConvGemmParams& params,

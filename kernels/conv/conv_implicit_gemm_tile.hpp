@@ -11,8 +11,8 @@
 
 namespace wide::kernels {
 
-/// How pixels come into shared memory, and which side of the product they are on: that whose
-/// neighbours are neighbours in y is the product's columns.
+/// How pixels are loaded into shared memory, and their side of the product: its columns are the
+/// side whose neighbours are neighbours in y.
 enum class ConvGemmForm : uint8_t {
   vector,  ///< 16 bytes of channels at a time by cp.async; pixels by channels
   gather,  ///< element by element through registers, lanes along pixels; channels by pixels
@@ -22,7 +22,7 @@ enum class ConvGemmForm : uint8_t {
 enum class ConvGemmTile : uint8_t {
   p128c32,
   p64c64,
-  p64c128,   ///< gathered pixels serve twice as many channels
+  p64c128,   ///< gathered pixels serve twice the channels
   p128c128,  ///< most arithmetic per byte of shared memory
 };
 
@@ -52,7 +52,7 @@ constexpr int64_t tile_channels(ConvGemmTile tile) {
   return tile == ConvGemmTile::p128c32 ? 32 : tile == ConvGemmTile::p64c64 ? 64 : 128;
 }
 
-/// One for each form: addresses and strides decide between them at the launch.
+/// One for each form: addresses and strides decide between them at launch.
 struct ConvGemmTiles {
   ConvGemmTile vector, gather;
 };

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv_implicit_gemm.cuh for volumes, compiled apart from that for images.
+// conv_implicit_gemm.cuh for volumes, compiled separately from images.
 #pragma once
 
 #include <cuda_runtime_api.h>

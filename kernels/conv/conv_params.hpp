@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the convolution kernels are told. Sizes are of one member; what a kernel divides by is its
-// launcher's to derive.
+// Parameters of the convolution kernels. Sizes are per member; launchers derive what a kernel
+// divides by.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 
 namespace wide::kernels {
 
-/// A number for each axis of positions; the host keeps all of them, and padded extents, below 2^31.
+/// One number per axis of positions; the host keeps all of them, and padded extents, below 2^31.
 struct ConvAxes {
   int32_t height, width;
 };
 
-/// The third axis of positions, that of volumes; images have a depth of 1.
+/// The third axis of positions, for volumes; images have a depth of 1.
 struct ConvDepthAxis {
   int32_t input, output, kernel, stride, padding, dilation;
-  int64_t x, y, residual, weight;  ///< elements from one plane of an operand to the next
+  int64_t x, y, residual, weight;  ///< elements between planes of an operand
 
-  /// Else there is one plane, of x, the kernel and y.
+  /// Otherwise x, the kernel and y have one plane.
   constexpr bool has_planes() const { return input > 1 || kernel > 1 || padding > 0; }
 };
 
 /// x [batch, members, in_channels, input], weight [members, out_channels, in_per_group, kernel], y
 /// and residual [batch, members, out_channels, output], bias [members, out_channels]; strides in
-/// elements. Member i's operands are i member strides behind member 0's.
+/// elements. Member i's operands begin i member strides after member 0's.
 struct ConvParams {
   const void* x;
   const void* weight;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv_wgmma of fp16, and the way to the others.
+// conv_wgmma for fp16, and the dispatch to the others.
 #include "kernels/conv/conv_wgmma.cuh"
 
 namespace wide::kernels {

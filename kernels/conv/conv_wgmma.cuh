@@ -3,15 +3,15 @@
 //
 // Convolution as a matrix product on Hopper's warpgroup products, channels last: pixels by output
 // channels, summed over taps and channels. The schedule is linear's (wgmma_ring.cuh); here is what
-// a stage is and where its sums go.
+// a stage is and how sums are stored.
 //
-// A tile's pixels are a rectangle of batch rows, columns and rows of y. What tap (r, s) multiplies
-// them by is the same rectangle of x, moved by the tap: one box of a tensor map {channels, batch,
-// columns, rows, member}, 128 bytes of channels wide. Its pixels arrive as rows of shared memory,
-// as linear's do, with zeros for padding, for what a ragged tile has too many, and for the end of a
-// member's channels: no pixel's place is computed, and nothing of a neighbour is read. Tiles
-// with a halo bring x once for all taps (conv_wgmma_halo.cuh). Volumes have an axis more than maps:
-// there a member's channels are a part of all, and a tile is in one plane of y.
+// A tile's pixels are a rectangle of batch rows, columns and rows of y. Tap (r, s) multiplies the
+// same rectangle of x, shifted by the tap: one box of a tensor map {channels, batch, columns, rows,
+// member}, 128 bytes of channels wide. Its pixels arrive as rows of shared memory, as in linear,
+// with zeros for padding, for the excess of a ragged tile, and past the end of a member's channels:
+// no pixel's place is computed, and no neighbour is read. Tiles with a halo load x once for all
+// taps (conv_wgmma_halo.cuh). Volumes have one axis more than maps: there all members' channels are
+// one axis, and a tile is in one plane of y.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ constexpr WgmmaPolicy policy_of(ConvWgmmaTile tile) {
       return {256, 128, 4, true};
     case ConvWgmmaTile::h256c64:  // 120 KiB of x, 64 KiB of weights
       return {256, 64, 8, true};
-    case ConvWgmmaTile::h256c128:  // likewise
+    case ConvWgmmaTile::h256c128:  // the same
       return {256, 128, 4, true};
   }
   return {};
@@ -82,8 +82,8 @@ cudaError_t launch_conv_wgmma_tile(const ConvWgmmaParams& params, cudaStream_t s
   const int64_t of_channels = tiles(conv.out_channels, policy.tile_n);
   const int64_t chunks = tiles(conv.in_channels, kChannels);
   const int64_t taps_of_plane = int64_t{conv.kernel.height} * conv.kernel.width;
-  // Each factor is checked before it is used, so that no product can overflow. What lies past the
-  // end has 32-bit coordinates, too.
+  // Each factor is checked before it is used, so that no product can overflow. Coordinates past the
+  // end have 32 bits, too.
   const bool fits_halo = of.batch == kConvHaloBatch && of.columns >= kHaloColumns &&
                          int64_t{params.box.height} * params.box.width <= kConvHaloPositions;
   if (of.columns * of.rows * of.batch != policy.tile_m || (has_halo(tile) && !fits_halo) ||
@@ -96,7 +96,7 @@ cudaError_t launch_conv_wgmma_tile(const ConvWgmmaParams& params, cudaStream_t s
       of_batch * of.batch > kMost) {
     return cudaErrorInvalidConfiguration;
   }
-  // Of the last chunk half a row of channels is enough where it has no more.
+  // Half a row of channels is enough of a last chunk that has no more.
   const bool ends_in_half = conv.in_channels - (chunks - 1) * kChannels <= kChannels / 2;
   const int64_t taps = taps_of_plane * conv.depth.kernel;
   const int64_t of_pixels = of_columns * of_rows * of_batch * planes;
@@ -134,7 +134,7 @@ cudaError_t launch_conv_wgmma_type(const ConvWgmmaParams& params, ConvWgmmaTile 
   return cudaErrorInvalidValue;
 }
 
-// In files of their own.
+// Each in its own file.
 cudaError_t launch_conv_wgmma_bf16(const ConvWgmmaParams& params, ConvWgmmaTile tile,
                                    cudaStream_t stream);
 cudaError_t launch_conv_wgmma_tf32(const ConvWgmmaParams& params, ConvWgmmaTile tile,

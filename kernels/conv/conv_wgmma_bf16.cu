@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv_wgmma of bf16.
+// conv_wgmma for bf16.
 #include "kernels/conv/conv_wgmma.cuh"
 
 namespace wide::kernels {

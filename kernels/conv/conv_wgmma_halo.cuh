@@ -1,22 +1,22 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv_wgmma's tiles whose x stays in shared memory for all taps: instead of one box for each tap,
-// one box of all positions that the taps reach, brought once for 128 bytes of channels. Of
-// stride 1.
+// conv_wgmma's tiles whose x stays in shared memory for all taps: instead of one box per tap,
+// one box of all positions that the taps need, loaded once per 128 bytes of channels. For stride
+// 1.
 //
-// Of volumes a box is one plane's: taps of the kernel's planes are rounds of their own.
+// For volumes a box is one plane's: taps of each kernel plane are a round of their own.
 //
-// What makes it possible is the order of pixels. A swizzled operand may begin at any group of eight
-// rows, and nowhere in between; a tap moves by positions. So a group is one position of eight batch
-// rows, and a tap is the same rows, so many groups further on:
+// The order of pixels makes it possible. A swizzled operand may begin at any group of eight rows,
+// and nowhere in between; a tap shifts by positions. So a group is one position of eight batch
+// rows, and a tap is the same rows, that many groups further on:
 //
 //   shared memory   (column 0: batch rows 0 to 7) (column 1: ..) .. of the box, row by row of it
 //   64 pixels       eight groups, neighbouring columns: the operand of an instruction
 //   tap (r, s)      .. from (row + r dilation) columns of the box + (column + s dilation) on
 //
-// Two warpgroups multiply together, half of the pixels each. Of x there are two boxes, of weights a
-// ring of stages, one for each tap and 128 bytes of channels:
+// Two warpgroups multiply together, half of the pixels each. x has two boxes, weights a ring of
+// stages, one for each tap and 128 bytes of channels:
 //
 //   producer    x of chunk 0 | weights of taps 0, 1, 2, .. of chunk 0 | x of chunk 1 | ..
 #pragma once
@@ -52,7 +52,7 @@ __device__ void produce_halos(ConvHaloStorage<policy>& s, const ConvWork<T, poli
     ConvStages<T> stages = work.stages(index);
     for (int32_t step = 0; step < work.grid.num_steps; ++step) {
       if (stages.is_first_of_plane()) {
-        // In the first round nobody has to give the stage back.
+        // In the first round the stages are empty from the start.
         arch::mbarrier_wait(&s.x_empty[x_ring.stage], x_ring.parity ^ 1);
         arch::Mbarrier* x_full = &s.x_full[x_ring.stage];
         arch::mbarrier_arrive_expect_bytes(x_full, x_bytes);
@@ -70,9 +70,9 @@ __device__ void produce_halos(ConvHaloStorage<policy>& s, const ConvWork<T, poli
   arch::launch_dependents();
 }
 
-/// Where a tap's rows begin in a box of x, in bytes, tap after tap of a plane.
+/// Where a tap's rows begin in a box of x, in bytes, for the taps of a plane in order.
 struct ConvHaloTap {
-  int32_t column_step, row_step;  ///< from a tap to the next one
+  int32_t column_step, row_step;  ///< between taps
   int32_t at = 0, row = 0;
   int32_t column = 0, columns, taps_left, taps;
 
@@ -91,7 +91,7 @@ struct ConvHaloTap {
   }
 };
 
-/// `tile` counts the block's.
+/// `tile` counts the block's tiles.
 template <class T, WgmmaPolicy policy>
 __device__ inline void multiply_halos(ConvHaloStorage<policy>& s, const ConvWork<T, policy>& work,
                                       const Part<policy>& part, uint32_t tile,
@@ -113,7 +113,7 @@ __device__ inline void multiply_halos(ConvHaloStorage<policy>& s, const ConvWork
       begin_stage<T, policy, kBytes>(s.x[x_ring.stage] + first_byte + tap.at, s.weight[ring.stage],
                                      step > 0, sums, block_bytes);
       arch::wgmma_wait<1>();
-      // The step before is over, in this warp: each gives its stages back for itself.
+      // The previous step is complete for this warp: each warp releases its stages itself.
       if (step > 0 && is_first_lane) {
         arch::mbarrier_arrive(&s.empty[previous]);
         if (is_first_tap) arch::mbarrier_arrive(&s.x_empty[previous_x]);
@@ -153,7 +153,7 @@ __device__ inline void consume_halos(ConvHaloStorage<policy>& s, const ConvWork<
   }
 }
 
-/// All of a kernel of kWgmmaThreads threads, whose dynamic shared memory is a ConvHaloStorage.
+/// A whole kernel of kWgmmaThreads threads, whose dynamic shared memory is a ConvHaloStorage.
 template <class T, WgmmaPolicy policy>
 __device__ inline void run_halo_block(char* shared, const ConvWork<T, policy>& work) {
   constexpr int kGivers = kWarpgroup / 32 * kConsumers;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where conv_wgmma's blocks of 64 pixels by 64 channels of sums go: as boxes of the tensor map y,
-// whose extents cut off what lies outside, or as rows, one a pixel (wgmma_store.cuh).
+// Stores conv_wgmma's blocks of 64 pixels by 64 channels of sums: as boxes of the tensor map y,
+// whose extents clip what is outside, or as rows, one per pixel (wgmma_store.cuh).
 #pragma once
 
 #include <bit>
@@ -18,14 +18,14 @@ struct ConvTileAt {
   int32_t member, batch, depth, row, column, channel;
 };
 
-/// How pixels of a tile are numbered, and tiles of a member; what may be moved four at a time.
+/// Numbering of a tile's pixels and a member's tiles; what may be moved four at a time.
 struct ConvWgmmaPlaces {
   uint32_t tiles_of_columns, tiles_of_rows;
-  uint32_t num_boxes;           ///< of x, with a halo: one for 128 bytes of channels of a plane
+  uint32_t num_boxes;           ///< of x, with a halo: one per 128 bytes of channels of a plane
   int batch_bits, column_bits;  ///< of a pixel's number
   bool y_is_aligned, epilogue_is_aligned;
 
-  /// `pixels` and `channels` further on in the tile.
+  /// The place `pixels` and `channels` further on in the tile.
   __device__ ConvTileAt moved(const ConvTileAt& at, int pixels, int channels) const {
     const int positions = pixels >> batch_bits;
     return {at.member,
@@ -58,7 +58,7 @@ inline ConvWgmmaPlaces conv_wgmma_places(const ConvWgmmaParams& params, uint32_t
 }
 
 /// The pixels of a block, the first of which is at `from`. Pixels of a block that begins within a
-/// tile follow one another as the tile's do.
+/// tile are ordered like the tile's.
 struct ConvRows {
   const ConvParams& conv;
   const ConvWgmmaPlaces& places;
@@ -105,8 +105,8 @@ __device__ inline Destination<T> conv_destination(const ConvParams& conv,
   return to;
 }
 
-/// All of a block, where place(row, column) is a sum's in shared memory: neighbouring lanes store
-/// neighbouring channels, kGroup each: four where y is aligned, else one.
+/// Stores a whole block, where place(row, column) is a sum in shared memory: neighbouring lanes
+/// store neighbouring channels, kGroup each: four where y is aligned, else one.
 template <int kGroup, class T, class Place>
 __device__ inline void store_pixels(const Destination<T>& to, const ConvRows& rows, int thread,
                                     const Place& place) {
@@ -128,7 +128,7 @@ __device__ inline void store_pixels(const Destination<T>& to, const ConvRows& ro
   }
 }
 
-/// A block that lies outside y is left out.
+/// A block outside y is skipped.
 template <class T>
 __device__ inline void store_conv_block(const ConvWgmmaParams& params,
                                         const ConvWgmmaPlaces& places, const ConvTileAt& at,

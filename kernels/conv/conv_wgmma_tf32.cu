@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv_wgmma of fp32 multiplied as tf32.
+// conv_wgmma for fp32 multiplied as tf32.
 #include "kernels/conv/conv_wgmma.cuh"
 
 namespace wide::kernels {

@@ -59,7 +59,7 @@ constexpr bool has_halo(ConvWgmmaTile tile) {
   return tile == ConvWgmmaTile::h256c64 || tile == ConvWgmmaTile::h256c128;
 }
 
-/// The positions of y that are a tile's pixels, batch rows the fastest: powers of two.
+/// The positions of y that are a tile's pixels, batch rows fastest: powers of two.
 struct ConvRectangle {
   int32_t batch, columns, rows;
 
@@ -73,15 +73,15 @@ constexpr ConvRectangle first_pixels(const ConvRectangle& of, int32_t pixels) {
   return {batch, columns, pixels / batch / columns};
 }
 
-/// Of a tile with a halo: batch rows that lie together, whole groups of which a tap moves by, and
+/// For tiles with a halo: contiguous batch rows, in whole groups of which a tap shifts, and
 /// positions of x that shared memory holds.
 inline constexpr int32_t kConvHaloBatch = 8, kConvHaloPositions = 60;
 
-/// Bytes of channels of one stage: what a tensor map's box is wide.
+/// Bytes of channels per stage: the width of a tensor map's box.
 inline constexpr int64_t kConvWgmmaTileBytes = 128;
-/// Pixels and channels of a box that is stored: of 16-bit outputs 128 bytes.
+/// Pixels and channels of a stored box: 128 bytes of 16-bit outputs.
 inline constexpr int32_t kConvWgmmaStorePixels = 64, kConvWgmmaStoreChannels = 64;
-/// The most positions from one pixel of a box to the next.
+/// The largest distance in positions between pixels of a box.
 inline constexpr int64_t kConvWgmmaMostStride = 8;
 
 }  // namespace wide::kernels

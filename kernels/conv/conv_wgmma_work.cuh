@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A convolution as work for wgmma_ring.cuh: what a stage is, and where a tile's sums go.
+// A convolution as Work of wgmma_ring.cuh: what a stage is, and how a tile's sums are stored.
 #pragma once
 
 #include "kernels/conv/conv_wgmma.hpp"
@@ -10,7 +10,7 @@
 
 namespace wide::kernels {
 
-/// The stages of a tile: 128 bytes of channels after another, and all taps of each.
+/// The stages of a tile: the channels 128 bytes at a time, and all taps of each.
 template <class T>
 struct ConvStages {
   const ConvWgmmaParams& params;
@@ -34,7 +34,7 @@ struct ConvStages {
     arch::prefetch_tile(params.weight, channel, tap_column, tap_row, weight_fourth(),
                         weight_fifth());
   }
-  /// Of this tap, or of all of a plane: as large as the map's box is.
+  /// For this tap, or for all of a plane: as large as the map's box.
   __device__ void load_x(char* x, arch::Mbarrier* full) const {
     const int32_t of_members = x_member * params.conv.in_channels + channel;
     arch::load_tile(x, params.x, full, params.are_volumes ? of_members : channel, at.batch, column,
@@ -66,7 +66,7 @@ struct ConvStages {
   }
 
  private:
-  /// The coordinates of the weight's map that mean something else of volumes.
+  /// The coordinates of the weight's map that have another meaning for volumes.
   __device__ int32_t weight_fourth() const { return params.are_volumes ? tap_plane : at.channel; }
   __device__ int32_t weight_fifth() const {
     return params.are_volumes ? at.member * params.conv.out_channels + at.channel : at.member;

@@ -3,15 +3,15 @@
 //
 // y[b, n, :] = the sum or mean of table[n, id, :] over the ids of bag b of member n, in fp32.
 //
-// Plan: bags are numbered (bag, member), members fastest. A group of 4 to 32 lanes adds a bag up.
-// Each lane looks one id up and works out where its row is; then all lanes take row after row from
-// one another, each lane a unit of every row: 16 bytes of it, or one element where a packed table
-// is not aligned to them. So ids are read once for 32 units, no lane adds up what another one does,
-// and the order of a sum is that of the ids. Four rows are under way at a time. The groups of a
-// warp stay together until the longest of their bags is done. Of y a unit may be several vectors:
-// lanes exchange them, so as to write whole sectors.
-// Memory: no shared memory. Limits: none; offsets are 64-bit, the grid is one-dimensional.
-// Broken bags, with an id or offsets out of range, become 0xFF bytes.
+// Plan: bags are numbered (bag, member), members fastest. A group of 4 to 32 lanes adds up a bag.
+// Each lane reads one id and computes its row's address; then all lanes get row after row from one
+// another, each lane a unit of every row: 16 bytes of it, or one element where a packed table is
+// not aligned to them. So ids are read once for 32 units, no two lanes add up the same, and the
+// order of a sum is that of the ids. Four rows are in flight at a time. The groups of a warp stay
+// together until the longest of their bags is done. A unit may be several vectors of y: lanes
+// exchange them, so as to write whole sectors. Memory: no shared memory. Limits: none; offsets are
+// 64-bit, the grid is one-dimensional. Broken bags, with an id or offsets out of range, become 0xFF
+// bytes.
 #include <algorithm>
 
 #include "kernels/arch/grid.cuh"
@@ -40,7 +40,7 @@ struct BagShare {
   bool is_table_aligned = false, is_y_aligned = false;
 };
 
-/// The lanes of a warp that have a bag in common.
+/// The lanes of a warp that share a bag.
 struct Group {
   int lanes, lane;
   unsigned mask;
@@ -52,7 +52,7 @@ struct Group {
   }
 };
 
-/// Places [begin, end) among all members' ids; none where there is no bag.
+/// Positions [begin, end) among all members' ids; empty where there is no bag.
 struct BagIds {
   int64_t member, begin = 0, end = 0;
   bool is_broken = false;
@@ -68,11 +68,11 @@ struct BagIds {
   }
 };
 
-/// Elements of a unit of 16 bytes of a row as it is stored.
+/// Elements of a unit of 16 bytes of a stored row.
 template <WeightFormat kFormat, class T>
 constexpr int kUnitSize = kFormat == WeightFormat::packed ? Vec16<T>::kSize : 16;
 
-/// kSize neighbours of a row as they are loaded, where `exists`; else zeros.
+/// kSize neighbours of a row as loaded, where `exists`; else zeros.
 template <WeightFormat kFormat, class T, int kSize>
 struct BagUnit {
   alignas(sizeof(T) * kSize) T values[kSize];
@@ -107,8 +107,8 @@ requires(kFormat != WeightFormat::packed) struct BagUnit<kFormat, T, kSize> {
   }
 };
 
-/// Adds one unit of all rows up; how many there were, or -1 for a bag that is broken. All lanes of
-/// the warp take part, also those behind a row's end or whose bag is shorter.
+/// Adds up one unit of all rows; returns their number, or -1 for a broken bag. All lanes of the
+/// warp take part, also those past a row's end or with a shorter bag.
 template <WeightFormat kFormat, class T, int kSize>
 __device__ int64_t add_rows(float (&sums)[kSize], const EmbeddingParams& p, const Group& group,
                             const BagIds& ids, int64_t unit) {
@@ -136,7 +136,7 @@ __device__ int64_t add_rows(float (&sums)[kSize], const EmbeddingParams& p, cons
         rows[r] =
             reinterpret_cast<const char*>(__shfl_sync(kAllLanes, address, row + r, group.lanes));
       }
-      // Apart from the shuffles, between which a load would be waited for.
+      // Separate from the shuffles, between which a load would be waited for.
       BagUnit<kFormat, T, kSize> units[kRowsInFlight];
 #pragma unroll
       for (int r = 0; r < kRowsInFlight; ++r) {
@@ -149,8 +149,8 @@ __device__ int64_t add_rows(float (&sums)[kSize], const EmbeddingParams& p, cons
   return is_broken ? -1 : count;
 }
 
-/// What kCount lanes side by side have one behind the other, they get side by side: lane l of them
-/// vector l of each.
+/// Transposes among kCount adjacent lanes: of the vectors that a lane has in sequence, lane l gets
+/// vector l of each lane.
 template <class Vector, int kCount>
 __device__ inline void exchange_with_neighbours(Vector (&vectors)[kCount], int lane) {
   static_assert(sizeof(Vector) == 16 && (kCount & (kCount - 1)) == 0);
@@ -190,7 +190,7 @@ __device__ void run_unit(const EmbeddingParams& p, const Group& group, const Bag
     }
     if (count < 0) out[v] = all_ones<Vec16<T>>();
   }
-  // Lanes side by side write whole sectors.
+  // Adjacent lanes write whole sectors.
   const int own = group.lane % kVectors;
   exchange_with_neighbours(out, own);
   const int64_t dim = y == nullptr ? 0 : p.dim;
@@ -244,7 +244,7 @@ cudaError_t launch(const EmbeddingParams& p, cudaStream_t stream) {
   share.num_bags = p.batch * p.num_members;
   share.members = Divisor(p.num_members);
   share.is_y_aligned = is_y_aligned16(p);
-  // A packed row's last vector must not end behind it: the next row may be nobody's.
+  // A packed row's last vector must not end past it: the next row may not exist.
   const int64_t strides = (p.table_member_stride | p.table_row_stride | p.dim) * p.table_bytes;
   share.is_table_aligned = kFormat != WeightFormat::packed ||
                            (strides % 16 == 0 && reinterpret_cast<uintptr_t>(p.table) % 16 == 0);

@@ -1,19 +1,19 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[b, t, n, :] = table[n, ids[b, n, t], :]: packed tables are copied byte by byte, so that the
-// dtype does not matter, quantised rows are decoded.
+// y[b, t, n, :] = table[n, ids[b, n, t], :]: packed tables are copied byte by byte, whatever the
+// dtype, quantised rows are decoded.
 //
 // Plan: rows of y are numbered (position, member), members fastest, so that consecutive rows are
 // neighbours in the packed y. A group of 1 to 32 lanes copies a row in units of 16 bytes (8, 4, 2,
 // 1 where addresses, strides or the row's length are not multiples); a group has as many lanes as a
-// row has units, so that short rows leave no lane idle. Every group has kRowsInFlight rows under
-// way: ids, then loads, then stores, which hides the two dependent latencies. `indexed` gives a
-// group rows far apart, each with an id of its own; `gather`, where all members read one id, the
-// rows of that many members at one position: place and id are worked out once for all of them.
-// Memory: no shared memory. Limits: none; offsets are 64-bit, the grid is one-dimensional.
-// An id outside [0, vocab) reads nothing: its row becomes 0xFF bytes, NaN in every float dtype. The
-// padding id reads nothing either: zeros.
+// row has units, so that short rows leave no lane idle. Every group has kRowsInFlight rows in
+// flight: ids, then loads, then stores, which hides the two dependent latencies. `indexed` gives a
+// group distant rows, each with its own id; `gather`, where all members read one id, the rows of
+// that many members at one position: position and id are computed once for all of them. Memory: no
+// shared memory. Limits: none; offsets are 64-bit, the grid is one-dimensional. An id outside [0,
+// vocab) reads nothing: its row becomes 0xFF bytes, NaN in every float dtype. The padding id reads
+// nothing either: zeros.
 #include <algorithm>
 #include <limits>
 
@@ -33,7 +33,7 @@ constexpr int kThreads = 256;
 constexpr int kRowsInFlight = 4;
 constexpr int64_t kMaxBlocks = 1 << 16;  // many waves on any device; beyond, groups take more rows
 
-/// How rows are handed out to groups of lanes. An item is a row, or a position's of a few members.
+/// How rows are assigned to groups of lanes. An item is a row, or a few members' at a position.
 struct Share {
   int64_t num_items = 0;
   int64_t units_per_row = 0;
@@ -71,7 +71,7 @@ __device__ RowMove locate(const EmbeddingParams& p, int64_t position, int64_t me
   return move;
 }
 
-/// The rows of item `item` and of those that follow for the same group.
+/// The rows of item `item` and of the following items of the same group.
 __device__ void locate_rows(RowMove (&moves)[kRowsInFlight], const EmbeddingParams& p,
                             const Share& share, int64_t item, int64_t groups, bool is_first_lane) {
   int64_t chunk = 0, t = 0, member = 0;
@@ -85,7 +85,7 @@ __device__ void locate_rows(RowMove (&moves)[kRowsInFlight], const EmbeddingPara
     }
     return;
   }
-  // All ids are under way before one is looked at.
+  // All ids are in flight before one is used.
   int64_t ids[kRowsInFlight];
 #pragma unroll
   for (int r = 0; r < kRowsInFlight; ++r) {
@@ -103,7 +103,7 @@ __device__ void locate_rows(RowMove (&moves)[kRowsInFlight], const EmbeddingPara
   }
 }
 
-/// One unit of all rows: loads, then stores. T is what a packed table is copied in.
+/// One unit of all rows: loads, then stores. T is the type in which a packed table is copied.
 template <WeightFormat kFormat, class T>
 __device__ void move_unit(const RowMove (&moves)[kRowsInFlight], const EmbeddingParams& p,
                           bool is_y_aligned, int64_t unit) {
@@ -175,7 +175,7 @@ __global__ void embedding_report_kernel(const __grid_constant__ EmbeddingParams 
   p.report->id = id_at(p, position / p.seq, position % p.seq, static_cast<int64_t>(place % total));
 }
 
-/// `units`: of a row, 16 bytes of y, or a T of a packed table.
+/// `units`: per row, 16 bytes of y, or a T of a packed table.
 template <WeightFormat kFormat, class T>
 cudaError_t launch(const EmbeddingParams& p, bool is_gather, int64_t units, cudaStream_t stream) {
   const int64_t chunks = (p.num_members + kRowsInFlight - 1) / kRowsInFlight;

@@ -8,7 +8,7 @@
 
 namespace wide::kernels {
 
-/// What a checked call found; in global memory, all bits set where every id was in range.
+/// Result of a checked call; in global memory, all bits set where every id was in range.
 struct EmbeddingReport {
   uint64_t place;  ///< position * total_members + member of the first id out of range
   int64_t id;
@@ -30,7 +30,7 @@ struct EmbeddingParams {
   WeightFormat format = WeightFormat::packed;
   bool is_mean = false;
   int element_bytes = 4;  ///< of y
-  int table_bytes = 4;    ///< of an element of the table; of quantised ones 1
+  int table_bytes = 4;    ///< per element of the table; 1 if quantised
   int id_bytes = 8;       ///< 4 or 8, signed
 };
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of tables for the kernels of this folder: where one is, and a unit of it, 16 bytes of y
-// where that is possible, as it is loaded, decoded and stored. y is written with a streaming hint,
-// since the tables are what should stay in L2.
+// Rows of tables for the kernels of this folder: where a row is, and loading, decoding and storing
+// a unit of it, 16 bytes of y where possible. y is written with a streaming hint, since the tables
+// should stay in L2.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -34,7 +34,7 @@ __device__ inline Unit all_ones() {
   return unit;
 }
 
-/// What a code stands for, without its row's scale.
+/// The value of a code, without its row's scale.
 template <WeightFormat kFormat>
 __device__ inline float value_of(uint8_t code) {
   if constexpr (kFormat == WeightFormat::int8) {
@@ -52,7 +52,7 @@ __device__ inline const __nv_bfloat16* scale_of(const EmbeddingParams& p, const 
   return reinterpret_cast<const __nv_bfloat16*>(row + quantized_row_bytes(p.dim)) - 1;
 }
 
-/// In fp32, 16 bytes of T once they are rounded.
+/// In fp32, what rounds to 16 bytes of T.
 template <class T>
 struct FloatUnit {
   float v[Vec16<T>::kSize];
@@ -76,7 +76,7 @@ __device__ inline Vec16<T> rounded(const FloatUnit<T>& values) {
   return out;
 }
 
-/// Unit `unit` of a row of y, elements behind the row's end left out.
+/// Unit `unit` of a row of y, except for elements past the row's end.
 template <class T>
 __device__ inline void store_unit(char* row, int64_t unit, int64_t dim, bool is_aligned,
                                   const Vec16<T>& values) {
@@ -98,7 +98,7 @@ inline bool is_y_aligned16(const EmbeddingParams& p) {
   return strides % 16 == 0 && reinterpret_cast<uintptr_t>(p.y) % 16 == 0;
 }
 
-/// Calls f.template operator()<kFormat>() for a quantised one.
+/// Calls f.template operator()<kFormat>() for a quantised format.
 template <class F>
 cudaError_t dispatch_quantized(WeightFormat format, F f) {
   switch (format) {
@@ -111,7 +111,7 @@ cudaError_t dispatch_quantized(WeightFormat format, F f) {
   }
 }
 
-/// Lanes for a row of so many units, as a power of two up to a warp.
+/// Lanes for a row of `units` units, as a power of two up to a warp.
 inline int lanes_log2_for(int64_t units) {
   int lanes_log2 = 0;
   while (lanes_log2 < 5 && (int64_t{1} << lanes_log2) < units) ++lanes_log2;

@@ -5,21 +5,21 @@
 // bias_l[n, o]), all layers of all members in one launch.
 //
 // Plan: a block has one member, and a part of its rows; each of its warps takes 16 rows (8 on the
-// fp32 units) through all layers, then the next 16. What lies between layers is the warp's own, so
-// that warps wait for each other only where weights arrive. A layer is computed in strips of 64
-// outputs: a strip is 64 rows of the weight, one run of bytes in memory, which cp.async brings as
-// it is, since rows are filled up so that eight rows' same chunk lies in eight different banks.
+// fp32 units) through all layers, then the next 16. Activations are private to the warp, so that
+// warps wait for each other only where weights arrive. A layer is computed in strips of 64 outputs:
+// a strip is 64 rows of the weight, one run of bytes, which cp.async copies unchanged, since rows
+// are padded so that eight rows' same chunk is in eight different banks.
 //
-//   all weights fit     strip  0 1 2 3 ...   all begun at once; a strip is waited for when it is
-//                                            needed first, and stays for the rows that follow
-//   they do not         slot   0 1 2 0 1 ..  a ring: strip s + slots - 1 is begun while s is
+//   all weights fit     strip  0 1 2 3 ...   all loads start at once; a strip is waited for when
+//                                            first needed, and stays for the rows that follow
+//   they do not         slot   0 1 2 0 1 ..  a ring: strip s + slots - 1 is loaded while s is
 //                                            multiplied, again for every round of rows
 //
-// Shared memory: biases of all layers | each warp's rows as they come and go (with fp32 elements:
-// and what lies between layers) | weights.
+// Shared memory: biases of all layers | each warp's rows of x, then y (with fp32 elements: also the
+// activations between layers) | weights.
 //
-// Every output is summed over k upwards by one warp, and rows do not meet: its bits depend neither
-// on the shape of blocks nor on N.
+// Every output is summed in order of k by one warp, and rows are independent: its bits depend
+// neither on the shape of blocks nor on N.
 // Source: Mueller et al., "Real-time Neural Radiance Caching for Path Tracing", section 5 (fully
 // fused networks); register chaining as of P in Dao, "FlashAttention-2".
 #pragma once
@@ -33,9 +33,9 @@
 
 namespace wide::kernels {
 
-constexpr int kMlpBlocksOf8 = kMlpStrip / 8;  // of an instruction's outputs, in a strip
+constexpr int kMlpBlocksOf8 = kMlpStrip / 8;  // of an instruction's outputs, per strip
 
-/// Waits until at most `pending` of this thread's groups of copies are under way, or fewer.
+/// Waits until at most `pending` of this thread's groups of copies are in flight, or fewer.
 __device__ inline void wait_for_copies(int pending) {
   switch (pending) {
     case 0:
@@ -49,7 +49,7 @@ __device__ inline void wait_for_copies(int pending) {
   }
 }
 
-/// All threads of the block bring `bytes`, a multiple of 16.
+/// Copies `bytes`, a multiple of 16, by all threads of the block.
 __device__ inline void copy_run(char* to, const char* from, int bytes) {
   const int step = static_cast<int>(blockDim.x) * kChunkBytes;
   for (int byte = static_cast<int>(threadIdx.x) * kChunkBytes; byte < bytes; byte += step) {
@@ -57,26 +57,26 @@ __device__ inline void copy_run(char* to, const char* from, int bytes) {
   }
 }
 
-/// The strips of a member's weights, one after another, round after round. All threads of the block
-/// call it alike.
+/// The strips of a member's weights, one after another, round after round. Called uniformly by all
+/// threads of the block.
 class MlpStrips {
  public:
   __device__ MlpStrips(const MlpFusedParams& p, const char* blob, char* place, int rounds)
       : p_(p), blob_(blob), place_(place), left_(p.net.num_strips * (stays() ? 1 : rounds)) {}
 
-  /// Begins with what there is room for; what this thread copied before goes with the first.
+  /// Starts loading what fits; this thread's earlier copies belong to the first strip.
   __device__ void start() {
     const int room = stays() ? p_.net.num_strips : p_.shape.slots - 1;
     for (int i = 0; i < room; ++i) load();
   }
 
-  /// Waits for the next strip, the one of those outputs of that layer; the one before is done with.
+  /// Waits for the next strip, of those outputs of that layer; the one before is no longer used.
   __device__ const char* next(int layer, int strip) {
     const int slot = step_;
     if (!stays() || step_ < p_.net.num_strips) {
       wait_for_copies(stays() ? p_.net.num_strips - 1 - step_ : p_.shape.slots - 2);
       __syncthreads();
-      if (!stays()) load();  // to where the one before lay
+      if (!stays()) load();  // into the previous strip's slot
       step_ = !stays() && step_ == p_.shape.slots - 1 ? 0 : step_ + 1;
     }
     return place_ + (stays() ? offset_of(layer, strip) : slot * p_.shape.slot_bytes);
@@ -103,19 +103,19 @@ class MlpStrips {
       }
       --left_;
     }
-    arch::cp_async_commit();  // empty groups keep the count of pending ones
+    arch::cp_async_commit();  // empty groups keep the pending count
   }
 
   const MlpFusedParams& p_;
   const char* blob_;
   char* place_;
-  int left_;                              // to be begun
-  int layer_ = 0, strip_ = 0, slot_ = 0;  // of the one begun next
+  int left_;                              // still to be loaded
+  int layer_ = 0, strip_ = 0, slot_ = 0;  // of the next one to be loaded
   int step_ = 0;                          // strips waited for; in a ring the next one's slot
 };
 
-/// Calls f(values[i], i) for all i, in a loop that is not unrolled: what is done once is there
-/// once, and registers are numbered when compiling, so that the values move past them.
+/// Calls f(values[i], i) for all i, in a loop that is not unrolled: f's code exists once, and since
+/// registers have no runtime index, the values rotate past it.
 template <int count, int size, class F>
 __device__ inline void for_each_in_turn(float (&values)[count][size], const F& f) {
 #pragma unroll 1
@@ -131,7 +131,7 @@ __device__ inline void for_each_in_turn(float (&values)[count][size], const F& f
   }
 }
 
-/// What a warp has at hand for a strip of a layer.
+/// A warp's view of a strip of a layer.
 struct MlpStripOf {
   const MlpFusedLayer& layer;
   Activation activation;
@@ -140,15 +140,15 @@ struct MlpStripOf {
   int outputs;
 };
 
-/// The weight of an instruction's B: of outputs 16 `pair` to 16 `pair` + 15 the lane's row and
-/// chunk of ldmatrix's four matrices, at k 0. Rows behind the last are the last one's, and their
-/// sums nobody's.
+/// The weight of an instruction's B: for outputs 16 `pair` to 16 `pair` + 15 the lane's row and
+/// chunk of ldmatrix's four matrices, at k 0. Rows past the last repeat the last one, and their
+/// sums are discarded.
 __device__ inline const char* b_weights(const MlpStripOf& strip, int pair, int lane) {
   const int row = min(16 * pair + lane / 16 * 8 + lane % 8, strip.outputs - 1);
   return strip.weights + row * strip.layer.row_bytes + lane / 8 % 2 * kChunkBytes;
 }
 
-/// A lane's sums of 16 rows and a strip on tensor cores begin with the biases of its columns.
+/// Initialises a lane's sums of 16 rows and a strip with the biases of its columns.
 template <class T>
 __device__ inline void begin_sums(const MlpStripOf& strip, int lane,
                                   float (&sums)[kMlpBlocksOf8][4]) {
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(32 * kMaxMlpWarps, 1)
   char* own = shared + p.net.bias_bytes + warp * Rows::kBuffers * p.shape.buffer_bytes;
   char* weights = shared + p.net.bias_bytes + p.shape.warps * Rows::kBuffers * p.shape.buffer_bytes;
 
-  // The warp's rows of a round; none where the others have some left.
+  // The warp's rows of a round; possibly none where other warps have some left.
   const int64_t rows_at_once = int64_t{per_member} * p.shape.warps * Rows::kRows;
   const auto rounds = static_cast<int>((p.rows + rows_at_once - 1) / rows_at_once);
   int64_t row = (int64_t{blockIdx.x % per_member} * p.shape.warps + warp) * int64_t{Rows::kRows};
@@ -230,7 +230,7 @@ __global__ void __launch_bounds__(32 * kMaxMlpWarps, 1)
       T* y = static_cast<T*>(p.y) + member * p.y_strides.member + row * p.y_strides.row;
       store_tile_rows<T>(tile, p.shape.pitch, {y, p.y_strides.row, count, last.out, p.y_is_aligned},
                          TileThreads::of_warp());
-      __syncwarp();  // the next rows of x take their place
+      __syncwarp();  // the next rows of x replace them
     }
   }
 }

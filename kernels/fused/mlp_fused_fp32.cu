@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // mlp_fused_single.cuh by fused multiply-adds in fp32, never tf32. A lane has two outputs of a
-// strip, those of lane and lane + 32, of all eight rows: it reads four k of a weight at a time,
-// eight lanes in different banks, and of x what all lanes read.
+// strip, lane and lane + 32, of all eight rows: it reads four k of a weight at a time, eight lanes
+// in different banks, and x as a broadcast.
 #include "kernels/fused/mlp_fused_single.cuh"
 
 namespace wide::kernels {
@@ -21,7 +21,7 @@ class MlpSimtRows : public MlpSingleRows {
     const char* weights[kColumns];
 #pragma unroll
     for (int j = 0; j < kColumns; ++j) {
-      const int output = min(lane + 32 * j, strip.outputs - 1);  // behind the last: nobody's
+      const int output = min(lane + 32 * j, strip.outputs - 1);  // past the last: unused
       weights[j] = strip.weights + output * strip.layer.row_bytes;
       const float bias =
           strip.biases == nullptr ? 0.0f : reinterpret_cast<const float*>(strip.biases)[output];

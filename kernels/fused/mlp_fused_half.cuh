@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // mlp_fused.cuh for 16-bit elements on tensor cores (mma.sync m16n8k16): between layers a warp's 16
-// rows stay in registers. A lane's sums of two neighbouring blocks of eight outputs, rounded and
-// packed, are what it holds of the next layer's A.
+// rows stay in registers. A lane's accumulators of two neighbouring blocks of eight outputs,
+// rounded and packed, are its A fragment of the next layer.
 #pragma once
 
 #include "kernels/arch/matrix.cuh"
@@ -19,7 +19,7 @@ class MlpHalfRows {
   using Element = T;
   static constexpr int kRows = 16, kBuffers = 1;
 
-  /// Out of the buffer, which holds x.
+  /// Loads x from the buffer.
   __device__ void take(const char* buffer, const MlpFusedShape& shape, const MlpFusedLayer& first) {
     const int lane = lane_of();
     const char* from = buffer + lane % 16 * shape.pitch + lane / 16 * kChunkBytes;
@@ -46,7 +46,7 @@ class MlpHalfRows {
         arch::mma_m16n8k16<T>(sums[2 * pair + 1], now_[k], {b[2], b[3]});
       }
     };
-    // Four steps without a branch between them, so that one loads while another multiplies.
+    // Four steps without a branch between them, so that one's loads overlap another's products.
 #pragma unroll
     for (int k = 0; k < kSteps; k += 4) {
       const int left = strip.layer.in - 16 * k;
@@ -69,7 +69,7 @@ class MlpHalfRows {
     push(sums);
   }
 
-  /// What was pushed becomes what is multiplied next, its first strip in front.
+  /// Makes the pushed outputs the next layer's operand, its first strip in front.
   __device__ void finish_layer(const MlpFusedLayer& layer) {
 #pragma unroll 1
     for (int strip = (layer.out - 1) / kMlpStrip + 1; strip < width / kMlpStrip; ++strip) {
@@ -83,9 +83,9 @@ class MlpHalfRows {
     }
   }
 
-  /// Into the buffer, in rows, for all of the warp; where that is.
+  /// Writes the rows to the buffer, visible to the whole warp; returns the buffer.
   __device__ const char* put(char* buffer, const MlpFusedShape& shape, const MlpFusedLayer& last) {
-    __syncwarp();  // x has been taken from there
+    __syncwarp();  // x has been read from there
     const int lane = lane_of();
     char* to = buffer + lane / 4 * shape.pitch + lane % 4 * 4;
 #pragma unroll
@@ -131,7 +131,7 @@ class MlpHalfRows {
     });
   }
 
-  /// A strip comes in from behind, and the others move up: registers have no index.
+  /// A strip enters at the end, and the others move up: registers have no runtime index.
   __device__ void push(const float (&sums)[kMlpBlocksOf8][4]) {
 #pragma unroll
     for (int k = 0; k + kPairs < kSteps; ++k) {

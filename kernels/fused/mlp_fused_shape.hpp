@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of whole multilayer perceptrons are told, and how they divide shared memory:
+// Parameters of the kernels of whole multilayer perceptrons, and their division of shared memory:
 // plain numbers, which the host chooses without a GPU.
 #pragma once
 
@@ -13,11 +13,11 @@
 
 namespace wide::kernels {
 
-/// What is multiplied, sums always in fp32; fp32 on its own units.
+/// The type that is multiplied, sums always in fp32; fp32 on its own units.
 enum class MlpMath : uint8_t { fp16, bf16, tf32, fp32 };
 
 constexpr int kMaxMlpLayers = 16, kMaxMlpWidth = 256;
-/// Outputs that are computed together: so many rows of a weight are a strip, brought as one piece.
+/// Outputs that are computed together: this many rows of a weight are a strip, copied in one piece.
 constexpr int kMlpStrip = 64;
 constexpr int kMaxMlpWarps = 8, kMaxMlpSlots = 4;
 
@@ -28,7 +28,7 @@ constexpr int mlp_warp_rows(MlpMath math) {
 constexpr int mlp_element_bytes(MlpMath math) {
   return math == MlpMath::fp16 || math == MlpMath::bf16 ? 2 : 4;
 }
-/// Buffers of a warp's rows: 16-bit activations stay in registers, and what comes and goes has one.
+/// Buffers of a warp's rows: 16-bit activations stay in registers, and x and y share one.
 constexpr int mlp_buffers(MlpMath math) {
   return mlp_element_bytes(math) == 2 ? 1 : 2;
 }
@@ -43,18 +43,18 @@ struct MlpFusedLayer {
 struct MlpFusedNet {
   MlpFusedLayer layers[kMaxMlpLayers];
   int32_t num_layers, num_strips;
-  int32_t bias_bytes;    ///< of all layers; 0: there are none
-  int32_t weight_bytes;  ///< behind those
+  int32_t bias_bytes;    ///< of all layers; 0: no biases
+  int32_t weight_bytes;  ///< following the biases
 };
 
-/// How a block has its shared memory: biases, the warps' rows, strips of weights. Those are all
-/// there for as long as the block runs, or pass by in a ring of slots.
+/// A block's division of shared memory: biases, the warps' rows, strips of weights. Strips are
+/// either all resident as long as the block runs, or stream through a ring of slots.
 struct MlpFusedShape {
   int32_t warps;
-  int32_t pitch;  ///< bytes from row to row of a warp's buffer
+  int32_t pitch;  ///< bytes between rows of a warp's buffer
   int32_t buffer_bytes;
   int32_t slot_bytes;
-  int32_t slots;  ///< 0: everything stays
+  int32_t slots;  ///< 0: all weights stay
   int32_t shared_bytes;
   int32_t blocks_per_member;
 };
@@ -72,7 +72,7 @@ struct MlpFusedParams {
   bool x_is_aligned, y_is_aligned;  ///< to 16 bytes. Set by the launcher
 };
 
-/// Bytes of a filled-up row of so many features, as weights have them.
+/// Bytes of a padded row of `features` features, as in weights.
 constexpr int mlp_row_bytes(int features, int element_bytes) {
   return (features * element_bytes + 31) / 32 * 32 + 16;
 }
@@ -91,8 +91,8 @@ constexpr int mlp_register_width(const MlpFusedNet& net) {
   return width <= 64 ? 64 : width <= 128 ? 128 : 256;
 }
 
-/// A block of so many warps; `slots`: of the ring, 0 where all weights stay. How many blocks a
-/// member has is left open.
+/// For a block of `warps` warps; `slots`: of the ring, 0 where all weights stay. The number of
+/// blocks per member is left open.
 constexpr MlpFusedShape mlp_fused_shape(const MlpFusedNet& net, MlpMath math, int warps,
                                         int slots) {
   const int ends = std::max(net.layers[0].in, net.layers[net.num_layers - 1].out);

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codes of quantised weights -> pairs of fp16 or bf16 in registers, exactly, without their scales.
-// What a lane holds of a tile (wide/weight_format.hpp) is in the order of operand A of
-// mma.m16n8k16: all that is left are shifts, masks and one or two exact operations on both halves
-// of a register.
+// Codes of quantised weights -> pairs of fp16 or bf16 in registers, exactly, without their
+// scales. A lane's part of a tile (wide/weight_format.hpp) is in the order of operand A of
+// mma.m16n8k16: what remains are shifts, masks and one or two exact operations on both halves of
+// a register.
 //
-// Integers become the last bits of a float whose units are 1: 1024 + u in fp16, 128 + u in bf16,
-// less the offset. Small floats keep their bits: sign, exponent and mantissa move to their places
-// in the larger format, subnormals included, and a power of two makes up for the other bias.
+// Integers become the last bits of a float with unit 1: 1024 + u in fp16, 128 + u in bf16, less the
+// offset. Small floats keep their bits: sign, exponent and mantissa move to their places in the
+// larger format, subnormals included, and a power of two corrects the bias.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -37,8 +37,8 @@ __device__ constexpr uint32_t twice(uint32_t half) {
   return half | half << 16;
 }
 
-/// To the left by `count` bits, to the right where that is below 0. What crosses the middle of the
-/// register is masked off by the callers.
+/// Left by `count` bits, right where that is negative. Callers mask off what crosses the middle of
+/// the register.
 __device__ inline uint32_t shifted(uint32_t bits, int count) {
   return count >= 0 ? bits << count : bits >> -count;
 }
@@ -52,7 +52,7 @@ __device__ inline uint32_t times(uint32_t bits, uint32_t factor) {
   return bits_of<T>(__hmul2(two_of<T>(bits), two_of<T>(twice(factor))));
 }
 
-/// What one lane holds of a tile of 16 outputs by 64 inputs.
+/// A lane's codes of a tile of 16 outputs by 64 inputs.
 template <WeightFormat format>
 struct LaneCodes {
   static constexpr bool kHasHighBits = weight_format_bits(format) == 6;
@@ -74,8 +74,8 @@ struct LaneCodes {
   }
 };
 
-/// Register `p` of A's four in instruction `step` of the tile's four. Both are constants where the
-/// loops around are unrolled.
+/// Register `p` of A's four in instruction `step` of the tile's four. Both are constants in
+/// unrolled loops.
 template <class T, WeightFormat format>
 __device__ inline uint32_t decode_pair(const LaneCodes<format>& codes, int step, int p) {
   constexpr bool is_half = std::is_same_v<T, __half>;
@@ -92,7 +92,7 @@ __device__ inline uint32_t decode_pair(const LaneCodes<format>& codes, int step,
     const uint32_t sign = shifted(word, 12 - 4 * p) & kSigns;
     return times<T>(magnitude | sign, is_half ? 0x7400 : 0x7e80);
   } else if constexpr (format == WeightFormat::fp6_e3m2) {
-    // The low four bits to bits 11 to 8, or 8 to 5; the exponent's first above; 2^12, or 2^124.
+    // The low four bits to bits 11 to 8, or 8 to 5; the exponent's top bit above; 2^12, or 2^124.
     const uint32_t high = codes.high[step / 2];
     const int at = 2 * (4 * (step % 2) + p);
     const uint32_t low =

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // y[b, i, o] = activation(alpha * scale[i, o] * sums[b, i, o] + bias[i, o] + residual[b, i, o]):
-// the fp32 sums of a GEMM become the output. A kernel of its own, because the vendors' fused
-// epilogues know no bias per batch entry, and because shares of a sum meet here.
+// turns a GEMM's fp32 sums into outputs. A separate kernel, because the vendors' fused epilogues
+// have no bias per batch entry, and because it adds up shares of a sum.
 //
-// Plan: one thread per four features of one (row, member), so that fp32 moves 16 bytes a time; a
-// grid of one line. The block's first place is divided in 64 bits once, the threads' places behind
-// it in 32 bits. Bound by memory; nothing is shared.
+// Plan: one thread per four features of one (row, member), so that fp32 moves 16 bytes at a time; a
+// one-dimensional grid. The block's first position is divided in 64 bits once, the threads' offsets
+// from it in 32 bits. Memory-bound; nothing is shared.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_epilogue.hpp"
@@ -26,7 +26,7 @@ constexpr int kThreads = 256;
 constexpr int kGroup = kColumnGroup;  // features of one thread
 
 struct Layout {
-  int64_t groups;      // in all
+  int64_t groups;      // in total
   uint32_t per_slice;  // groups of one (row, member)
   bool is_aligned;     // whether a whole group may be moved at a time
 };
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kThreads)
         params.sums + row * params.sums_strides.row + member * params.sums_strides.member + feature;
     load_run(sums, left, is_whole, values);
     if (is_whole) {
-#pragma unroll 4  // so many loads at once
+#pragma unroll 4  // this many loads in flight
       for (int64_t plane = 1; plane < params.num_planes; ++plane) {
         add_run(sums + plane * params.plane_stride, kGroup, true, values);
       }
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
       }
     }
   }
-  // A tile of one output row of four.
+  // A tile of one row of four outputs.
   const Destination<T> to =
       destination_of<T>(params.epilogue, static_cast<T*>(params.y), params.y_strides, member, row,
                         feature, 1, left, layout.is_aligned);
@@ -82,7 +82,7 @@ bool is_whole_groups(const void* pointer, const RowStrides& strides, int64_t ele
 
 cudaError_t launch_linear_epilogue(LinearEpilogueParams params, Dtype dtype, cudaStream_t stream) {
   if (params.rows == 0 || params.num_members == 0 || params.features == 0) return cudaSuccess;
-  // Both limits leave room for the sums of 32-bit places above.
+  // Both limits leave room for the sums of 32-bit offsets above.
   constexpr int64_t kMaxSmall = std::numeric_limits<uint32_t>::max() / 4;
   constexpr int64_t kMaxGroups = int64_t{std::numeric_limits<int32_t>::max()} * kThreads;
   const int64_t per_slice = (params.features - 1) / kGroup + 1;

@@ -16,8 +16,8 @@ namespace wide::kernels {
 
 constexpr int kColumnGroup = 4;  // neighbouring outputs: one vector store
 
-/// Where a tile's results go, and what is done to them first. The pointers are at the tile's first
-/// output.
+/// Where a tile's results are stored, and what is applied to them first. Pointers are at the tile's
+/// first output.
 template <class T>
 struct Destination {
   T* y;
@@ -32,7 +32,7 @@ struct Destination {
   bool y_is_aligned, epilogue_is_aligned;
 };
 
-/// The tile of `member` from (first_m, first_n) on.
+/// The tile of `member` at (first_m, first_n).
 template <class T>
 __device__ inline Destination<T> destination_of(const LinearEpilogue& epilogue, T* y,
                                                 const RowStrides& y_strides, int64_t member,
@@ -61,7 +61,7 @@ __device__ inline Destination<T> destination_of(const LinearEpilogue& epilogue, 
   return to;
 }
 
-/// `count` neighbours, up to kSize of them, which is two or four.
+/// Loads `count` neighbours, at most kSize of them, which is two or four.
 template <class T, int kSize>
 __device__ inline void load_run(const T* from, int count, bool is_aligned, float (&values)[kSize]) {
   if (is_aligned && count >= kSize) {
@@ -79,7 +79,7 @@ __device__ inline void add_run(const T* from, int count, bool is_aligned, float 
   for (int e = 0; e < kSize; ++e) values[e] += more[e];
 }
 
-/// Neighbouring sums of a row of the tile, of which `count` exist, become outputs in fp32.
+/// Turns neighbouring sums of a row of the tile, `count` of which exist, into fp32 outputs.
 template <class T, int kSize>
 __device__ inline void finish_run(const Destination<T>& to, int row, int column, int count,
                                   float (&values)[kSize]) {
@@ -108,7 +108,7 @@ __device__ inline void finish_run(const Destination<T>& to, int row, int column,
   }
 }
 
-/// Up to four neighbouring sums of a row of the tile are finished and stored.
+/// Finishes and stores up to four neighbouring sums of a row of the tile.
 template <class T>
 __device__ inline void store_run(const Destination<T>& to, int row, int column, int count,
                                  float (&values)[4]) {
@@ -121,10 +121,10 @@ __device__ inline void store_run(const Destination<T>& to, int row, int column, 
   }
 }
 
-/// Stores a tile of sums, where place(row, column) is in shared memory, four neighbours together,
+/// Stores a tile of sums, where place(row, column) is in shared memory, four neighbours contiguous,
 /// by threads 0 to kThreads - 1: neighbouring lanes store neighbouring outputs, four each where y
-/// is aligned, else one. `kPlanes` tiles of sums lie kPlaneFloats apart, to be added up in their
-/// order. The loops are not unrolled: 64 copies of erfc spill.
+/// is aligned, else one. `kPlanes` tiles of sums, kPlaneFloats apart, are added up in order. The
+/// loops are not unrolled: 64 copies of erfc spill.
 template <class T, int kRows, int kColumns, int kThreads, int kPlanes = 1, int kPlaneFloats = 0,
           class Place>
 __device__ inline void store_placed_sums(const Destination<T>& to, int thread, const Place& place) {
@@ -157,7 +157,7 @@ __device__ inline void store_placed_sums(const Destination<T>& to, int thread, c
   }
 }
 
-/// The same of sums that are row-major with `kPitch` floats a row, plane behind plane.
+/// The same for row-major sums with `kPitch` floats a row and contiguous planes.
 template <class T, int kRows, int kColumns, int kPitch, int kPlanes, int kThreads>
 __device__ inline void store_sums(const Destination<T>& to, const float* sums, int thread) {
   store_placed_sums<T, kRows, kColumns, kThreads, kPlanes, kRows * kPitch>(

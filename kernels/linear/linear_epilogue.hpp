@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launcher of what follows a GEMM that only makes sums, a vendor's or one with k divided: scale,
-// bias, residual, activation, rounding.
+// Launcher of the epilogue after a GEMM that only produces sums, a vendor's or one with k divided:
+// scale, bias, residual, activation, rounding.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,14 +20,14 @@ struct LinearEpilogueParams {
   void* y;            ///< [rows, num_members, features]
   int64_t rows, num_members, features;
   RowStrides sums_strides, y_strides;
-  /// So many planes of sums, so far apart, are added up in their order.
+  /// This many planes of sums, this far apart, are added up in order.
   int64_t num_planes = 1, plane_stride = 0;
   LinearEpilogue epilogue;
 };
 
-/// y as `epilogue` says, rounded once to the dtype of bias, residual and y. Nothing is launched
-/// where y is empty. cudaErrorInvalidConfiguration for more than 2^39 groups of four features or
-/// 2^30 members; cudaErrorInvalidValue for a dtype other than fp32, fp16, bf16.
+/// y by `epilogue`, rounded once to the dtype of bias, residual and y. Nothing is launched where y
+/// is empty. cudaErrorInvalidConfiguration for more than 2^39 groups of four features or 2^30
+/// members; cudaErrorInvalidValue for a dtype other than fp32, fp16, bf16.
 cudaError_t launch_linear_epilogue(LinearEpilogueParams params, Dtype dtype, cudaStream_t stream);
 
 }  // namespace wide::kernels

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // y[m, i, n] = activation(sum_k x[m, i, k] * weight[i, n, k] + bias[i, n]) for one to four rows m:
-// the time is that of reading the weights once, and no tile is worth filling.
+// bound by reading the weights once, with too few rows to be worth a tile.
 //
 // Plan: a group of 8 or 32 lanes computes four neighbouring outputs of all rows. Its lanes read 16
-// bytes each of one weight row side by side, four rows before any is used; a multiprocessor's lanes
-// together have more under way than memory answers. x comes from the L1 cache, where all groups of
-// a member find it. Each lane adds up what it reads, over k upwards; the group's partial sums are
-// added by halves. Groups of 8 lanes are for rows of few bytes, which 32 lanes could not share.
+// contiguous bytes each of one weight row, four rows before any is used; the lanes of a
+// multiprocessor have more in flight than memory can serve. x comes from the L1 cache, shared by
+// all groups of a member. Each lane sums what it reads in order of k; the group's partial sums are
+// added by a butterfly. Groups of 8 lanes are for rows of few bytes, too short for 32 lanes.
 #include "kernels/linear/linear_gemv.hpp"
 
 #include "kernels/arch/grid.cuh"
@@ -23,7 +23,7 @@ namespace wide::kernels {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kOutputs = 4;      // of a group
+constexpr int kOutputs = 4;      // per group
 constexpr int kNarrowGroup = 8;  // lanes
 constexpr int kWideGroup = 32;
 
@@ -31,7 +31,7 @@ constexpr int outputs_per_block(int group) {
   return kThreads / group * kOutputs;
 }
 
-/// A lane's share of the sums from `at` on, in whole vectors; where it stopped.
+/// Adds a lane's share of the sums from `at` on, in whole vectors; returns where it stopped.
 template <class T, int kRows, int kGroup>
 __device__ inline int64_t add_vectors(const Source<T>& x, const Source<T>& weight, int first,
                                       int64_t at, int64_t k, float (&sums)[kOutputs][kRows]) {
@@ -60,7 +60,7 @@ __device__ inline int64_t add_vectors(const Source<T>& x, const Source<T>& weigh
   return at;
 }
 
-/// The same element by element, in the same order: what is not aligned, or less than a vector.
+/// The same element by element, in the same order: unaligned operands, or less than a vector.
 template <class T, int kRows, int kGroup>
 __device__ inline void add_elements(const Source<T>& x, const Source<T>& weight, int first,
                                     int64_t at, int64_t k, float (&sums)[kOutputs][kRows]) {
@@ -85,7 +85,7 @@ __device__ inline void add_elements(const Source<T>& x, const Source<T>& weight,
   }
 }
 
-/// Blocks in one line of (member, outputs); tiles_m is 1.
+/// A one-dimensional grid of (member, outputs); tiles_m is 1.
 template <class T, int kRows, int kGroup>
 __global__ void __launch_bounds__(kThreads)
     linear_gemv(const __grid_constant__ LinearParams params, uint32_t, uint32_t tiles_n) {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   add_elements<T, kRows, kGroup>(tile.x, tile.weight, first, at, params.k, sums);
 
-  // All lanes of a group know its sums in the end; lane m stores the four of row m.
+  // In the end all lanes of a group hold its sums; lane m stores the four of row m.
   float four[kOutputs] = {};
 #pragma unroll
   for (int m = 0; m < kRows; ++m) {

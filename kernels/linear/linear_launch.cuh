@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the launchers of this folder have in common.
+// Shared by the launchers of this folder.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,7 +15,7 @@
 
 namespace wide::kernels {
 
-/// Fills in whether bias, scale and residual may be read four elements at a time.
+/// Sets whether bias, scale and residual may be read four elements at a time.
 inline void set_alignment(LinearEpilogue& epilogue, int64_t element_bytes) {
   constexpr int64_t kGroup = 4;
   const auto is_fit = [](const void* pointer, const RowStrides& strides, int64_t bytes) {
@@ -27,7 +27,7 @@ inline void set_alignment(LinearEpilogue& epilogue, int64_t element_bytes) {
                          is_fit(epilogue.scale, {0, epilogue.scale_member_stride}, sizeof(float)));
 }
 
-/// Fills in whether y and what is added to it may be moved four elements at a time.
+/// Sets whether y and what is added to it may be moved four elements at a time.
 inline void set_output_alignment(LinearParams& params, int64_t element_bytes) {
   constexpr int64_t kGroup = 4;
   params.y_is_aligned =
@@ -35,7 +35,7 @@ inline void set_output_alignment(LinearParams& params, int64_t element_bytes) {
   set_alignment(params.epilogue, element_bytes);
 }
 
-/// Fills in which operands may be moved 16 bytes (y and what is added to it: four elements) at a
+/// Sets which operands may be moved 16 bytes (y and what is added to it: four elements) at a
 /// time.
 inline void set_alignment(LinearParams& params, int64_t element_bytes) {
   const int64_t vector = 16 / element_bytes;
@@ -46,8 +46,8 @@ inline void set_alignment(LinearParams& params, int64_t element_bytes) {
   set_output_alignment(params, element_bytes);
 }
 
-/// Starts kernel(params, tiles_m, tiles_n) with one block a tile of a member, in one line; one a
-/// share of k, where that is divided. Params are LinearParams and what a kernel adds to them.
+/// Launches kernel(params, tiles_m, tiles_n) on a 1-D grid, one block per tile of a member, and per
+/// share of k where that is divided. Params: LinearParams and a kernel's additions.
 template <class Kernel, class Params>
 cudaError_t launch_tiles(Kernel* kernel, const Params& params, int64_t tile_m, int64_t tile_n,
                          int threads, int shared_bytes, cudaStream_t stream) {

@@ -4,20 +4,20 @@
 // Batched GEMM on warp-level matrix instructions (mma.sync m16n8): y[m, i, n] =
 // activation(sum_k x[m, i, k] * weight[i, n, k] + bias[i, n]), all members i in one launch.
 //
-// Plan: one thread block computes one tile of one member; the grid is one line of (member, tile),
-// neighbours sharing their rows of the weight. Operand A feeds the instruction's 16 rows, B its 8
-// columns: x and weight, or, for few rows of x, weight and x, so that no row of an instruction is
-// multiplied in vain. cp.async fills a ring of stages, each 128 bytes of k wide:
+// Plan: one thread block computes one tile of one member; the grid is one-dimensional over (member,
+// tile), neighbours sharing their rows of the weight. Operand A feeds the instruction's 16 rows, B
+// its 8 columns: x and weight, or, for few rows of x, weight and x, so that no row of an
+// instruction is wasted. cp.async fills a ring of stages, each 128 bytes of k wide:
 //
-//   stage   s      s+1    s+2              copies under way: stages - 1
+//   stage   s      s+1    s+2              copies in flight: stages - 1
 //          [A|B]  [A|B]  [A|B] ...
 //   warp    wait s, barrier, copy s+stages-1, ldmatrix and mma of s
 //
-// Warps divide A's rows, B's rows and, where tiles are small, each stage's k. Both operands have k
-// contiguous, so ldmatrix without transposition is right for A and for B; tiles and their swizzle
-// are linear_tile.cuh's. In the end the sums take the operands' place in shared memory, one plane a
-// share of k, are added in the order of planes, and leave with neighbouring lanes storing
-// neighbouring outputs.
+// Warps divide A's rows, B's rows and, where tiles are small, each stage's k. Both operands
+// have k contiguous, so ldmatrix without transposition fits A and B; tiles and their swizzle
+// are linear_tile.cuh's. Finally the sums replace the operands in shared memory, one plane per
+// share of k, are added in the order of planes, and neighbouring lanes store neighbouring
+// outputs.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -35,7 +35,7 @@
 
 namespace wide::kernels {
 
-/// An operand's registers; `low` is what `high` leaves, where the arithmetic has two parts.
+/// An operand's registers; `low` is the remainder of `high`, for arithmetic in two parts.
 template <int kCount>
 struct MmaFragment {
   uint32_t high[kCount], low[kCount];
@@ -45,7 +45,7 @@ template <class T>
 struct MmaHalf {
   using Element = T;
   static constexpr int kStepsAtOnce =
-      4;  // of a stage's instructions' k, whose code is side by side
+      4;  // steps along a stage's k that are unrolled into one block
   template <int kCount>
   __device__ static void prepare(MmaFragment<kCount>&) {}
   __device__ static void multiply(float (&d)[4], const MmaFragment<4>& a, const MmaFragment<2>& b) {
@@ -66,15 +66,15 @@ struct MmaTf32 {
   }
 };
 
-/// x = high + low up to 2^-22 |x|; the product of the lows, at most 2^-22 of the whole, is left
-/// out. Low parts are held times 2^13: by themselves those of small x would be tf32's subnormal
-/// numbers, whose last bit is fp32's 2^13-fold. Each instruction cuts off its
-/// terms at the largest one's 25th bit (24th before compute capability 9.0), and the whole toward
-/// zero (arXiv:2511.10909): sums of all of k there would be short by more with every instruction,
-/// and by more than fp32's error. So 8 of k are, and those are added as fp32.
+/// x = high + low up to 2^-22 |x|; the product of the lows, at most 2^-22 of the whole, is omitted.
+/// Low parts are scaled by 2^13: otherwise those of small x would be tf32 subnormals, whose last
+/// bit is 2^13 times fp32's. Each instruction truncates its terms at the largest one's 25th bit
+/// (24th before compute capability 9.0), and the result toward zero (arXiv:2511.10909):
+/// accumulating all of k there would lose more with every instruction, and more than fp32 does. So
+/// only 8 of k are accumulated there, and added up in fp32.
 struct MmaTf32x3 {
   using Element = float;
-  static constexpr int kStepsAtOnce = 1;  // parts have registers of their own
+  static constexpr int kStepsAtOnce = 1;  // both parts take registers
   static constexpr float kLowFactor = 0x1p13f;
   template <int kCount>
   __device__ static void prepare(MmaFragment<kCount>& f) {
@@ -83,8 +83,8 @@ struct MmaTf32x3 {
       const float value = __uint_as_float(f.high[i]);
       f.high[i] = arch::to_tf32(f.high[i]);
       const float low = kLowFactor * (value - __uint_as_float(f.high[i]));
-      // Infinity leaves nothing, and not infinity - infinity; and beyond 2^126 there is no room for
-      // the factor.
+      // Infinity has remainder 0, not infinity - infinity; nor is there room for the factor from
+      // 2^126 on.
       f.low[i] = arch::to_tf32(__float_as_uint(fabsf(low) < INFINITY ? low : 0.0f));
     }
   }
@@ -103,20 +103,20 @@ struct MmaPolicy {
   int tile_a, tile_b;
   int warps_a, warps_b, warps_k;
   int stages;
-  int blocks_per_multiprocessor;  // as far as registers go
+  int blocks_per_multiprocessor;  // as far as registers allow
 
   constexpr int threads() const { return 32 * warps_a * warps_b * warps_k; }
   constexpr int tile_m() const { return a_is_weight ? tile_b : tile_a; }
   constexpr int tile_n() const { return a_is_weight ? tile_a : tile_b; }
-  constexpr int blocks_a() const { return tile_a / warps_a / 16; }  // of a warp's instructions
+  constexpr int blocks_a() const { return tile_a / warps_a / 16; }  // per warp, of instructions
   constexpr int blocks_b() const { return tile_b / warps_b / 8; }
   constexpr int a_bytes() const { return tile_a * kRowBytes; }
   constexpr int stage_bytes() const { return (tile_a + tile_b) * kRowBytes; }
-  /// Floats of a row of sums: so many more than outputs that a warp's stores meet no bank twice.
+  /// Floats in a row of sums, padded so that a warp's stores have no bank conflicts.
   constexpr int pitch() const { return tile_n() + (a_is_weight ? 4 : 8); }
   constexpr int sums_bytes() const { return warps_k * tile_m() * pitch() * 4; }
   constexpr int shared_bytes() const { return std::max(stages * stage_bytes(), sums_bytes()); }
-  /// Where all of k is so many stages: more blocks fit where there are fewer than the ring has.
+  /// Where all of k is `steps` stages, fewer than the ring's: more blocks fit.
   constexpr int shared_bytes(int64_t steps) const {
     const auto used = static_cast<int>(std::min<int64_t>(stages, steps));
     return std::max(used * stage_bytes(), sums_bytes());
@@ -132,7 +132,7 @@ constexpr MmaPolicy policy_of(LinearMmaTile tile) {
       return {false, 128, 64, 2, 2, 1, 3, 2};
     case LinearMmaTile::m128n128:  // 96 KiB, 64 x 32 a warp
       return {false, 128, 128, 2, 4, 1, 3, 2};
-    case LinearMmaTile::m8n64:  // 54 KiB: 45 under way while a stage is multiplied
+    case LinearMmaTile::m8n64:  // 54 KiB: 45 in flight while a stage is multiplied
       return {true, 64, 8, 4, 1, 1, 6, 4};
     case LinearMmaTile::m16n64:  // 60 KiB
       return {true, 64, 16, 4, 1, 1, 6, 4};
@@ -144,8 +144,8 @@ constexpr MmaPolicy policy_of(LinearMmaTile tile) {
   return {};
 }
 
-/// The lane's row and chunk of ldmatrix's four matrices: for A rows 0-7 and 8-15 of one chunk of k,
-/// then of the next; for B both chunks of rows 0-7, then of rows 8-15.
+/// The lane's row and chunk for ldmatrix's four matrices: for A rows 0-7 and 8-15 of one chunk of
+/// k, then of the next; for B both chunks of rows 0-7, then of rows 8-15.
 __device__ inline const char* a_row(const char* tile, int first_row, int chunk, int lane) {
   return tile + chunk_offset<1>(first_row + lane % 16, chunk + lane / 16);
 }
@@ -153,7 +153,7 @@ __device__ inline const char* b_row(const char* tile, int first_row, int chunk, 
   return tile + chunk_offset<1>(first_row + lane / 16 * 8 + lane % 8, chunk + lane / 8 % 2);
 }
 
-/// The part of a warp in a block.
+/// A warp's share of a block.
 struct MmaWarp {
   int lane, first_a, first_b, k;
 };
@@ -166,7 +166,7 @@ __device__ inline MmaWarp locate_warp() {
           warp / (policy.warps_a * policy.warps_b)};
 }
 
-/// B's fragments of one instruction's k, the chunk and the next.
+/// B's fragments for one instruction's k: the chunk and the next.
 template <class Math, MmaPolicy policy>
 __device__ inline void load_b(const char* tile, const MmaWarp& warp, int chunk,
                               MmaFragment<2> (&b)[policy.blocks_b()]) {
@@ -210,8 +210,8 @@ __device__ inline void multiply_stage(const char* a_tile, const char* b_tile, co
   }
 }
 
-/// Into shared memory, row-major by rows of x: a lane's four of an instruction are rows l / 4 and
-/// l / 4 + 8 of A, columns 2 (l % 4) and the next of B.
+/// Writes to shared memory, row-major by rows of x: a lane's four of an instruction are rows l / 4
+/// and l / 4 + 8 of A, columns 2 (l % 4) and the next of B.
 template <MmaPolicy policy>
 __device__ inline void put_sums(float* shared, const MmaWarp& warp,
                                 const float (&sums)[policy.blocks_a()][policy.blocks_b()][4]) {
@@ -238,8 +238,8 @@ __device__ inline void put_sums(float* shared, const MmaWarp& warp,
   }
 }
 
-/// A tile's share of k, as put_sums() left it, goes to its plane: no epilogue, neighbouring lanes
-/// neighbouring sums.
+/// Stores a tile's share of k, written by put_sums(), to its plane: no epilogue, neighbouring lanes
+/// store neighbouring sums.
 template <MmaPolicy policy>
 __device__ inline void store_share(const LinearParams& params, int plane, int64_t member,
                                    int64_t first_m, int64_t first_n, const float* sums) {
@@ -263,8 +263,8 @@ __device__ inline void store_share(const LinearParams& params, int plane, int64_
   }
 }
 
-/// The tile of `member` from (first_m, first_n) on, by one block with the policy's threads and
-/// bytes of shared memory; of a share of k, where that is divided.
+/// Computes the tile of `member` at (first_m, first_n), for one share of k where that is divided,
+/// by one block with the policy's threads and bytes of shared memory.
 template <class Math, LinearMmaTile tile_shape>
 __device__ inline void compute_mma_tile(const LinearParams& params, int64_t member, int64_t first_m,
                                         int64_t first_n, char* shared, int plane = 0) {
@@ -287,7 +287,7 @@ __device__ inline void compute_mma_tile(const LinearParams& params, int64_t memb
     }
   }
 
-  // Begin the first stages.
+  // Start the first stages.
   const auto load_step = [&](int64_t step, int stage) {
     if (step < num_steps) {
       char* buffer = shared + stage * policy.stage_bytes();
@@ -301,13 +301,13 @@ __device__ inline void compute_mma_tile(const LinearParams& params, int64_t memb
       load_tile<T, policy.tile_b, 1, policy.threads()>(buffer + policy.a_bytes(), b, first_k,
                                                        k_left);
     }
-    arch::cp_async_commit();  // empty groups keep the count of pending ones
+    arch::cp_async_commit();  // empty groups keep the pending count
   };
 #pragma unroll 1
   for (int stage = 0; stage < policy.stages - 1; ++stage) load_step(stage, stage);
 
-  // Multiply one stage while the others arrive. The barrier also says that everybody has finished
-  // with the stage that is filled next.
+  // Multiply one stage while the others arrive. The barrier also ensures that the stage that is
+  // filled next is no longer read.
   float sums[policy.blocks_a()][policy.blocks_b()][4] = {};
   int stage = 0;
   for (int64_t step = 0; step < num_steps; ++step) {
@@ -319,7 +319,7 @@ __device__ inline void compute_mma_tile(const LinearParams& params, int64_t memb
     stage = stage == policy.stages - 1 ? 0 : stage + 1;
   }
 
-  // The sums take the operands' place. What copies are pending now are empty groups.
+  // The sums replace the operands. Only empty groups are still pending.
   __syncthreads();
   auto* tile_sums = reinterpret_cast<float*>(shared);
   put_sums<policy>(tile_sums, warp, sums);
@@ -333,8 +333,8 @@ __device__ inline void compute_mma_tile(const LinearParams& params, int64_t memb
       operands.y, tile_sums, static_cast<int>(threadIdx.x));
 }
 
-/// Before compute capability 9.0 shared memory has no room for a fourth block of these, and ptxas
-/// no registers.
+/// Before compute capability 9.0 neither shared memory nor ptxas's registers allow a fourth block
+/// of these.
 template <LinearMmaTile tile>
 constexpr int kResidentMmaBlocks =
     !arch::kHasSm90 && (tile == LinearMmaTile::m16n64 || tile == LinearMmaTile::m32n64)

@@ -16,7 +16,7 @@ enum class LinearMmaTile : uint8_t {
   m64n64,
   m128n64,
   m128n128,  ///< most arithmetic per byte of shared memory
-  // The weight on the instruction's 16-row side: few rows of x fill no more than 8 columns.
+  // The weight on the instruction's 16-row side: few rows of x fill only 8 columns.
   m8n64,
   m16n64,
   m32n64,
@@ -70,12 +70,12 @@ constexpr int64_t tile_n(LinearMmaTile tile) {
   return tile == LinearMmaTile::m128n128 ? 128 : tile == LinearMmaTile::m16n16 ? 16 : 64;
 }
 
-/// What an element is multiplied as; sums are in fp32.
+/// The type that elements are multiplied as; sums are in fp32.
 enum class LinearMath : uint8_t {
   fp16,
   bf16,
   tf32,    ///< fp32 rounded to 11 significant bits
-  tf32x3,  ///< fp32 as the sum of two tf32: three products for one
+  tf32x3,  ///< fp32 as the sum of two tf32: three products instead of one
 };
 
 }  // namespace wide::kernels

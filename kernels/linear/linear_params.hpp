@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the hand-rolled GEMMs are told.
+// Parameters of the hand-rolled GEMMs.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace wide::kernels {
 
-/// What is done to a sum before it is rounded: y = activation(alpha * scale * sum + bias +
-/// residual), or the residual added behind the activation.
+/// What is applied to a sum before rounding: y = activation(alpha * scale * sum + bias + residual),
+/// or the residual added after the activation.
 struct LinearEpilogue {
   const void* bias;      ///< [num_members, n], or null
   const float* scale;    ///< [num_members, n], or [num_members, 1]; or null
@@ -23,11 +23,11 @@ struct LinearEpilogue {
   Activation activation;
   bool scale_is_per_output;
   bool residual_is_activated;
-  /// Whether four neighbours of each of the operands may be read at a time. Set by the launchers.
+  /// Whether four neighbours of each operand may be read at a time. Set by the launchers.
   bool is_aligned;
 };
 
-/// Where k is divided over blocks: each adds up its share, and a kernel behind adds up the shares.
+/// Where k is divided over blocks: each sums its share, a later kernel adds up the shares.
 struct LinearPlanes {
   float* sums;    ///< [count, m, num_members, n]
   int32_t count;  ///< 0: k is not divided
@@ -42,7 +42,7 @@ struct LinearParams {
   int64_t num_members, m, n, k;
   RowStrides x_strides, weight_strides, y_strides;
   LinearEpilogue epilogue;
-  LinearPlanes planes;  ///< small_m's alone
+  LinearPlanes planes;  ///< small_m only
   /// Whether 16 bytes (y: four elements) may be moved at a time. Set by the launchers.
   bool x_is_aligned, weight_is_aligned, y_is_aligned;
 };

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// pointers[0, i] = weight + i * weight_member_bytes, and so for x and y: one thread per member.
+// pointers[0, i] = weight + i * weight_member_bytes, likewise x and y: one thread per member.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_pointers.hpp"

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launcher that writes every member's addresses to device memory, where a vendor's call by pointers
-// reads them. Writing them there is no upload: a captured graph computes them anew at every replay.
+// Launcher that writes every member's addresses to device memory for a vendor's call by pointers.
+// Nothing is uploaded: a captured graph recomputes them at every replay.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,7 +15,7 @@ struct LinearPointersParams {
   const void* weight;
   const void* x;
   void* y;
-  int64_t weight_member_bytes, x_member_bytes, y_member_bytes;  ///< from member to member
+  int64_t weight_member_bytes, x_member_bytes, y_member_bytes;  ///< between members
   int64_t num_members;
   void** pointers;  ///< [3, num_members]: of weight, of x, of y
 };

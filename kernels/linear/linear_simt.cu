@@ -34,7 +34,7 @@ cudaError_t launch_tile(const LinearParams& params, cudaStream_t stream) {
                       policy.threads(), policy.shared_bytes(), stream);
 }
 
-/// The slow way for fp8, where wgmma cannot be had: one tile, to keep the number of kernels low.
+/// The fallback for fp8 without wgmma: one tile, to keep the number of kernels low.
 template <class T>
 cudaError_t launch_fp8(LinearParams params, Dtype y_dtype, LinearSimtTile tile,
                        cudaStream_t stream) {

@@ -4,18 +4,18 @@
 // Batched GEMM on the fp32 units: y[m, i, n] = activation(sum_k x[m, i, k] * weight[i, n, k] +
 // bias[i, n]) by fused multiply-adds in fp32, never tf32, all members i in one launch.
 //
-// Plan: one thread block computes one tile of one member; the grid is one line of (member, tile),
-// so no limit of grid.y or grid.z is met. Both operands have k contiguous in memory and keep it so
-// in shared memory: a thread reads four values of k of one row with one instruction, which costs
-// as many instructions per multiplication as the transposed layout, and lets cp.async bring the
-// tiles in without passing through registers, several stages ahead. 16-bit operands stay 16-bit
-// until a thread decodes them.
+// Plan: one thread block computes one tile of one member; the grid is one-dimensional over (member,
+// tile), so that the limits of grid.y and grid.z do not matter. Both operands have k contiguous in
+// memory and in shared memory: a thread reads four values of k of one row with one instruction,
+// which costs as many instructions per multiplication as the transposed layout, and lets cp.async
+// load the tiles past the registers, several stages ahead. 16-bit operands stay 16-bit until a
+// thread converts them.
 //
-// Memory: tiles as linear_tile.cuh has them, `group` being the number of neighbouring rows that one
-// thread owns. In the end the tile's sums take the operands' place.
+// Memory: tiles as in linear_tile.cuh, `group` being the number of neighbouring rows that a thread
+// owns. Finally the tile's sums replace the operands.
 //
-// Every output is summed by one thread over k upwards, so its bits depend neither on the tile nor
-// on what else is in the launch.
+// Every output is summed by one thread in order of k, so its bits depend neither on the tile nor on
+// the rest of the launch.
 #pragma once
 
 #include "kernels/linear/linear_simt_tile.hpp"
@@ -25,9 +25,9 @@ namespace wide::kernels {
 
 struct SimtPolicy {
   int tile_m, tile_n;
-  int thread_m, thread_n;  // outputs of one thread
+  int thread_m, thread_n;  // outputs per thread
   int stages;              // tiles of k in shared memory at a time
-  int unroll;              // of the loop over a stage's k, four of them a step
+  int unroll;              // of the loop over a stage's k, four per step
   int blocks_per_multiprocessor;
 
   constexpr int threads_m() const { return tile_m / thread_m; }
@@ -39,13 +39,13 @@ struct SimtPolicy {
   constexpr int shared_bytes() const { return stages * stage_bytes(); }
 };
 
-// 40 KiB; with 4 stages a block of m = 16 has a whole fp32 k = 128 under way before it waits.
+// 40 KiB; with 4 stages a block of m = 16 has a whole fp32 k = 128 in flight before it waits.
 constexpr SimtPolicy kM16N64{16, 64, 2, 4, 4, 4, 4};
-// 48 KiB, here and below: what a block gets without asking, four blocks to a multiprocessor of
-// compute capability 9.0.
+// 48 KiB, here and below: a block's default limit, four blocks to a multiprocessor of compute
+// capability 9.0.
 constexpr SimtPolicy kM32N64{32, 64, 4, 4, 4, 4, 4};
 constexpr SimtPolicy kM64N64{64, 64, 8, 4, 3, 2, 4};
-// 64 KiB: two blocks fit beside each other on compute capability 8.0 too.
+// 64 KiB: two blocks fit a multiprocessor of compute capability 8.0 too.
 constexpr SimtPolicy kM128N128{128, 128, 8, 8, 2, 1, 2};
 
 /// Kernels are named by the tile: nvcc 13.0's host stubs cannot spell a class-type argument.
@@ -69,8 +69,8 @@ constexpr bool is_as_named(LinearSimtTile tile) {
 static_assert(is_as_named(LinearSimtTile::m16n64) && is_as_named(LinearSimtTile::m32n64) &&
               is_as_named(LinearSimtTile::m64n64) && is_as_named(LinearSimtTile::m128n128));
 
-/// Which row (or column) of the tile a thread's i-th is: groups of neighbours, the groups of all
-/// threads beside each other.
+/// The row (or column) of the tile that is a thread's i-th: groups of neighbours, the groups of all
+/// threads adjacent.
 template <int group, int threads>
 __device__ int owned(int thread, int i) {
   return (i / group * threads + thread) * group + i % group;
@@ -85,7 +85,7 @@ __device__ void multiply_tile(const char* x_tile, const char* weight_tile, int t
                 "a thread's rows all have the same place for a chunk");
   const int x_swizzle = thread_m % kChunks * kChunkBytes;
   const int weight_swizzle = thread_n % kChunks * kChunkBytes;
-  // Unrolled further than the policy says, loads are moved up until registers spill.
+  // Beyond the policy's unrolling, the compiler hoists loads until registers spill.
   constexpr int kUnroll = policy.unroll;
 #pragma unroll kUnroll
   for (int byte = 0; byte < kRowBytes; byte += step) {
@@ -112,7 +112,7 @@ __device__ void multiply_tile(const char* x_tile, const char* weight_tile, int t
   }
 }
 
-/// By way of shared memory, so that neighbouring lanes store neighbouring outputs.
+/// Via shared memory, so that neighbouring lanes store neighbouring outputs.
 template <class Out, SimtPolicy policy>
 __device__ void store_tile(const Destination<Out>& to, int thread_m, int thread_n, float* tile,
                            const float (&sums)[policy.thread_m][policy.thread_n]) {
@@ -133,7 +133,7 @@ __device__ void store_tile(const Destination<Out>& to, int thread_m, int thread_
       to, tile, static_cast<int>(threadIdx.x));
 }
 
-/// The tile of `member` from (first_m, first_n) on, by one block with the policy's threads and
+/// Computes the tile of `member` at (first_m, first_n), by one block with the policy's threads and
 /// bytes of shared memory.
 template <class T, class Out, LinearSimtTile tile_shape>
 __device__ inline void compute_simt_tile(const LinearParams& params, int64_t member,
@@ -142,13 +142,13 @@ __device__ inline void compute_simt_tile(const LinearParams& params, int64_t mem
   constexpr int per_row = kRowBytes / static_cast<int>(sizeof(T));
   const TileOperands<T, Out> operands =
       tile_operands<T, Out>(params, member, first_m, first_n, policy.tile_m, policy.tile_n);
-  // A warp is 4 x 8 threads: its eight lanes side by side read eight rows of the weight.
+  // A warp is 4 x 8 threads: eight adjacent lanes read eight rows of the weight.
   constexpr int warps_n = policy.threads_n() / 8;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int thread_m = warp / warps_n * 4 + lane / 8;
   const int thread_n = warp % warps_n * 8 + lane % 8;
 
-  // Begin the first stages.
+  // Start the first stages.
   const int64_t num_steps = (params.k + per_row - 1) / per_row;
   const auto load_step = [&](int64_t step, int stage) {
     if (step < num_steps) {
@@ -159,13 +159,13 @@ __device__ inline void compute_simt_tile(const LinearParams& params, int64_t mem
       load_tile<T, policy.tile_n, kColumnGroup, policy.threads()>(buffer + policy.x_bytes(),
                                                                   operands.weight, first_k, k_left);
     }
-    arch::cp_async_commit();  // empty groups keep the count of pending ones
+    arch::cp_async_commit();  // empty groups keep the pending count
   };
 #pragma unroll 1
   for (int stage = 0; stage < policy.stages - 1; ++stage) load_step(stage, stage);
 
-  // Multiply one stage while the others arrive. The barrier also says that everybody has finished
-  // with the stage that is filled next.
+  // Multiply one stage while the others arrive. The barrier also ensures that the stage that is
+  // filled next is no longer read.
   float sums[policy.thread_m][policy.thread_n] = {};
   int stage = 0;
   for (int64_t step = 0; step < num_steps; ++step) {
@@ -176,8 +176,8 @@ __device__ inline void compute_simt_tile(const LinearParams& params, int64_t mem
     multiply_tile<T, policy>(buffer, buffer + policy.x_bytes(), thread_m, thread_n, sums);
     stage = stage == policy.stages - 1 ? 0 : stage + 1;
   }
-  // The sums take the operands' place. Copies are under way no more: what is still pending are the
-  // empty groups behind the last step.
+  // The sums replace the operands. No copies are in flight: only the empty groups after the last
+  // step are pending.
   __syncthreads();
 
   store_tile<Out, policy>(operands.y, thread_m, thread_n, reinterpret_cast<float*>(shared), sums);

@@ -12,11 +12,11 @@
 
 namespace wide::kernels {
 
-/// y as `params` says for all members in one launch. x and weight of one dtype: fp32, fp16, bf16,
-/// with y of the same, or fp8, with y of fp16 or bf16 and the tile m64n64 only. Sums run over k
-/// upwards in fp32, whatever the tile: the tile changes no bit. Nothing is launched where y is
-/// empty. cudaErrorInvalidConfiguration for more than 2^31 - 1 tiles, cudaErrorInvalidValue for
-/// other dtypes or tiles.
+/// y by `params` for all members in one launch. x and weight of one dtype: fp32, fp16, bf16, with y
+/// of the same, or fp8, with y of fp16 or bf16 and the tile m64n64 only. Sums run in order of k in
+/// fp32, whatever the tile: the tile changes no bit. Nothing is launched where y is empty.
+/// cudaErrorInvalidConfiguration for more than 2^31 - 1 tiles, cudaErrorInvalidValue for other
+/// dtypes or tiles.
 cudaError_t launch_linear_simt(LinearParams params, Dtype dtype, Dtype y_dtype, LinearSimtTile tile,
                                cudaStream_t stream);
 

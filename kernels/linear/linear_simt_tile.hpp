@@ -13,7 +13,7 @@ namespace wide::kernels {
 /// Rows (batch) by outputs (out_features) of one member; each is one instantiation per dtype.
 enum class LinearSimtTile : uint8_t {
   m16n64,    ///< few rows per member: many small blocks, deep prefetch
-  m32n64,    ///< up to twice as many, of which each weight is still read once
+  m32n64,    ///< up to twice as many, still reading each weight once
   m64n64,    ///< in between
   m128n128,  ///< most arithmetic per byte of shared memory
 };

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear_mma.cuh with the weight on the instruction's 16-row side: few rows of x, so that the time
-// is that of reading the weights once.
+// linear_mma.cuh with the weight on the instruction's 16-row side: few rows of x, so that reading
+// the weights once takes the time.
 #include "kernels/linear/linear_mma.cuh"
 
 namespace wide::kernels {

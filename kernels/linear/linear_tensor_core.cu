@@ -16,7 +16,7 @@ cudaError_t launch_linear_tensor_core(const LinearParams& params, LinearMath mat
       case LinearMmaTile::m128n64:
         return launch_linear_mma<Math, LinearMmaTile::m128n64>(params, stream);
       case LinearMmaTile::m128n128:
-        // The registers of 32-bit operands do not fit beside its sums.
+        // The registers of 32-bit operands do not fit alongside its sums.
         if constexpr (sizeof(typename Math::Element) == 2) {
           return launch_linear_mma<Math, LinearMmaTile::m128n128>(params, stream);
         }

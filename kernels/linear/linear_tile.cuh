@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiles of a GEMM between global and shared memory, for all kernels of this folder.
+// Tiles of a GEMM from global to shared memory, for all kernels of this folder.
 //
 // A tile row in shared memory is 128 bytes of k (32 fp32 or 64 16-bit values), in eight chunks of
-// 16. Chunk c of row r lies at place c ^ (r / group % 8): eight lanes that fill a row, and eight
+// 16. Chunk c of row r is stored at c ^ (r / group % 8): eight lanes that fill a row, and eight
 // lanes that read the same chunk of eight rows `group` apart, touch all 32 banks once. Beyond the
-// operand's rows and beyond k there are zeros, so that a kernel multiplies whole tiles.
+// operand's rows and beyond k are zeros, so that a kernel multiplies whole tiles.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ namespace wide::kernels {
 constexpr int kRowBytes = 128;  // of a tile in shared memory: all banks once
 constexpr int kChunks = kRowBytes / kChunkBytes;
 
-/// Where row `row`'s chunk `chunk` starts inside a tile.
+/// The offset of row `row`'s chunk `chunk` in a tile.
 template <int group>
 __device__ inline int chunk_offset(int row, int chunk) {
   return row * kRowBytes + ((chunk ^ (row / group % kChunks)) * kChunkBytes);
 }
 
-/// Begins to bring `rows` rows of the k's from `first_k` on into the tile; k_left of them exist.
-/// `hint`: none, or one of cp_async_16's. A warp issues these beside its products, which leave few
-/// slots to compute addresses in: a thread's copies lie below one another, an addition apart. Of a
-/// row that does not exist nothing is read, wherever its address would be.
+/// Starts loading `rows` rows of k from `first_k` on into the tile; k_left of k exist. `hint`:
+/// none, or cp_async_16's. A warp issues these between its products, which leave few slots for
+/// address arithmetic: a thread's copies are in one column, an addition apart. Nothing is read from
+/// missing rows, wherever their addresses point.
 template <class T, int rows, int group, int threads, class... Hint>
 __device__ inline void load_tile(char* tile, const Source<T>& source, int64_t first_k,
                                  int64_t k_left, const Hint&... hint) {
@@ -55,8 +55,8 @@ __device__ inline void load_tile(char* tile, const Source<T>& source, int64_t fi
   }
 }
 
-/// Where the tile of `member` from (first_m, first_n) on reads and writes; `rows` by `columns` at
-/// most.
+/// What the tile of `member` at (first_m, first_n) reads and writes; at most `rows` by
+/// `columns`.
 template <class T, class Out = T>
 struct TileOperands {
   Source<T> x, weight;

@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear on quantised weights. Up to 64 rows of x per member are one tile, so that the time is that
-// of reading the blobs once; more of them are tiles side by side that find the blobs in L2, and
-// decode them again.
+// linear on quantised weights. Up to 64 rows of x per member are one tile, bound by
+// reading the blobs once; more are adjacent tiles that find the blobs in L2 and decode
+// them again.
 //
-// Plan: as small_m (linear_mma.cuh), the weight on the 16-row side of mma.m16n8k16, one block a
-// tile of outputs and rows of one member, a ring of stages filled by cp.async. What differs is the
-// weight: a warp's 16 outputs are a strip of the blob, contiguous over k with its scales in it,
-// whose bytes lie in shared memory as they do in the blob. A lane reads 16 of them, its part of
-// four instructions, makes 16-bit values of the codes (linear_decode.cuh), and multiplies them by x
-// as they are. The sums over a tile of 64 inputs then get the tile's scale and are added to the
-// total, in fp32: rounding scale * code to 16 bits never happens.
+// Plan: like small_m (linear_mma.cuh), the weight on the 16-row side of mma.m16n8k16, one block per
+// tile of outputs and rows of one member, a ring of stages filled by cp.async. The difference is
+// the weight: a warp's 16 outputs are a strip of the blob, contiguous over k including its scales,
+// which is copied to shared memory unchanged. A lane reads 16 bytes, its part of four instructions,
+// converts the codes to 16-bit values (linear_decode.cuh), and multiplies them by x. The sums over
+// a tile of 64 inputs are then scaled and added to the totals in fp32: scale * code is never
+// rounded to 16 bits.
 //
 //   stage   x: `tiles` tiles of rows x 64 k | strip 0 | strip 1 | ..     strip: scales, tile, ..
 //   warp    wait, barrier, copy the stage after next; per tile: codes, 4 x (decode, mma), scale
@@ -29,11 +29,11 @@ namespace wide::kernels {
 
 struct WeightOnlyPolicy {
   MmaPolicy mma;  ///< how warps divide outputs, rows of x and k; its stages
-  int tiles;      ///< of 64 inputs, a stage
+  int tiles;      ///< of 64 inputs, per stage
 
   constexpr int strips() const { return mma.warps_a; }
   constexpr int x_bytes() const { return tiles * mma.tile_b * kRowBytes; }
-  /// Room for a strip's part of a stage, every tile with scales of its own.
+  /// Room for a strip's part of a stage if every tile has its own scales.
   constexpr int strip_bytes(WeightFormat format) const {
     return tiles * (quantized_tile_bytes(format) + kQuantizedScaleBytes);
   }
@@ -46,8 +46,8 @@ struct WeightOnlyPolicy {
 };
 
 constexpr WeightOnlyPolicy policy_of(LinearWeightOnlyTile tile) {
-  // Four stages: 33 KiB at 4 bits, 49 KiB at 8, of which three quarters are under way in each of
-  // the blocks of a multiprocessor.
+  // Four stages: 33 KiB at 4 bits, 49 KiB at 8, three quarters of them in flight in each block of a
+  // multiprocessor.
   switch (tile) {
     case LinearWeightOnlyTile::m16n64:
       return {{true, 64, 16, 4, 1, 1, 4, 4}, 2};
@@ -61,14 +61,14 @@ constexpr WeightOnlyPolicy policy_of(LinearWeightOnlyTile tile) {
   return {};
 }
 
-/// The strip of a warp: what of it is still to come in.
+/// What remains to be loaded of a warp's strip.
 struct Strip {
-  const char* next;  ///< of bytes that follow each other over k, scales in front of each group
-  int64_t left;      ///< bytes; 0 from the beginning where the member has no such outputs
+  const char* next;  ///< contiguous over k, scales before each group
+  int64_t left;      ///< bytes; 0 from the start where the member has no such outputs
 };
 
-/// Begins to bring the strip's bytes of `tiles` tiles, which are `stage_bytes` or what is left, by
-/// `threads` threads.
+/// Starts loading the strip's bytes of `tiles` tiles, `stage_bytes` or what is left, by `threads`
+/// threads.
 template <WeightFormat format, int tiles, int threads>
 __device__ inline void load_strip(char* to, Strip& strip, int stage_bytes, int thread,
                                   const arch::CacheHint& hint) {
@@ -100,7 +100,7 @@ __device__ inline void multiply_tile(const char* tile, const char* scales, const
 #pragma unroll
     for (int j = 0; j < kBlocks; ++j) MmaHalf<T>::multiply(sums[j], a, b[j]);
   }
-  // Of outputs l / 4 and l / 4 + 8, side by side; bf16 is the upper half of fp32.
+  // For outputs l / 4 and l / 4 + 8, adjacent; bf16 is the upper half of fp32.
   const uint32_t both = *reinterpret_cast<const uint32_t*>(scales + warp.lane / 4 * 4);
   const float low = __uint_as_float(both << 16), high = __uint_as_float(both & 0xffff0000u);
 #pragma unroll
@@ -112,7 +112,7 @@ __device__ inline void multiply_tile(const char* tile, const char* scales, const
   }
 }
 
-/// Blocks in one line of (member, outputs, rows): those that read the same weights side by side.
+/// 1-D grid of (member, outputs, rows): blocks that read the same weights are adjacent.
 template <class T, WeightFormat format, LinearWeightOnlyTile tile_shape>
 __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
                                   policy_of(tile_shape).mma.blocks_per_multiprocessor)
@@ -139,15 +139,15 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
                   strip_index * params.strip_bytes,
               has_strip ? params.strip_bytes : 0};
 
-  // A group is one tile or two, and a stage begins with one: every stage has as many bytes.
+  // A group is one tile or two, and a stage begins with one: all stages have the same size.
   const int pairs = params.tiles_per_group - 1;  // 1: tile t is of group t / 2
   const int strip_stage_bytes =
       policy.tiles * kTileBytes + (policy.tiles >> pairs) * kQuantizedScaleBytes;
 
-  // Begin the first stages.
+  // Start the first stages.
   const int64_t num_tiles = (params.k + kQuantizedTile - 1) / kQuantizedTile;
   const int64_t num_steps = (num_tiles + policy.tiles - 1) / policy.tiles;
-  const arch::CacheHint hint(tiles_m == 1);  // the weights: a byte is read by tiles_m blocks
+  const arch::CacheHint hint(tiles_m == 1);  // weights: a byte is read by tiles_m blocks
   const int strip_place =
       policy.x_bytes() + warp.first_a / kQuantizedStrip * policy.strip_bytes(format);
   const auto load_step = [&](int64_t step, int stage) {
@@ -163,14 +163,14 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
                                          params.k - first_k);
       }
     }
-    arch::cp_async_commit();  // empty groups keep the count of pending ones
+    arch::cp_async_commit();  // empty groups keep the pending count
   };
   arch::follow_grid();
 #pragma unroll 1
   for (int stage = 0; stage < kStages - 1; ++stage) load_step(stage, stage);
 
-  // Multiply one stage while the others arrive. The barrier also says that everybody has finished
-  // with the stage that is filled next.
+  // Multiply one stage while the others arrive. The barrier also ensures that the stage that is
+  // filled next is no longer read.
   float totals[1][policy.mma.blocks_b()][4] = {};
   int stage = 0;
   for (int64_t step = 0; step < num_steps; ++step) {
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
     stage = stage == kStages - 1 ? 0 : stage + 1;
   }
 
-  // The totals take the operands' place. What copies are pending now are empty groups.
+  // The totals replace the operands. Only empty groups are still pending.
   __syncthreads();
   auto* tile_sums = reinterpret_cast<float*>(shared);
   put_sums<policy.mma>(tile_sums, warp, totals);
@@ -254,7 +254,7 @@ cudaError_t launch_type(const LinearWeightOnlyParams& params, WeightFormat forma
   return cudaErrorInvalidValue;
 }
 
-/// A file each, which compile side by side.
+/// One per file, to compile in parallel.
 cudaError_t launch_linear_weight_only_fp16(const LinearWeightOnlyParams& params,
                                            WeightFormat format, LinearWeightOnlyTile tile,
                                            cudaStream_t stream);

@@ -20,9 +20,9 @@ struct LinearWeightOnlyParams : LinearParams {
   int tiles_per_group;  ///< of 64 inputs: 1 or 2
 };
 
-/// y[m, i, n] = epilogue(sum_k x[m, i, k] * weight[i, n, k]) for all members i in one launch.
-/// Values of codes are multiplied exactly, sums over 64 inputs are multiplied by their scale in
-/// fp32. The order of a sum depends on k and the tile alone. Nothing is launched where y is empty.
+/// y[m, i, n] = epilogue(sum_k x[m, i, k] * weight[i, n, k]) for all members i in one launch. Code
+/// values are multiplied exactly, sums over 64 inputs are multiplied by their scale in fp32. The
+/// order of a sum depends on k and the tile alone. Nothing is launched where y is empty.
 /// cudaErrorInvalidConfiguration for more than 2^31 - 1 blocks; cudaErrorInvalidValue for packed
 /// weights, or a dtype other than fp16 and bf16.
 cudaError_t launch_linear_weight_only(const LinearWeightOnlyParams& params, Dtype dtype,

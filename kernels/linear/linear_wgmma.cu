@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear_wgmma of fp16 and bf16, and the way to the others.
+// linear_wgmma for fp16 and bf16, and the dispatch to the others.
 #include "kernels/linear/linear_wgmma.cuh"
 
 namespace wide::kernels {

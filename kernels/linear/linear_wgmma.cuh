@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batched GEMM on Hopper's warpgroup products: y[m, i, n] = activation(sum_k x[m, i, k] *
-// weight[i, n, k] + bias[i, n]) and so on (linear_epilogue.cuh), all members i in one launch, by
-// the schedule of wgmma_ring.cuh.
+// Batched GEMM on Hopper's warpgroup products: y[m, i, n] = activation(sum_k x[m, i, k] * weight[i,
+// n, k] + bias[i, n]) and so on (linear_epilogue.cuh), all members i in one launch, on the schedule
+// of wgmma_ring.cuh.
 //
-// One tensor map {k, row, member} serves all members: what lies beyond a member's rows or beyond k
-// is filled with zeros instead of the neighbour's, and no pointers are fetched.
+// One tensor map {k, row, member} serves all members: beyond a member's rows or k there are zeros
+// instead of the neighbour's elements, and no pointers are fetched.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ constexpr WgmmaPolicy policy_of(LinearWgmmaTile tile, bool is_fp8) {
   return {};
 }
 
-/// The stages of a tile: k step by step.
+/// The stages of a tile, along k.
 template <class T>
 struct LinearStages {
   const LinearWgmmaParams& params;
@@ -108,7 +108,7 @@ cudaError_t launch_wgmma_tile(LinearWgmmaParams params, cudaStream_t stream) {
   constexpr int64_t kMaxTiles = std::numeric_limits<int32_t>::max();
   const LinearParams& p = params.linear;
   const int64_t tiles_m = (p.m - 1) / policy.tile_m + 1, tiles_n = (p.n - 1) / policy.tile_n + 1;
-  // Tiles' coordinates are 32 bits wide, those of what lies past the end too.
+  // Tiles' coordinates are 32 bits wide, including those past the end.
   if (p.k > kMaxTiles - kTileK || tiles_m * policy.tile_m > kMaxTiles ||
       tiles_n * policy.tile_n > kMaxTiles || tiles_m > kMaxTiles / tiles_n ||
       p.num_members > kMaxTiles / (tiles_m * tiles_n)) {
@@ -126,7 +126,7 @@ cudaError_t launch_wgmma_tile(LinearWgmmaParams params, cudaStream_t stream) {
   return launch_kernel(kernel, blocks, kWgmmaThreads, kSharedBytes, stream, params, grid);
 }
 
-// One per element's type, in a file of its own.
+// One per element type, each in its own file.
 cudaError_t launch_linear_wgmma_16(const LinearWgmmaParams& params, Dtype dtype,
                                    LinearWgmmaTile tile, cudaStream_t stream);
 cudaError_t launch_linear_wgmma_tf32(const LinearWgmmaParams& params, LinearWgmmaTile tile,

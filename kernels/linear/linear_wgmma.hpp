@@ -21,14 +21,14 @@ struct LinearWgmmaParams {
   /// 128 bytes, where stores_boxes.
   CUtensorMap y;
   bool stores_boxes;    ///< for outputs of 16 bits
-  LinearParams linear;  ///< pointers of x and weight are not looked at; k is at least 1
+  LinearParams linear;  ///< pointers of x and weight are ignored; k is at least 1
   int num_multiprocessors;
 };
 
-/// y = what `linear` says. x and weight are of one dtype: fp16 or bf16, with y of the same; fp32,
-/// to be multiplied as tf32; fp8_e4m3 or fp8_e5m2, with y of fp16 or bf16. Nothing is launched
-/// where y is empty. cudaErrorInvalidConfiguration for more than 2^31 - 1 tiles or 32-bit
-/// coordinates; cudaErrorInvalidValue for other dtypes or tiles.
+/// y by `linear`. x and weight are of one dtype: fp16 or bf16, with y of the same; fp32, multiplied
+/// as tf32; fp8_e4m3 or fp8_e5m2, with y of fp16 or bf16. Nothing is launched where y is empty.
+/// cudaErrorInvalidConfiguration for more than 2^31 - 1 tiles or 32-bit coordinates;
+/// cudaErrorInvalidValue for other dtypes or tiles.
 cudaError_t launch_linear_wgmma(const LinearWgmmaParams& params, Dtype dtype, Dtype y_dtype,
                                 LinearWgmmaTile tile, cudaStream_t stream);
 

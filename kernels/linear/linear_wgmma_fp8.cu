@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear_wgmma of fp8, with outputs of 16 bits.
+// linear_wgmma for fp8, with 16-bit outputs.
 #include "kernels/linear/linear_wgmma.cuh"
 
 namespace wide::kernels {

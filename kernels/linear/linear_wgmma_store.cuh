@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where linear_wgmma's blocks of sums go: as boxes of the tensor map y, or as rows.
+// Stores linear_wgmma's blocks of sums: as boxes of the tensor map y, or as rows.
 #pragma once
 
 #include "kernels/linear/linear_wgmma.hpp"
@@ -21,7 +21,7 @@ struct LinearRows {
   __device__ int64_t residual(int row) const { return row * to.residual_row_stride; }
 };
 
-/// A block that lies outside y is left out.
+/// A block outside y is skipped.
 template <class Out>
 __device__ inline void store_block(const LinearWgmmaParams& params, const TileAt& at,
                                    const Storer& storer, uint32_t& box_index,

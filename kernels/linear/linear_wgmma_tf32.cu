@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear_wgmma of fp32 multiplied as tf32.
+// linear_wgmma for fp32 multiplied as tf32.
 #include "kernels/linear/linear_wgmma.cuh"
 
 namespace wide::kernels {

@@ -14,7 +14,7 @@ namespace wide::kernels {
 enum class LinearWgmmaTile : uint8_t {
   m64n128,
   m128n128,
-  m128n256,  ///< most arithmetic per byte; not of fp8, whose sums are kept twice
+  m128n256,  ///< most arithmetic per byte; not for fp8, whose sums are kept twice
 };
 
 inline constexpr std::array kLinearWgmmaTiles{LinearWgmmaTile::m64n128, LinearWgmmaTile::m128n128,
@@ -38,9 +38,9 @@ constexpr int64_t tile_m(LinearWgmmaTile tile) {
 constexpr int64_t tile_n(LinearWgmmaTile tile) {
   return tile == LinearWgmmaTile::m128n256 ? 256 : 128;
 }
-/// Bytes of in_features of one stage: what a tensor map's box is wide.
+/// Bytes of in_features per stage: the width of a tensor map's box.
 inline constexpr int64_t kWgmmaTileBytes = 128;
-/// Rows and outputs of a box that is stored: of 16-bit outputs 128 bytes.
+/// Rows and outputs of a stored box: 128 bytes of 16-bit outputs.
 inline constexpr int64_t kWgmmaStoreM = 64, kWgmmaStoreN = 64;
 
 }  // namespace wide::kernels

@@ -1,44 +1,44 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schedule of matrix products on Hopper's warpgroup products, whatever lies in memory: who uses
-// it says how a stage is loaded and what becomes of a tile's sums (Work, below).
+// The schedule of kernels on Hopper's warpgroup products, independent of memory layouts: its user
+// provides how a stage is loaded and how a tile's sums are stored (Work, below).
 //
-// Plan: one block a multiprocessor, which stays and takes every gridDim-th tile of all members'.
-// One thread of the first warpgroup fills a ring of stages by bulk tensor copies, tile after tile
-// without a pause; two warpgroups multiply. Each a whole tile of its own, in turns:
+// Plan: persistent, one block a multiprocessor, which takes every gridDim-th tile of all members.
+// One thread of the first warpgroup fills a ring of stages by bulk tensor copies, without a pause
+// between tiles; two warpgroups multiply. Either each a whole tile, in turns:
 //
 //   ring        | tile 0 ....... | tile 1 ....... | tile 2 ....... | tile 3
 //   warpgroup 1 | multiplies     | stores         | multiplies     | stores
 //   warpgroup 2 |                | multiplies     | stores         | multiplies
 //
-// The ring's stages belong to tiles in turn, so who multiplies is who has stages, and epilogue and
-// stores of one tile are hidden behind the products of the next. A warpgroup takes its turn only
-// when the other one has seen its last stage arrive: an mbarrier tells phases apart by their parity
-// alone, and who waited for a stage two rounds ahead would be let in at once.
+// The ring's stages belong to tiles in turn, so only one warpgroup has stages to multiply, and
+// epilogue and stores of one tile overlap with the products of the next. A warpgroup takes its turn
+// only when the other one has seen its last stage arrive: an mbarrier distinguishes phases by
+// parity alone, and a wait for a stage two rounds ahead would succeed at once.
 //
-// Or together, each a half of the same tile, where one warpgroup has no registers for a tile that
-// is large enough, and for fp8: its sums keep about 14 bits on the tensor cores, so that each
-// stage's (128 of k) are added up in fp32, which one warpgroup does while the other multiplies.
+// Or together, each half of the same tile, where one warpgroup lacks the registers for a large
+// enough tile, and for fp8: its sums keep about 14 bits on the tensor cores, so that each stage's
+// (128 of k) are added up in fp32 by one warpgroup while the other multiplies.
 //
-// Both operands have k contiguous, 128 bytes of it in a stage, swizzled by 128 bytes. Sums stay in
-// registers until they are stored (wgmma_store.cuh).
+// Both operands have k contiguous, 128 bytes of it per stage, with the 128-byte swizzle. Sums stay
+// in registers until they are stored (wgmma_store.cuh).
 //
-// Blocks start while the kernel before in the stream still runs, and bring the weights of their
-// ring's first round into the L2 cache, before they wait for it to end.
+// Blocks start while the preceding kernel in the stream still runs, and prefetch the weights of
+// their ring's first round into the L2 cache before they wait for it to end.
 //
 // Order of tiles: members one after another, so that a member's weights are read once and stay in
 // the L2 cache for its other rows; in a member, groups of kRasterColumns tile columns, row by row,
-// so that blocks at work at the same time share both operands.
+// so that concurrent blocks share both operands.
 //
-// Work, of a whole launch:
+// Work, for a whole launch:
 //   const WgmmaGrid& grid
-//   kHasHalfSteps                    whether grid.full_steps is looked at
+//   kHasHalfSteps                    whether grid.full_steps is used
 //   kStoresBoxes                     whether it ever stores by bulk copies
 //   prefetch_maps()                  by one thread
-//   stages(tile)                     the stages of a tile, from the first on, for one thread:
+//   stages(tile)                     the stages of a tile in order, for one thread:
 //                                    prefetch_weight(), load(x, weight, full), advance()
-//   store(tile, first_m, first_n, storer, box_index, sums)   a part of a tile's
+//   store(tile, first_m, first_n, storer, box_index, sums)   stores part of a tile
 #pragma once
 
 #include <cuda_bf16.h>
@@ -54,7 +54,7 @@
 
 namespace wide::kernels {
 
-/// What an element in memory is multiplied as.
+/// The type that an element in memory is multiplied as.
 template <class T>
 struct WgmmaElement {
   using Type = T;
@@ -71,13 +71,13 @@ struct WgmmaPolicy {
 
   constexpr int x_bytes() const { return tile_m * kRowBytes; }
   constexpr int weight_bytes() const { return tile_n * kRowBytes; }
-  /// What one warpgroup multiplies. Together: half the rows, or half the outputs of few rows.
+  /// A warpgroup's part of a tile. Together: half the rows, or half the outputs of few rows.
   constexpr bool halves_rows() const { return is_together && tile_m > kBlockM; }
   constexpr bool halves_outputs() const { return is_together && !halves_rows(); }
   constexpr int part_m() const { return halves_rows() ? tile_m / kConsumers : tile_m; }
   constexpr int part_n() const { return halves_outputs() ? tile_n / kConsumers : tile_n; }
   constexpr int blocks_m() const { return part_m() / kBlockM; }
-  constexpr int sums() const { return part_n() / 2; }  // of a thread, a block of rows
+  constexpr int sums() const { return part_n() / 2; }  // per thread and block of rows
 };
 
 template <WgmmaPolicy policy>
@@ -90,9 +90,9 @@ struct alignas(1024) WgmmaStorage {
 };
 
 struct WgmmaGrid {
-  uint32_t tiles_m, tiles_n, count;  // of one member, of one member, of all
+  uint32_t tiles_m, tiles_n, count;  // per member, per member, in total
   int32_t num_steps;
-  int32_t full_steps;  // the first of them; of what the others bring, the second 64 bytes are zeros
+  int32_t full_steps;  // the first of them; in the others, the second 64 bytes are zeros
 };
 
 struct WgmmaTileIndex {
@@ -109,7 +109,7 @@ __device__ inline WgmmaTileIndex locate_tile(const WgmmaGrid& grid, uint32_t ind
   return {member, in_group / columns, group * kRasterColumns + in_group % columns};
 }
 
-/// The weights of the ring's first round, as far as they are the first tile's. By one thread.
+/// Prefetches the weights of the ring's first round, within the first tile. By one thread.
 template <WgmmaPolicy policy, class Work>
 __device__ void prefetch_weights(const Work& work) {
   auto stages = work.stages(blockIdx.x);
@@ -129,7 +129,7 @@ __device__ void produce(WgmmaStorage<policy>& s, const Work& work) {
   for (uint32_t index = blockIdx.x; index < work.grid.count; index += gridDim.x) {
     auto stages = work.stages(index);
     for (int32_t step = 0; step < work.grid.num_steps; ++step) {
-      // In the first round nobody has to give the stage back.
+      // In the first round the stages are empty from the start.
       arch::mbarrier_wait(&s.empty[ring.stage], ring.parity ^ 1);
       arch::Mbarrier* full = &s.full[ring.stage];
       arch::mbarrier_arrive_expect_bytes(full, policy.x_bytes() + policy.weight_bytes());
@@ -141,7 +141,7 @@ __device__ void produce(WgmmaStorage<policy>& s, const Work& work) {
   arch::launch_dependents();
 }
 
-/// Where a warpgroup's part of a stage lies.
+/// Where a warpgroup's part of a stage begins.
 template <WgmmaPolicy policy>
 struct Part {
   int first_m, first_n;
@@ -157,8 +157,8 @@ __device__ inline void pin(float (&sums)[kBlocksM][kSums]) {
   for (int i = 0; i < kBlocksM; ++i) arch::wgmma_pin(sums[i]);
 }
 
-/// Begins the products of one stage, as one group. `accumulate` false: the first one overwrites.
-/// Blocks of kBlockM rows of x are `x_block_bytes` apart. Of rows kBytes are multiplied.
+/// Issues the products of one stage, as one group. If `accumulate` is false, the first overwrites.
+/// Blocks of kBlockM rows of x are `x_block_bytes` apart. kBytes of each row are multiplied.
 template <class T, WgmmaPolicy policy, int kBytes = kRowBytes>
 __device__ inline void begin_stage(const char* x, const char* weight, bool accumulate,
                                    float (&sums)[policy.blocks_m()][policy.sums()],
@@ -182,8 +182,8 @@ __device__ inline void begin_stage(const char* x, const char* weight, bool accum
   pin(sums);
 }
 
-/// The products of one tile, from the ring. One stage's are under way while the next one's begin;
-/// of fp8 those of the other warpgroup, while this one adds a stage's sums to the tile's.
+/// The products of one tile, from the ring. One stage's are in flight while the next one's are
+/// issued; for fp8 those of the other warpgroup, while this one adds a stage's sums to the tile's.
 template <class T, WgmmaPolicy policy, bool has_half_steps>
 __device__ inline void multiply_tile(WgmmaStorage<policy>& s, Ring<policy.stages> ring,
                                      const WgmmaGrid& grid, const Part<policy>& part,
@@ -215,14 +215,14 @@ __device__ inline void multiply_tile(WgmmaStorage<policy>& s, Ring<policy.stages
         }
         begin_stage<T, policy, kBytes>(x, weight, step > 0, sums);
         arch::wgmma_wait<1>();
-        // The step before is over, in this warp: each gives its stage back for itself.
+        // The previous step is complete for this warp: each warp releases its stage itself.
         if (step > 0 && is_first_lane) arch::mbarrier_arrive(&s.empty[previous]);
         previous = ring.stage;
       }
       ring.advance();
     }
   };
-  // A loop each: a condition among a stage's products would keep them from overlapping.
+  // Two loops: a condition between a stage's products would keep them from overlapping.
   multiply.template operator()<kRowBytes>(0, has_half_steps ? grid.full_steps : grid.num_steps);
   if constexpr (has_half_steps) {
     multiply.template operator()<kRowBytes / 2>(grid.full_steps, grid.num_steps);
@@ -240,11 +240,11 @@ __device__ inline void consume(WgmmaStorage<policy>& s, const Work& work, int co
   const Storer storer{s.outputs[consumer], 1 + consumer,
                       static_cast<int>(threadIdx.x) % kWarpgroup};
   const int32_t num_steps = work.grid.num_steps;
-  // In turns every second tile, beginning with one's own; together every one.
+  // In turns every second tile, beginning with its own; together every tile.
   constexpr uint32_t kEvery = policy.is_together ? 1 : kConsumers;
   const uint32_t first = policy.is_together ? 0 : static_cast<uint32_t>(consumer);
   auto position = first * static_cast<uint32_t>(num_steps);
-  uint32_t turn_parity = consumer == 0 ? 1 : 0;  // the first turn of all is nobody's to give
+  uint32_t turn_parity = consumer == 0 ? 1 : 0;  // the very first turn needs no arrival
   uint32_t box_index = 0;
   arch::wait_for_grid();  // before bias and residual are read, and y is written
   for (uint32_t index = blockIdx.x + first * gridDim.x; index < work.grid.count;
@@ -262,7 +262,7 @@ __device__ inline void consume(WgmmaStorage<policy>& s, const Work& work, int co
   }
 }
 
-/// All of a kernel of kWgmmaThreads threads, whose dynamic shared memory is a WgmmaStorage.
+/// A whole kernel of kWgmmaThreads threads, whose dynamic shared memory is a WgmmaStorage.
 template <class T, WgmmaPolicy policy, class Work>
 __device__ inline void run_wgmma_block(char* shared, const Work& work) {
   constexpr int kGivers = kWarpgroup / 32 * (policy.is_together ? kConsumers : 1);

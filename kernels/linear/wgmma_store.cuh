@@ -1,18 +1,18 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A warpgroup's sums become outputs, 64 x 64 at a time, by one of two ways through shared memory.
+// Stores a warpgroup's sums as outputs, 64 x 64 at a time, via shared memory in one of two ways.
 //
-// As boxes: each lane finishes its sums in registers, rounds them to 16 bits and lays them down as
-// matrices; one thread has the box stored by the tensor memory accelerator, which leaves out what
-// lies beyond the member's rows and outputs. Two boxes take turns, so that one is laid down while
-// the other is read. A warp has its scheduler to itself here, and every instruction stands for each
-// register: what is decided is decided once a box, what is read is asked for before any of it is
-// waited for, and only what is short is done at all.
+// As boxes: each lane finishes its sums in registers, rounds them to 16 bits and writes them as
+// matrices; one thread has the box stored by the tensor memory accelerator, which clips what is
+// beyond the member's rows and outputs. Two boxes alternate, so that one is written while the other
+// is read. A warp has its scheduler to itself here, and every instruction is repeated per register:
+// decisions are made once per box, all loads are issued before any is waited for, and only short
+// code runs here at all.
 //
 // As rows: the fp32 sums are exchanged, so that lanes finish and store neighbouring outputs. For
 // what boxes cannot do: outputs of 32 bits or any alignment, scales of each output, and a bias or
-// residual of a box that is not whole.
+// residual of a partial box.
 #pragma once
 
 #include "kernels/arch/barrier.cuh"
@@ -26,15 +26,15 @@ namespace wide::kernels {
 constexpr int kStoreBytes = kBlockM * kBlockN * 4;  // of shared memory: fp32 sums, or two boxes
 constexpr int kBoxBytes = kStoreBytes / 2;
 
-/// The way by boxes is there for 16-bit outputs alone.
+/// Storing by boxes exists for 16-bit outputs only.
 template <class Out>
 inline constexpr bool kCanStoreBoxes = sizeof(Out) == 2;
 
-/// Who stores: a warpgroup, its memory and its named barrier.
+/// The storing warpgroup, with its memory and its named barrier.
 struct Storer {
   char* memory;  ///< kStoreBytes, aligned to 1024
   int barrier;
-  int thread;  ///< of the warpgroup
+  int thread;  ///< in the warpgroup
 
   __device__ void sync() const { arch::named_barrier_sync(barrier, kWarpgroup); }
 };
@@ -46,20 +46,20 @@ __device__ inline bool is_short(const Destination<Out>& to) {
   return to.scale == nullptr && (!adds || (to.epilogue_is_aligned && to.num_columns >= kBlockN));
 }
 
-/// The sums of a lane: of every block of eight outputs two neighbours of row l / 4 and two of eight
-/// rows further on. Neighbours of 16 bits are a word.
+/// Position of a lane's sums: in every block of eight outputs two neighbours of row l / 4 and two
+/// of the row eight below. Two 16-bit neighbours are a word.
 struct LaneAt {
   int row, column;
   __device__ explicit LaneAt(int thread)
       : row(thread / 32 * 16 + thread % 32 / 4), column(thread % 4 * 2) {}
 };
 
-/// What is added to them, as it lies in memory; words of what there is not are not set.
+/// What is added to them, as in memory; words of absent operands are unset.
 struct LaneAddends {
   uint32_t bias[kColumnBlocks], residual[2][kColumnBlocks];
 };
 
-/// Rows: has(row), whether the box's row is there, and residual(row), its first in to.residual.
+/// Rows: has(row), whether the box's row exists, and residual(row), its offset in to.residual.
 template <class Out, class Rows>
 __device__ inline void load_addends(const Destination<Out>& to, const Rows& rows, const LaneAt& at,
                                     LaneAddends& addends) {
@@ -79,8 +79,8 @@ __device__ inline void load_addends(const Destination<Out>& to, const Rows& rows
   }
 }
 
-/// Of functions that take dozens of instructions the code is there for a few sums only, which are
-/// in the first registers: the others move up.
+/// Functions of dozens of instructions are instantiated for a few sums only, in the first
+/// registers: the others move up.
 template <Activation kActivation>
 __device__ inline void activate_in_turn(float (&sums)[kBlockSums]) {
   constexpr int kAtOnce = 8;
@@ -130,7 +130,7 @@ __device__ inline void finish_sums(const Destination<Out>& to, const LaneAddends
   if (to.residual != nullptr && !to.residual_is_activated) add_residual();
 }
 
-/// `box_index` counts the warpgroup's boxes, for the two to take turns. One thread calls put(box).
+/// `box_index` counts the warpgroup's boxes, so that the two alternate. One thread calls put(box).
 template <class Out, class Rows, class Put>
 __device__ inline void store_box(const Destination<Out>& to, const Rows& rows, const Storer& storer,
                                  uint32_t box_index, float (&sums)[kBlockSums], const Put& put) {
@@ -149,19 +149,19 @@ __device__ inline void store_box(const Destination<Out>& to, const Rows& rows, c
   }
 }
 
-/// Sums lie row by row, in pieces of four; of four neighbouring rows each has its pieces elsewhere,
-/// so that a warp's stores meet no bank twice.
+/// Sums are stored by rows, in permuted pieces that differ among four neighbouring rows, so that a
+/// warp's stores have no bank conflicts.
 __device__ inline int exchange_place(int row, int column) {
   return row * kBlockN + (column ^ row % 4 * 8);
 }
 
-/// Lays the sums down and calls store(place), where place(row, column) is one's in shared memory.
-/// Where there are boxes, whoever lays something down next waits first.
+/// Writes the sums and calls store(place), where place(row, column) is a sum in shared memory.
+/// Where there are boxes, the next writer waits first.
 template <class Out, class Store>
 __device__ inline void store_exchanged(const Storer& storer, const float (&sums)[kBlockSums],
                                        const Store& store) {
   auto* exchange = reinterpret_cast<float*>(storer.memory);
-  if constexpr (kCanStoreBoxes<Out>) {  // they lie in the same memory
+  if constexpr (kCanStoreBoxes<Out>) {  // boxes share this memory
     if (storer.thread == 0) arch::wait_stores_read<0>();
     storer.sync();
   }
@@ -181,7 +181,7 @@ __device__ inline void store_exchanged(const Storer& storer, const float (&sums)
   if constexpr (!kCanStoreBoxes<Out>) storer.sync();
 }
 
-/// Calls store(m, n, sums) for each block of a part of a tile. The code is there once, not once a
+/// Calls store(m, n, sums) for each block of a part of a tile. The code exists once, not once per
 /// block: the sums move up, so that the next block's are in the first registers.
 template <int kBlocksM, int kSums, class Store>
 __device__ inline void store_part(float (&sums)[kBlocksM][kSums], const Store& store) {

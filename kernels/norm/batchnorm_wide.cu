@@ -4,12 +4,12 @@
 // y = (x - mean[n, c]) / sqrt(variance[n, c] + epsilon) * gamma[n, c] + beta[n, c]
 //
 // Plan: blocks work on slices, one channel of one member each. eval streams: a block takes four
-// chunks of sixteen bytes a thread of one slice, all loads before the first store; where chunks are
-// not aligned it goes through the images as they lie in memory, whatever the channel, as
-// elementwise functions do (packed_runs.cuh). train gives a slice to one block, or several short
-// ones (norm_launch.cuh), which reads it once and writes it once where it can hold it. Limits: 2^31
-// - 1 values a slice, and as many slices, in eval blocks; few slices that are not held leave
-// multiprocessors idle, and if not aligned are moved one by one.
+// chunks of sixteen bytes per thread of one slice, all loads before the first store; where chunks
+// are not aligned it traverses the images in memory order, across channels, like elementwise
+// functions (packed_runs.cuh). train gives a slice to one block, or several short ones
+// (norm_launch.cuh), which reads and writes it once where it can hold it. Limits: 2^31 - 1 values a
+// slice, and as many slices, in eval blocks; few slices that are not held leave multiprocessors
+// idle, and unaligned ones are moved one by one.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
@@ -22,7 +22,7 @@ namespace wide::kernels {
 
 namespace {
 
-constexpr uint32_t kEvalThreads = 256;  ///< of a block, at most
+constexpr uint32_t kEvalThreads = 256;  ///< per block, at most
 
 /// One channel of one member: its slice and its parameters.
 template <class T>
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
   normalize_slices<T, is_kept>(access, slice_of, function_of);
 }
 
-/// Channels of all members as packed tensors' members; of no rows where they do not lie so.
+/// Channels of all members as a packed tensor's members; no rows where they are not contiguous.
 PackedParams packed_channels(const BatchnormParams& p) {
   const auto is_packed = [&](const ChannelStrides& s) {
     return (p.height == 1 || s.row == p.width) &&

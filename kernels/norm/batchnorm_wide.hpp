@@ -22,8 +22,8 @@ struct BatchnormParams : ChannelNormParams {
 /// y by the running statistics, all members in one launch.
 cudaError_t launch_batchnorm_eval(Dtype dtype, const BatchnormParams& params, cudaStream_t stream);
 
-/// y by the batch's statistics, which move the running ones. `shared_bytes_per_block`: what a block
-/// may have on this device.
+/// y by the batch's statistics, which update the running ones. `shared_bytes_per_block`: the limit
+/// of this device.
 cudaError_t launch_batchnorm_train(Dtype dtype, const BatchnormParams& params,
                                    int64_t shared_bytes_per_block, cudaStream_t stream);
 

@@ -5,7 +5,7 @@
 // channels of a group and their positions, for every batch row, member and group.
 //
 // Plan: a group of a row of a member is a slice for one block, or for a few of a block's warps
-// where that is enough (norm_launch.cuh); gamma and beta of a chunk's channel come through L1.
+// where that suffices (norm_launch.cuh); gamma and beta of a chunk's channel come through L1.
 // Limits: 2^31 - 1 values a group, and as many groups of all batch rows and members.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"

@@ -11,11 +11,11 @@ namespace wide::kernels {
 
 /// A group has channels / groups channels; their height * width values fit in 31 bits.
 struct GroupnormParams : ChannelNormParams {
-  int64_t groups = 0;  ///< of one member
+  int64_t groups = 0;  ///< per member
 };
 
-/// Every group of every batch row and member on its own, all in one launch.
-/// `shared_bytes_per_block`: what a block may have on this device.
+/// Every group of every batch row and member separately, all in one launch.
+/// `shared_bytes_per_block`: the limit of this device.
 cudaError_t launch_groupnorm_wide(Dtype dtype, const GroupnormParams& params,
                                   int64_t shared_bytes_per_block, cudaStream_t stream);
 

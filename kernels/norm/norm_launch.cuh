@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// How slices are given to blocks: one to each, or four to a block's warps where a warp's work is
-// enough. Where they are staged and lie one behind the other a block takes as many of them as make
-// a run so long that its ends hardly count.
+// Assigns slices to blocks: one each, or four to a block's warps where a slice is one warp's work.
+// Where slices are staged and contiguous, a block takes enough of them that the ends of their run
+// hardly matter.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,23 +17,23 @@
 
 namespace wide::kernels {
 
-/// What of the parameters is a slice: how many there are, of how many runs, how far apart.
+/// The slices of a problem: their number, runs per slice, and the distance between runs.
 struct SliceRuns {
   int64_t slices, runs, x_stride, y_stride;
 };
 
-/// Threads for so many chunks, each with kAtOnce of them: whole warps, a power of two.
+/// Threads for `chunks` chunks, kAtOnce of them each: whole warps, a power of two.
 inline unsigned slice_threads(int64_t chunks, uint32_t most) {
   const auto wanted = static_cast<uint64_t>((chunks + kAtOnce - 1) / kAtOnce);
   return static_cast<unsigned>(std::clamp<uint64_t>(std::bit_ceil(wanted), kWarp, most));
 }
 
-/// Teams of a block at once: blocks of several teams are so small that two run side by side.
+/// Concurrent teams of a block: blocks of several teams are small enough for two to be resident.
 inline int64_t teams_at_once(const SliceAccess& access) {
   return std::max<int64_t>(1, kSliceThreads / 2 / access.threads_per_slice);
 }
 
-/// So many images lie one behind the other.
+/// The number of contiguous images.
 inline int64_t images_in_a_row(const ChannelNormParams& p, const ChannelStrides& s) {
   const int64_t axes[][2] = {
       {p.channels, s.channel}, {p.num_members, s.member}, {p.batch, s.batch}};
@@ -45,15 +45,15 @@ inline int64_t images_in_a_row(const ChannelNormParams& p, const ChannelStrides&
   return images;
 }
 
-/// `access` with blocks of `group` slices through shared memory.
+/// `access` with blocks of `group` slices, staged in shared memory.
 template <class T>
 SliceAccess staged_access(const ChannelNormParams& p, const SliceRuns& slice, SliceAccess access,
                           int64_t group) {
   constexpr int64_t kSize = Vec16<T>::kSize;
   constexpr int64_t kBanks = 8;  // of sixteen bytes
   const int64_t length = p.height * p.width;
-  // What lanes ask for one after the other is to lie so in banks where they go from run to run,
-  // too.
+  // Successive accesses of the lanes are to hit successive banks, also from one run to the
+  // next.
   const auto in_step = [&](int64_t vectors, int64_t step) {
     return vectors + ((step - vectors) % kBanks + kBanks) % kBanks;
   };
@@ -74,10 +74,10 @@ SliceAccess staged_access(const ChannelNormParams& p, const SliceRuns& slice, Sl
   return access;
 }
 
-/// For blocks that may take `most_bytes` of shared memory.
+/// For blocks with at most `most_bytes` of shared memory.
 template <class T>
 SliceAccess slice_access(const ChannelNormParams& p, const SliceRuns& slice, int64_t most_bytes) {
-  constexpr int64_t kRunBytes = 640;  // against which the sectors at its ends are a tenth
+  constexpr int64_t kRunBytes = 640;  // the sectors at its ends are a tenth of it
   constexpr int64_t kMostRounds = 8;
   const int64_t chunks = chunks_of<T>(p, slice.runs);
   SliceAccess access;
@@ -103,14 +103,14 @@ SliceAccess slice_access(const ChannelNormParams& p, const SliceRuns& slice, int
   const int64_t most = std::min(row, kMostRounds * teams_at_once(access));
   const int64_t wanted = std::clamp<int64_t>(
       (kRunBytes + bytes - 1) / bytes, std::min<int64_t>(access.slices_per_block, most), most);
-  const int64_t blocks = row / wanted;  // of no fewer slices, but for the last
+  const int64_t blocks = row / wanted;  // each of at least `wanted` slices, except the last
   int64_t group = std::min((row + blocks - 1) / blocks, most);
   const auto staged = [&] { return staged_access<T>(p, slice, access, group); };
   while (group > 1 && staged().shared_bytes() > most_bytes / 2) --group;
   return staged();
 }
 
-/// Starts kept(p, access), or unkept where a block's shared memory, of which a device has
+/// Launches kept(p, access), or unkept where a block's shared memory, of which a device has
 /// `shared_bytes_per_block`, cannot hold the chunks of a slice.
 template <class T, class Params>
 cudaError_t launch_slices(void (*kept)(Params, SliceAccess), void (*unkept)(Params, SliceAccess),

@@ -1,29 +1,29 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mean and variance of a slice by a team of threads: all of a block, or a warp or a few. A block's
-// teams take its slices in rounds.
+// Mean and variance of a slice by a team of threads: all of a block, or one or a few warps. A
+// block's teams take its slices in rounds.
 //
 // A slice is read once into shared memory, each thread to places of its own, so that only the sums
-// need barriers; one that no block can hold is read three times, the first time a part of it only.
+// need barriers; one that no block can hold is read three times, at first only a part of it.
 // Statistics, in fp32: a first mean m from the kept slice, or from a sample of s of its M values;
 // then d = x - m, and from d both the correction of the mean and the variance. |m - mean|^2 is at
-// most M / s variances, since the sample's part of the sum of squares is no more than all of it: a
-// common offset is gone after the subtraction. Source of the method: Chan, Golub, LeVeque,
-// "Algorithms for Computing the Sample Variance", 1983.
+// most M / s variances, since the sample's part of the sum of squares is at most all of it: the
+// subtraction removes a common offset. Source of the method: Chan, Golub, LeVeque, "Algorithms for
+// Computing the Sample Variance", 1983.
 #pragma once
 
 #include "kernels/norm/norm_staged.cuh"
 
 namespace wide::kernels {
 
-constexpr uint32_t kAtOnce = 4;          ///< chunks that a thread has under way
-constexpr uint32_t kSliceThreads = 512;  ///< of a block, at most
+constexpr uint32_t kAtOnce = 4;          ///< chunks in flight per thread
+constexpr uint32_t kSliceThreads = 512;  ///< per block, at most
 
 struct SliceMoments {
   float rough_mean = 0;
-  float mean = 0;      ///< of what is left without the rough one
-  float variance = 0;  ///< biased; no number where a value is none
+  float mean = 0;      ///< of what remains after subtracting the rough one
+  float variance = 0;  ///< biased; NaN where a value is NaN
   float count = 0;
 };
 
@@ -32,12 +32,12 @@ struct SliceTeam {
   uint32_t thread, threads;
 };
 
-/// A slice, its team, and where the block keeps it.
+/// A slice, its team, and the memory in which the block keeps it.
 template <class T, bool is_kept>
 class SliceReader {
  public:
-  /// `place`: the slice's in the block. Where the block has no such slice the team takes part in
-  /// the sums, but has nothing to add.
+  /// `place`: the slice's index in the block. Where the block has no such slice the team takes part
+  /// in the sums, but adds nothing.
   __device__ SliceReader(const NormSlice<T>& slice, bool exists, uint32_t place,
                          const SliceTeam& team, Vec16<T>* kept, const StagedSlices<T>& staged)
       : slice_(slice),
@@ -77,8 +77,8 @@ class SliceReader {
     m.rough_mean = sum_over_team(sum, places[0], team_.threads) /
                    static_cast<float>(slice_.num_values(sampled));
 
-    // As rows' in row_norm.cuh, long slices are added up in stretches: one sum would drift.
-    constexpr uint32_t kStretch = 4096 / Vec16<T>::kSize;  // chunks of a thread
+    // As in row_norm.cuh, long slices are summed in stretches: a single sum would drift.
+    constexpr uint32_t kStretch = 4096 / Vec16<T>::kSize;  // chunks per thread
     float rest = 0.0f, squares = 0.0f, rest_before = 0.0f, squares_before = 0.0f;
     [[maybe_unused]] uint32_t chunks_added = 0;
     for_each_chunk([&](uint32_t number, const Vec16<T>& chunk) {
@@ -113,8 +113,8 @@ class SliceReader {
     return m;
   }
 
-  /// Writes to y what f(number, chunk) makes of the slice's chunks, once the moments were taken;
-  /// lays it down for StagedSlices to write where slices are staged.
+  /// Once the moments are known, writes f(number, chunk) of the slice's chunks to y; where slices
+  /// are staged, to shared memory, from where StagedSlices writes it.
   template <class F>
   __device__ void write(const F& f) const {
     if (is_kept && staged_.is_used()) {
@@ -144,7 +144,7 @@ class SliceReader {
     for_each(num_chunks_, fetch, f);
   }
 
-  /// kAtOnce chunks are fetched at a time.
+  /// Fetches kAtOnce chunks at a time.
   template <class Fetch, class F>
   __device__ void for_each(uint32_t end, const Fetch& fetch, const F& f) const {
     for (uint32_t first = team_.thread; first < end; first += kAtOnce * team_.threads) {
@@ -165,9 +165,9 @@ class SliceReader {
   const StagedSlices<T>& staged_;
 };
 
-/// All that a block does. slice_of(number): a slice; function_of(number, slice, moments, is_first):
-/// f(number of a chunk, chunk), which makes its chunks of y of those of x; is_first: for one thread
-/// of those that work on the slice.
+/// A whole block. slice_of(number): a slice; function_of(number, slice, moments, is_first):
+/// f(number of a chunk, chunk), which maps its chunks of x to those of y; is_first: for one of the
+/// threads that work on the slice.
 template <class T, bool is_kept, class SliceOf, class FunctionOf>
 __device__ inline void normalize_slices(const SliceAccess& access, const SliceOf& slice_of,
                                         const FunctionOf& function_of) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the norms over channels are told alike.
+// Parameters common to the norms over channels.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 //
 // What the norms over channels normalise together: a slice, `runs` runs of height * width positions
 // (of one channel from batch to batch, of one image from channel to channel), as numbered chunks of
-// sixteen bytes. A chunk holds the same positions whatever the strides and the alignment, so that
-// these change no bit of a sum: where all is aligned it is one access, else one by one.
+// sixteen bytes. A chunk has the same positions whatever the strides and the alignment, so that
+// these change no bit of a sum: if all is aligned it is one access, else one by one.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace wide::kernels {
 
-/// Where the runs of a slice lie.
+/// Where the runs of a slice are.
 template <class Pointer>
 struct SlicePlace {
   Pointer first;
@@ -40,7 +40,7 @@ class NormSlice {
   __device__ const SlicePlace<const T*>& x() const { return x_; }
   __device__ const SlicePlace<T*>& y() const { return y_; }
   __device__ uint32_t runs() const { return runs_; }
-  __device__ uint32_t length() const { return length_; }  ///< of a run
+  __device__ uint32_t length() const { return length_; }  ///< per run
   __device__ uint32_t chunks_per_run() const { return chunks_per_run_; }
   __device__ uint32_t num_chunks() const { return runs_ * chunks_per_run_; }
   __device__ uint32_t run_of(uint32_t chunk) const { return chunk / chunks_per_run_; }
@@ -49,15 +49,15 @@ class NormSlice {
     const uint32_t runs = run_of(chunks);
     return runs * length_ + min((chunks - runs * chunks_per_run_) * kSize, length_);
   }
-  /// Values of a chunk that exist; none of one behind the last.
+  /// Values of a chunk that exist; 0 past the last chunk.
   __device__ uint32_t count_of(uint32_t chunk) const {
     if (chunk >= num_chunks()) return 0;
     if (is_aligned_) return kSize;
     return min(kSize, length_ - chunk % chunks_per_run_ * kSize);
   }
 
-  /// Chunk `first` and others, `step` apart, all loads before the first is used; zeros where
-  /// nothing exists.
+  /// Chunk `first` and others, `step` apart, all loads before the first use; zeros where nothing
+  /// exists.
   template <uint32_t count>
   __device__ void load(Vec16<T> (&chunks)[count], uint32_t first, uint32_t step) const {
     if (is_aligned_) {
@@ -97,7 +97,7 @@ class NormSlice {
     }
   }
 
-  /// The addresses of a chunk's values one after the other, from row to row.
+  /// The addresses of a chunk's values in order, from row to row.
   struct Walk {
     __device__ Walk(const NormSlice& slice, uint32_t chunk, int64_t run_stride, int64_t row_stride)
         : width(slice.width_), gap(row_stride - slice.width_) {
@@ -118,7 +118,7 @@ class NormSlice {
     int64_t gap, offset;
   };
 
-  /// Where rows follow each other without gaps.
+  /// Where rows are contiguous.
   template <class Pointer>
   __device__ int64_t offset_of(uint32_t chunk, const SlicePlace<Pointer>& place) const {
     const uint32_t run = run_of(chunk);
@@ -144,7 +144,7 @@ int64_t chunks_of(const ChannelNormParams& p, int64_t runs) {
   return runs * ((p.height * p.width + size - 1) / size);
 }
 
-/// Whether each chunk is one access of sixteen bytes.
+/// Whether each chunk is a single access of sixteen bytes.
 template <class T>
 bool is_aligned16(const ChannelNormParams& p) {
   const auto is_fit = [&](const void* address, const ChannelStrides& s) {

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slices that are no multiples of sixteen bytes on their way through shared memory: what lies side
-// by side of a block's slices is brought and written as one run, sixteen bytes at a time wherever
-// it begins (staged_runs.cuh), so that sectors that slices have in common are asked for once. In
-// between chunks hold what they always hold, so that no bit of a sum depends on the way: a chunk
-// is put together from the two vectors that it lies across, and so is a vector of y from chunks.
+// Stages slices that are not multiples of sixteen bytes in shared memory: contiguous parts of a
+// block's slices are loaded and written as one run, sixteen bytes at a time wherever it begins
+// (staged_runs.cuh), so that sectors shared by slices are requested once. Chunks hold the same
+// elements as without staging, so that no bit of a sum depends on it: a chunk is assembled from the
+// two vectors that it straddles, and a vector of y from chunks.
 #pragma once
 
 #include "kernels/common/staged_runs.cuh"
@@ -14,19 +14,19 @@
 
 namespace wide::kernels {
 
-/// One side of that way: runs of one slice that lie one behind the other are moved as one.
+/// One side, x or y: contiguous runs of one slice are moved as one.
 struct StagedSide {
   bool is_joined = false;
   StagedRuns cut{};
 };
 
-/// How slices move and what a block has to do: the same for all of a launch.
+/// How slices move and what a block has to do: uniform over a launch.
 struct SliceAccess {
-  bool is_aligned = false;         ///< each chunk is one access of sixteen bytes
+  bool is_aligned = false;         ///< each chunk is a single access of sixteen bytes
   uint32_t threads_per_slice = 0;  ///< whole warps
-  uint32_t slices_per_row = 0;     ///< one behind the other, where they are staged
+  uint32_t slices_per_row = 0;     ///< contiguous slices, where they are staged
   uint32_t slices_per_block = 1;   ///< at most, and of one row
-  uint32_t slice_pitch = 0;        ///< chunks from a slice to the next; 0: they are not kept
+  uint32_t slice_pitch = 0;        ///< chunks between slices; 0: they are not kept
   uint32_t num_brought = 0;        ///< vectors of x in shared memory; 0: slices are not staged
   StagedSide x{}, y{};
 
@@ -51,8 +51,8 @@ struct SliceGroup {
   }
 };
 
-/// `count` elements from anywhere in shared memory, `element` of them behind `vectors`; what is
-/// behind them is anything.
+/// `count` elements at any offset in shared memory, from `element` elements after `vectors` on;
+/// what follows them is unspecified.
 template <class T>
 __device__ inline Vec16<T> vec16_across(const Vec16<T>* vectors, uint32_t element, uint32_t count) {
   constexpr uint32_t kSize = Vec16<T>::kSize;
@@ -74,13 +74,13 @@ __device__ inline Vec16<T> vec16_across(const Vec16<T>* vectors, uint32_t elemen
   return *reinterpret_cast<const Vec16<T>*>(&bits);
 }
 
-/// A block's slices, of which `first` is the first.
+/// A block's slices, beginning with `first`.
 template <class T>
 class StagedSlices {
  public:
   static constexpr uint32_t kSize = Vec16<T>::kSize;
 
-  /// `kept`: room for the slices' chunks and the vectors that are brought.
+  /// `kept`: room for the slices' chunks and the vectors that are loaded.
   __device__ StagedSlices(const NormSlice<T>& first, uint32_t count, const SliceAccess& access,
                           Vec16<T>* kept)
       : first_(first),
@@ -91,12 +91,12 @@ class StagedSlices {
 
   __device__ bool is_used() const { return access_.num_brought > 0; }
 
-  /// Brings x; all of the block may then ask for chunks.
+  /// Loads x; the whole block may then call chunk().
   __device__ void bring() const {
     const auto from = [this](int run) { return first_.x().first + run * first_.x().run_stride; };
     const int runs = num_runs(access_.x), run_length = length(access_.x);
     bring_runs(brought_->v, access_.x.cut, runs, run_length, team(), from);
-    // What a run leaves of its first vector, which is read as a whole.
+    // Zeros in the rest of a run's first vector, which is read whole.
     for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(runs) * kSize; i += blockDim.x) {
       const auto run = static_cast<int>(i / kSize), place = static_cast<int>(i % kSize);
       const int phase = phase_of(from(run));
@@ -108,7 +108,7 @@ class StagedSlices {
     __syncthreads();
   }
 
-  /// Of x of the block's slice `slice`; zeros where nothing exists.
+  /// A chunk of x of the block's slice `slice`; zeros where nothing exists.
   __device__ Vec16<T> chunk(uint32_t slice, uint32_t number) const {
     const uint32_t count = first_.count_of(number);
     if (count == 0) return {};
@@ -130,14 +130,14 @@ class StagedSlices {
     return values;
   }
 
-  /// Writes y, of which each thread has laid its chunks where they are kept.
+  /// Writes y from the chunks that the threads have stored where they are kept.
   __device__ void write() const {
     __syncthreads();
     const auto& y = first_.y();
     const uint32_t run_length = first_.length();
     const uint32_t run_pitch = first_.chunks_per_run() * kSize;
     const uint32_t image_pitch = access_.y.is_joined ? run_pitch : access_.slice_pitch * kSize;
-    // Of an element of a run of y, in chunks.
+    // The place of an element of a run of y among the chunks.
     const auto place_of = [&](int run, int element, uint32_t& position) {
       const uint32_t image = static_cast<uint32_t>(element) / run_length;
       position = static_cast<uint32_t>(element) - image * run_length;

@@ -15,9 +15,9 @@ constexpr uint32_t kWarp = 32;
 constexpr int kSums = 3;
 using SumPlaces = float[kSums][kWarp];
 
-/// The sum over a team of `threads` neighbours of the block, whole warps: in every thread, always
-/// added in the same order. `place` is used by no other sum of the same round. Of teams of several
-/// warps all of the block take part at once.
+/// The sum over a team of `threads` neighbours of the block, whole warps: in every thread, in a
+/// fixed order. `place` is used by no other sum of the same round. With teams of several warps the
+/// whole block takes part at once.
 __device__ inline float sum_over_team(float value, float* place, uint32_t threads) {
   value = warp_sum(value);
   if (threads > kWarp) {

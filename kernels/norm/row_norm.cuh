@@ -1,21 +1,21 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of features normalised on their own: layernorm; rmsnorm, which takes no mean off; and
-// chains, which first add up what they normalise, or do nothing more than that.
+// Rows of features normalised separately: layernorm; rmsnorm, which subtracts no mean; and chains,
+// which first add up what they normalise, or do only that.
 //
 // Plan: a row is read once, kept in the registers of 4 to 32 lanes (up to 1024 features) or of a
 // block of 2 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row,
 // member), members fastest: neighbours in the packed x; gamma and beta of a member come through L1.
 // Longer rows are read two or three times by a block of 256 threads: all but the first time from
 // L2. Statistics, in fp32: a first mean m from the sum, then d = x - m in place of x, and from d
-// both the correction of the mean and the variance. The common offset of a row is gone after the
-// subtraction, which is exact where it is large, so it costs no accuracy. Without a mean, d is x
-// and the variance the mean square. A chain's sum is rounded as it would be stored before it is
-// normalised, whether or not it is: what comes out is bit for bit what the norm by itself makes of
-// a stored sum. Memory: a float per warp for each sum, and a block's rows, of a chain twice, where
-// they are not whole vectors of 16 bytes. Source of the method: Chan, Golub, LeVeque, "Algorithms
-// for Computing the Sample Variance", 1983 (the corrected two-pass algorithm).
+// both the correction of the mean and the variance. The subtraction removes a common offset of a
+// row and is exact where that is large, so it costs no accuracy. Without a mean, d is x and the
+// variance the mean square. A chain's sum is rounded to the stored type before it is normalised,
+// whether or not it is stored: the output is bit for bit that of the norm by itself on a stored
+// sum. Memory: a float per warp for each sum, and a block's rows, for a chain twice, where they are
+// not whole vectors of 16 bytes. Source of the method: Chan, Golub, LeVeque, "Algorithms for
+// Computing the Sample Variance", 1983 (the corrected two-pass algorithm).
 #pragma once
 
 #include "kernels/arch/grid.cuh"
@@ -28,11 +28,11 @@ namespace wide::kernels {
 
 enum class RowKind : uint8_t { layernorm, rmsnorm, chain };
 
-/// Of the values whose parameters are under way together.
+/// Chunks of the values whose parameters are in flight together.
 template <class T>
 constexpr int kPieceChunks = kRowPiece / Vec16<T>::kSize;
 
-/// Where a row of a member lies; `index` numbers (row, member).
+/// Where a row of a member is; `index` numbers (row, member).
 template <class T>
 struct RowNormPlace {
   const T *x, *residual;
@@ -58,7 +58,7 @@ __device__ void combine(float* values, const Vec16<T>* chunks, F f) {
     values[i] = f(values[i], to_float(chunks[i / kSize].v[i % kSize]));
   }
 }
-/// As above, of a member's parameters from chunk `first` on; of none: nothing.
+/// The same with a member's parameters from chunk `first` on; no-op without parameters.
 template <class T, class Policy, class F>
 __device__ void combine(float* values, const RowShare<T, Policy>& share, const void* parameters,
                         int64_t offset, int first, F f) {
@@ -68,7 +68,7 @@ __device__ void combine(float* values, const RowShare<T, Policy>& share, const v
   combine(values, chunks, f);
 }
 
-/// What a chain makes of values of x from chunk `first` on: residual + activation(x + bias),
+/// A chain's values from those of x, from chunk `first` on: residual + activation(x + bias),
 /// rounded.
 template <class T, class Policy>
 __device__ void add_up(const RowNormParams& p, const RowShare<T, Policy>& share, int64_t member,
@@ -84,7 +84,7 @@ __device__ void add_up(const RowNormParams& p, const RowShare<T, Policy>& share,
   for (int i = 0; i < kRowPiece; ++i) values[i] = to_float(from_float<T>(values[i]));
 }
 
-/// To the chunks from `first` on.
+/// Writes the chunks from `first` on.
 template <class T, class Policy>
 __device__ void write_values(const RowShare<T, Policy>& share, const RowPlace<T>& row, int first,
                              const float* values) {
@@ -112,12 +112,12 @@ __device__ void write_normalised(const RowNormParams& p, const RowShare<T, Polic
   write_values(share, y, first, values);
 }
 
-/// Of what rounding made of a variance; no number stays none.
+/// For a variance that rounding may have made negative; NaN stays NaN.
 __device__ inline float row_scale(float variance, float epsilon) {
   return 1.0f / sqrtf((variance < 0.0f ? 0.0f : variance) + epsilon);
 }
 
-/// What is known of a row after its statistics; before, or without: y is what is normalised.
+/// A row's statistics; by default, before or without them, y is the input.
 struct RowStatistics {
   float rough_mean = 0.0f, mean = 0.0f, scale = 1.0f;
 };
@@ -131,8 +131,8 @@ __device__ bool is_normalised(const RowNormParams& p) {
   return kKind != RowKind::chain || p.norm != ChainNorm::none;
 }
 
-/// From the sums, in each thread, of what is left of its share of a row and of its squares: the
-/// scale, and of centred rows the correction of the mean.
+/// From each thread's sums of the centred values of its share of a row and of their squares: the
+/// scale, and for centred rows the correction of the mean.
 template <class Policy, RowKind kKind>
 __device__ void take_moments(const RowNormParams& p, float (&sums)[2], float inverse,
                              float (*shared)[kWarp], RowStatistics& of) {
@@ -145,7 +145,7 @@ __device__ void take_moments(const RowNormParams& p, float (&sums)[2], float inv
   of.scale = row_scale(sums[1] * inverse - of.mean * of.mean, p.epsilon);
 }
 
-/// Of short rows, on a multiprocessor: as many as registers hold without spills. 1: as it comes.
+/// Blocks of short rows a multiprocessor: as many as registers hold without spills. 1: no minimum.
 template <class Policy, RowKind kKind>
 constexpr int kResidentBlocks = Policy::is_block            ? 1
                                 : Policy::kept_floats == 16 ? (kKind == RowKind::chain ? 6 : 9)
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
   const auto y_of = [&](int64_t i) { return place_of(i).y; };
   const auto sum_of = [&](int64_t i) { return place_of(i).sum; };
   const RowNormPlace<T> mine = place_of(tile.index());
-  // x and then y; residual and then the sum.
+  // First x, then y; first residual, then the sum.
   T *kept = reinterpret_cast<T*>(staged), *also_kept = kept + tile.size();
   arch::follow_grid();
 
@@ -186,12 +186,12 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
   }
   share.load(loaded, tile.place(kept, mine.x, x_of));
   if (has_residual) share.load(added, tile.place(also_kept, mine.residual, residual_of));
-  if (access.is_staged) __syncthreads();  // what is written may lie elsewhere
+  if (access.is_staged) __syncthreads();  // outputs may have other offsets
   float values[kKept];
   for_values(access, values,
              [&](float& value, int i) { value = to_float(loaded[i / kSize].v[i % kSize]); });
   if constexpr (kIsChain) {
-    // Not mine.sum: until here, fp32 has no registers for one more address.
+    // Not mine.sum: fp32 lacks the registers to keep one more address until here.
     const auto sum = tile.place(also_kept, sum_of(tile.index()), sum_of);
     for_kept<kKept>(access, [&](int j) {
       add_up(p, share, mine.member, j / kSize, added + j / kSize, values + j);
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
     });
   }
 
-  // Centre it, and take both moments of what is left.
+  // Centre it, and take both moments of the rest.
   RowStatistics of;
   if (is_normalised<kKind>(p)) {
     const auto inverse = 1.0f / static_cast<float>(p.features);
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
       of.rough_mean = row_sum<Policy>(sum, shared) * inverse;
     }
     if (access.shared_out <
-        end_of_values(access)) {  // what is behind the row's end is to add nothing
+        end_of_values(access)) {  // elements past the row's end must add nothing
       for_values(access, values, [&](float& value, int i) {
         if (!share.exists(i / kSize, i % kSize)) value = of.rough_mean;
       });
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
   if (has_sum) tile.write(also_kept, sum_of);
 }
 
-/// Rows that no block can hold: read again for each pass.
+/// Rows that no block can hold: reread for each pass.
 template <class T, RowKind kKind>
 __global__ void __launch_bounds__(LongRow::max_block)
     row_norm_long_kernel(const __grid_constant__ RowNormParams p,
@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(LongRow::max_block)
                          const __grid_constant__ RowAccess access) {
   constexpr int kSize = Vec16<T>::kSize, kLoads = 4;
   constexpr int kStep = LongRow::max_block * kSize;
-  constexpr int kStretch = 4096 / kSize;  // chunks of a thread
+  constexpr int kStretch = 4096 / kSize;  // chunks per thread
   constexpr bool kIsChain = kKind == RowKind::chain;
   __shared__ float shared[3][kWarp];
   const RowNormPlace<T> place(p, by_members, blockIdx.x);
@@ -250,8 +250,8 @@ __global__ void __launch_bounds__(LongRow::max_block)
   const auto inverse = 1.0f / static_cast<float>(p.features);
   arch::follow_grid();
 
-  // One loop for all passes: twice a sum of what is centred so far, and then what is written. It
-  // may lie where the row was read: nobody reads it after this.
+  // One loop for all passes: twice a sum of the values centred so far, then the writes. These may
+  // overwrite the row: it is not read afterwards.
   enum : int { kMean, kMoments, kWrite };
   RowStatistics of;
 #pragma unroll 1
@@ -259,7 +259,7 @@ __global__ void __launch_bounds__(LongRow::max_block)
                   : is_centred<kKind>(p)   ? kMean
                                            : kMoments;
        pass <= kWrite; ++pass) {
-    // Terms are added up kStretch at a time: one sum would drift, and stand still at some 2^24.
+    // Terms are summed kStretch at a time: a single sum would drift, and stagnate at about 2^24.
     float sums[2]{}, before[2]{};
     for (int first = 0; first < num_chunks; first += kLoads) {
       if (first % kStretch == 0) {

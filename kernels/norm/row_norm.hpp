@@ -16,12 +16,12 @@ namespace wide::kernels {
 /// elements.
 struct RowNormParams {
   const void* x = nullptr;
-  const void* bias = nullptr;      ///< null: 0; of a chain
-  const void* residual = nullptr;  ///< null: 0; of a chain
+  const void* bias = nullptr;      ///< null: 0; chains only
+  const void* residual = nullptr;  ///< null: 0; chains only
   const void* gamma = nullptr;     ///< null: 1
   const void* beta = nullptr;      ///< null: 0
   void* y = nullptr;               ///< may be x or residual
-  void* sum = nullptr;             ///< likewise; null: not written; of a chain
+  void* sum = nullptr;             ///< likewise; null: not written; chains only
   int64_t num_members = 0, rows = 0, features = 0;
   int64_t x_row_stride = 0, x_member_stride = 0;
   int64_t y_row_stride = 0, y_member_stride = 0;
@@ -29,8 +29,8 @@ struct RowNormParams {
   int64_t sum_row_stride = 0, sum_member_stride = 0;
   int64_t bias_member_stride = 0, gamma_member_stride = 0, beta_member_stride = 0;
   float epsilon = 0;
-  Activation activation = Activation::none;  ///< of a chain
-  ChainNorm norm = ChainNorm::none;          ///< of a chain
+  Activation activation = Activation::none;  ///< chains only
+  ChainNorm norm = ChainNorm::none;          ///< chains only
 };
 
 /// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, all members in one launch.

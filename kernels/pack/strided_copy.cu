@@ -5,9 +5,9 @@
 // Plan: grid.y is the pair (64 at most), grid.x strides over the pair's elements in row-major
 // order, four elements per thread and step, loaded before any is stored: neighbouring threads touch
 // neighbouring elements of the innermost axis, which is contiguous on both sides in every packed
-// layout. Axes that are contiguous on both sides are folded on the host first, so the index is
-// seldom taken apart more than twice, by reciprocals. Memory: no shared memory. Limits: none on
-// sizes; all offsets are 64-bit.
+// layout. Axes that are contiguous on both sides are folded on the host first, so the index rarely
+// takes more than two divisions, by reciprocals. Memory: no shared memory. Limits: none on sizes;
+// all offsets are 64-bit.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/pack/strided_copy.hpp"
@@ -21,11 +21,11 @@ namespace wide::kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kAtOnce = 4;  // elements of a thread, all under way together
+constexpr int kAtOnce = 4;  // elements per thread, all in flight at once
 constexpr int kBlockElements = kThreads * kAtOnce;
 constexpr int64_t kMaxBlocksPerPair = 1024;  // then each thread takes several times as many
 
-/// Of the axes' extents.
+/// Divisors by the axes' extents.
 struct Divisors {
   Divisor by[kMaxCopyRank];
 };
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Joins every axis with the one before it where both sides step through them as through one.
+/// Joins every axis with the previous one where both sides step through them as through one.
 void fold_axes(StridedCopy& copy) {
   int last = -1;  // the axis of the result that is being extended
   for (int axis = 0; axis < copy.rank; ++axis) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies between strided tensors, many pairs in one launch: what pack and unpack are made of.
+// Copies between strided tensors, many pairs in one launch: the basis of pack and unpack.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,7 +11,7 @@
 namespace wide::kernels {
 
 inline constexpr int kMaxCopyRank = 6;
-/// Pointers travel by value in the kernel's parameters (4 KiB at most), so nothing is uploaded.
+/// Pointers are passed by value in the kernel's parameters (4 KiB at most): nothing is uploaded.
 inline constexpr int kMaxCopyPairs = 64;
 
 /// All pairs share shape and strides (in elements of element_bytes).
@@ -26,7 +26,7 @@ struct StridedCopy {
   void* destinations[kMaxCopyPairs] = {};
 };
 
-/// Bit for bit. Widens elements to 16 bytes where every address and stride allows it.
+/// Copies bit for bit. Widens elements to 16 bytes where every address and stride allows it.
 cudaError_t launch_strided_copy(StridedCopy copy, cudaStream_t stream);
 
 }  // namespace wide::kernels

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[r, n, d] = activation(function(x[r, n, d], other[r, n, d])), as packed_runs.cuh goes through
-// the tensors. One instantiation an activation; the function is a switch that the whole grid takes
-// alike, once for a unit, and costs next to nothing.
+// y[r, n, d] = activation(function(x[r, n, d], other[r, n, d])), traversed by packed_runs.cuh. One
+// instantiation per activation; the function is a switch that is uniform over the grid, once per
+// unit, at negligible cost.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/activation.cuh"
 #include "kernels/common/dispatch.hpp"

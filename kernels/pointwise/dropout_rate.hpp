@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of one element, in the words that CPU and CUDA share.
+// Dropout of one element, in code shared by CPU and CUDA.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace wide::kernels {
 
-/// A member's probability as its elements need it.
+/// A member's probability in the form that its elements need.
 struct DropoutRate {
   uint64_t threshold;  ///< random words below it drop their element
-  float scale;         ///< of those that stay
+  float scale;         ///< of elements that stay
 };
 
-/// A word below p 2^32, which is exact, is one of probability p in steps of 2^-32.
+/// A word below p 2^32, which is exact, has probability p, in steps of 2^-32.
 constexpr DropoutRate dropout_rate(float probability) {
   if (!(probability >= 0.0f && probability <= 1.0f)) {
     return {0, std::numeric_limits<float>::quiet_NaN()};

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[r, n, d] = x[r, n, d] / (1 - p[n]) or 0, as packed_runs.cuh goes through the tensors. Four
-// neighbours in a member share the four words of one Philox block. Where D is a multiple of four
-// and rows are whole vectors, members stay apart, each having numbers of its own, and a vector is
-// whole blocks: some 15 instructions an element while the loads are under way. Elsewhere a vector
-// lies across blocks, rows and members, which it goes through one after the other.
+// y[r, n, d] = x[r, n, d] / (1 - p[n]) or 0, traversed by packed_runs.cuh. Four neighbours in a
+// member share the four words of one Philox block. Where D is a multiple of four and rows are whole
+// vectors, members stay separate, each with its own numbers, and a vector is whole blocks: some 15
+// instructions an element while the loads are in flight. Elsewhere a vector straddles blocks, rows
+// and members, which are processed one after another.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
@@ -17,7 +17,7 @@ namespace wide::kernels {
 
 namespace {
 
-/// What the elements of a member have in common.
+/// What the elements of a member share.
 struct DropoutMember {
   int64_t number = -1, seed = 0, sequence = 0;
   DropoutRate rate{};

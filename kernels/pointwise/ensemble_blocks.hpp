@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// How rows are divided over ensemble's blocks, for its launchers and for who plans. `vector`:
-// elements of 16 bytes.
+// How rows are divided over ensemble's blocks, for launchers and for plans. `vector`: elements in
+// 16 bytes.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace wide::kernels {
 
-/// Threads of a block that has several rows, and of others at the most.
+/// Threads of a block of several rows, and the most of any other.
 constexpr int kShortThreads = 128, kMostThreads = 256;
-/// Of votes; and features of all rows of a block that are counted at a time.
+/// For votes: threads, and features of all rows of a block that are counted at a time.
 constexpr int kVoteThreads = 256, kVoteCounts = 2048;
 
-/// Threads of a row, or of a piece of it.
+/// Threads per row, or per piece of it.
 constexpr int ensemble_lanes(int64_t features, int64_t vector) {
   const int64_t vectors = (features + vector - 1) / vector;
   return vectors <= 8 ? 8
@@ -23,7 +23,7 @@ constexpr int ensemble_lanes(int64_t features, int64_t vector) {
              ? 16
              : static_cast<int>(std::min<int64_t>((vectors + 31) / 32 * 32, kMostThreads));
 }
-/// Pieces of a block.
+/// Pieces per block.
 constexpr int ensemble_pieces(int lanes) {
   return lanes <= 32 ? kShortThreads / lanes : 1;
 }
@@ -31,17 +31,17 @@ constexpr int64_t ensemble_pieces_per_row(int64_t features, int64_t vector) {
   const int64_t length = std::min(features, ensemble_lanes(features, vector) * vector);
   return (features + length - 1) / length;
 }
-/// Of rows that are not empty.
+/// Blocks for non-empty rows.
 constexpr int64_t ensemble_blocks(int64_t rows, int64_t features, int64_t vector) {
   const int pieces = ensemble_pieces(ensemble_lanes(features, vector));
   return (rows * ensemble_pieces_per_row(features, vector) + pieces - 1) / pieces;
 }
 
-/// Threads of a member's row of votes.
+/// Threads per member's row of votes.
 constexpr int vote_lanes(int64_t features, int64_t vector) {
   return features <= 8 * vector ? 8 : 32;
 }
-/// Rows of a block, of so many members: two rows of members to each team, where they are so few.
+/// Rows per block: two (row, member) pairs per team, where there are few members.
 constexpr int vote_rows(int64_t members, int64_t features, int64_t vector) {
   if (features > kVoteCounts) return 1;
   const int64_t at_once = 2 * kVoteThreads / vote_lanes(features, vector) / members;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is kept of one element while members go by, and what comes of it: the sums of ensemble's
-// modes, in fp32, in the order of members.
+// The state of one element while members are visited, and its result: the sums of ensemble's modes,
+// in fp32, in the order of members.
 #pragma once
 
 #include "kernels/arch/math.cuh"
@@ -10,8 +10,8 @@
 
 namespace wide::kernels {
 
-/// parts: what sequential launches hand on. add(value, k): the k-th member that counts, k from 1;
-/// inverse: 1 / k. result(k): of k members.
+/// parts: state passed on by sequential launches. add(value, k): the k-th member that counts, k
+/// from 1; inverse: 1 / k. result(k): for k members.
 template <Ensemble kMode>
 struct EnsembleSum;
 
@@ -24,7 +24,7 @@ struct EnsembleSum<Ensemble::mean> {
   __device__ float result(int k) const { return parts[0] / static_cast<float>(k); }
 };
 
-/// Welford's, of differences to the first: a common offset is gone before it can cost digits.
+/// Welford's algorithm on differences to the first: a common offset costs no digits.
 template <>
 struct EnsembleSum<Ensemble::variance> {
   static constexpr int kParts = 3;
@@ -37,11 +37,11 @@ struct EnsembleSum<Ensemble::variance> {
     parts[2] = fmaf(delta, difference - parts[1], parts[2]);
   }
   __device__ float result(int k) const {
-    return parts[2] / static_cast<float>(max(k - 1, 0));  // 0 / 0 for one and for none
+    return parts[2] / static_cast<float>(max(k - 1, 0));  // 0 / 0 for one and for no member
   }
 };
 
-/// The largest, and the sum of exp(value - largest), which is corrected whenever the largest grows.
+/// The largest, and the sum of exp(value - largest), rescaled whenever the largest grows.
 template <>
 struct EnsembleSum<Ensemble::log_mean_exp> {
   static constexpr int kParts = 2;
@@ -49,7 +49,7 @@ struct EnsembleSum<Ensemble::log_mean_exp> {
 
   __device__ void add(float value, int, float) {
     const float largest = parts[0];
-    // Equals differ by nothing, infinite ones, too; NaN equals nothing and stays.
+    // Equal values differ by 0, infinite ones, too; NaN equals nothing and propagates.
     const float power =
         value == largest ? 1.0f : arch::exp2_approximately(-fabsf(value - largest) * kLog2E);
     parts[1] = value > largest ? fmaf(parts[1], power, 1.0f) : parts[1] + power;

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[r, d] = share of members n that count whose x[r, n, :] is largest at d
+// y[r, d] = share of the counting members n whose largest x[r, n, :] is at d
 //
 // Plan: a warp, or 8 lanes where rows are short, finds the largest feature of one row of one
-// member, 16 bytes a load, four loads under way, whatever the row's first address: only its ends
-// are loaded one by one. Winners stay in shared memory; a block has all members of its rows, so it
+// member, 16 bytes a load, four loads in flight, whatever the row's first address: only its ends
+// are loaded singly. Winners stay in shared memory; a block has all members of its rows, so it
 // counts them there, some thousand features at a time, and writes shares. Memory: 4 bytes a member
-// and row of the block, 8 KiB of counts, and the shares on their way out.
+// and row of the block, 8 KiB of counts, and the shares to be written.
 #pragma once
 
 #include <algorithm>
@@ -22,20 +22,20 @@
 
 namespace wide::kernels {
 
-/// How blocks are cut; in a launch all alike.
+/// How blocks are cut; uniform over a launch.
 struct VoteCut {
-  int lanes = 32;  ///< that look at a row
-  int rows = 1;    ///< of a block: more than one only where all their features are counted at once
+  int lanes = 32;  ///< per row
+  int rows = 1;    ///< per block: more than one only where all their features are counted at once
   StagedRuns runs{};
 };
 
-/// The largest so far, and the first place where it is. NaN is larger than all.
+/// The largest value so far, and its first position. NaN is larger than all.
 struct Largest {
   static constexpr int kNowhere = 0x7fffffff;
   float value = -INFINITY;
   int index = kNowhere;
 
-  /// Of a later place.
+  /// Takes a candidate of a later position.
   __device__ void take(float candidate, int at) {
     if (value != value || candidate <= value) return;
     value = candidate;
@@ -49,7 +49,7 @@ struct Largest {
   }
 };
 
-/// Of a row, in every one of its lanes; of one without features 0. Whole warps call it.
+/// The index of a row's largest feature, in all its lanes; 0 without features. Whole warps call it.
 template <class T>
 __device__ int largest_of(const T* row, int features, int lane, int lanes) {
   constexpr int kSize = Vec16<T>::kSize, kAtOnce = 4;
@@ -83,7 +83,7 @@ __device__ int largest_of(const T* row, int features, int lane, int lanes) {
   return largest.index == Largest::kNowhere ? 0 : largest.index;  // all are -infinity
 }
 
-/// Members that count, of the first `count`. Whole warps call it.
+/// The number of the first `count` members that count. Whole warps call it.
 __device__ inline int members_that_count(const EnsembleParams& p, int64_t count) {
   if (p.mask == nullptr) return static_cast<int>(count);
   int sum = 0;
@@ -94,7 +94,7 @@ __device__ inline int members_that_count(const EnsembleParams& p, int64_t count)
   return sum;
 }
 
-/// winners[row, member] of the block's rows and the launch's members; -1: left out.
+/// winners[row, member] of the block's rows and the launch's members; -1: does not count.
 template <class T>
 __device__ void find_winners(const EnsembleParams& p, const VoteCut& cut, int64_t first_row,
                              int rows, int* winners) {
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kVoteThreads)
   find_winners<T>(p, cut, first_row, rows, winners);
   const auto voters = static_cast<float>(is_last ? members_that_count(p, p.last) : 0);
 
-  const int length = static_cast<int>(min(p.features, int64_t{kVoteCounts}));  // counted at a time
+  const int length = static_cast<int>(min(p.features, int64_t{kVoteCounts}));  // per pass
   for (int64_t first = 0; first < p.features; first += length) {
     const int count = static_cast<int>(min(int64_t{length}, p.features - first));
     int* state = static_cast<int*>(p.state) + first_row * p.features + first;
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(kVoteThreads)
     } else {
       for (int i = thread; i < rows * count; i += threads) state[i] = counts[i];
     }
-    // No barrier: counts are read no more, or by who writes them next; before shares come two.
+    // No barrier: only the next writers still read counts; shares are two barriers away.
   }
 }
 
@@ -171,7 +171,7 @@ cudaError_t launch_votes(const EnsembleParams& p, cudaStream_t stream) {
   cut.lanes = vote_lanes(p.features, kSize);
   cut.rows = vote_rows(members, p.features, kSize);
   const int64_t length = std::min<int64_t>(p.features, kVoteCounts);
-  // Whole vectors need no room for a phase: chunks of all rows are then as many as there are.
+  // Whole vectors need no room for a phase: then the rows' chunks are contiguous.
   const bool is_whole =
       length % kSize == 0 && is_aligned(p.y, p.y_row_stride, 0, kSize, int64_t{sizeof(T)});
   const int64_t pitch = is_whole ? length : staged_pitch(length, kSize);

@@ -3,13 +3,13 @@
 //
 // y[r, d] = mean, variance or log mean exp of x[r, :, d] over the members that count
 //
-// Plan: a thread has 16 bytes of y's elements and goes through the members, four loads under way,
-// their sums in registers: all of x is read once, y is written once, nothing else. A row is cut
-// into pieces of up to 256 threads; rows shorter than a warp's share it. Which members count is
-// one ballot for 32 of them. Where rows are not whole vectors of 16 bytes, four members' pieces at
-// a time come through shared memory instead, 16 bytes a copy whatever their first address, and y
-// leaves the same way (staged_runs.cuh): 16 KiB. An element's sum is in the order of members
-// however it comes. Votes: ensemble_vote.cuh.
+// Plan: a thread has 16 bytes of y's elements and visits the members, four loads in flight, their
+// sums in registers: all of x is read once, y is written once, nothing else. A row is cut into
+// pieces of up to 256 threads; rows shorter than a warp's share it. Which members count is one
+// ballot for 32 of them. Where rows are not whole vectors of 16 bytes, four members' pieces at a
+// time are staged in shared memory instead, 16 bytes a copy whatever their first address, and y is
+// stored the same way (staged_runs.cuh): 16 KiB. An element's sum is in the order of members in
+// either case. Votes: ensemble_vote.cuh.
 #include <algorithm>
 
 #include "kernels/arch/grid.cuh"
@@ -27,20 +27,20 @@ namespace wide::kernels {
 
 namespace {
 
-constexpr int kAtOnce = 4;  ///< members whose loads are under way
+constexpr int kAtOnce = 4;  ///< members with loads in flight
 
-/// How y is cut into pieces of rows; the same for all of a launch.
+/// How y is cut into pieces of rows; uniform over a launch.
 struct EnsembleCut {
-  int lanes = 32;  ///< threads of a piece
-  int pieces = 1;  ///< of a block: rows, which then are of one piece each
-  int length = 0;  ///< elements of a piece; the last of a row may have fewer
+  int lanes = 32;  ///< per piece
+  int pieces = 1;  ///< per block: rows, which then are one piece each
+  int length = 0;  ///< elements per piece; the last of a row may have fewer
   int64_t pieces_per_row = 1;
   Divisor by_pieces;
   bool is_staged = false;
   StagedRuns runs{};
 };
 
-/// The next members that count, as distances to `base`; -1: there are no more.
+/// The next members that count, as distances to `base`; -1: no more.
 struct NextMembers {
   int of[kAtOnce];
 
@@ -51,7 +51,7 @@ struct NextMembers {
       left &= left - 1;
     }
   }
-  /// By an index that is not known when this is compiled.
+  /// By an index that is not a compile-time constant.
   __device__ int at(int index) const {
     int member = of[0];
 #pragma unroll
@@ -60,7 +60,7 @@ struct NextMembers {
   }
 };
 
-/// A block's pieces, and which elements of one are this thread's.
+/// A block's pieces, and this thread's elements of one.
 template <class T>
 class EnsembleTile {
  public:
@@ -78,17 +78,17 @@ class EnsembleTile {
     length_ = static_cast<int>(min(int64_t{cut.length}, p.features - first_));
   }
 
-  /// Whether the thread's e-th element exists, and where it is in its piece.
+  /// Whether the thread's e-th element exists, and its position in its piece.
   __device__ bool exists(int e) const { return piece_ < pieces_ && position(e) < length_; }
   __device__ int position(int e) const {
     return cut_.is_staged ? e * cut_.lanes + thread_ : thread_ * kSize + e;
   }
-  /// Of y, as if that were packed.
+  /// The index in y if that were packed.
   __device__ int64_t index(int e) const {
     return (row_ + piece_) * p_.features + first_ + position(e);
   }
 
-  /// The thread's elements of members base + next.of[..], where those are.
+  /// The thread's elements of members base + next.of[..], where those exist.
   __device__ void load(Vec16<T> (&values)[kAtOnce], const NextMembers& next, int64_t base,
                        T* kept) const {
     if (!cut_.is_staged) {
@@ -145,7 +145,7 @@ class EnsembleTile {
   const EnsembleParams& p_;
   const EnsembleCut& cut_;
   int thread_, piece_;
-  int64_t row_, first_;  ///< of the block's first piece, and where it begins in the row
+  int64_t row_, first_;  ///< of the block's first piece: its row and first element in it
   int pieces_, length_;
 };
 
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(kMostThreads)
       }
     }
   }
-  // Of earlier members a mask says which count; without one all did, and nobody asks again.
+  // A mask says which earlier members count; without one all did, and none is checked again.
   const int64_t begin = p.mask == nullptr ? p.first / 32 * 32 : 0;
   int k = static_cast<int>(begin);
   for (int64_t base = begin; base < p.last; base += 32) {

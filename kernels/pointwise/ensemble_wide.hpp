@@ -14,14 +14,14 @@ namespace wide::kernels {
 /// x [rows, members, features], y [rows, features]; strides in elements.
 struct EnsembleParams {
   const void* x = nullptr;
-  const uint8_t* mask = nullptr;  ///< [members], 0: left out; null: none is
+  const uint8_t* mask = nullptr;  ///< [members], 0: left out; null: all count
   void* y = nullptr;
   int64_t num_members = 0, rows = 0, features = 0;
   int64_t x_row_stride = 0, x_member_stride = 0, y_row_stride = 0;
-  /// Members that this launch looks at; not all: what there is so far comes from `state` where
-  /// first > 0, and goes there where last < num_members.
+  /// Members of this launch; if not all, partial results are read from `state` where first > 0, and
+  /// written there where last < num_members.
   int64_t first = 0, last = 0;
-  void* state = nullptr;  ///< planes of [rows, features], one for each of a sum's parts
+  void* state = nullptr;  ///< planes of [rows, features], one per part of a sum
 };
 
 /// All members in one launch where first is 0 and last is num_members.

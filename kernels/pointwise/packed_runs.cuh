@@ -1,20 +1,20 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = op(x, second), element by element of packed tensors; kernels differ in the op alone.
+// y = op(x, second), element by element of packed tensors; kernels differ only in the op.
 //
-// Plan: the time is that of moving the bytes. Where members and rows lie side by side in all
-// tensors they are one run of elements, so that a packed tensor of any D is moved in whole vectors
-// but for its ends; else a run is what is contiguous. Runs are cut into units of 16 bytes, which
-// lie as sectors do whatever a run's first address, and are of one element where x and y, or their
-// rows, lie differently within 16 bytes. Neighbouring threads take neighbouring units, so that
-// every warp's loads and stores are whole sectors, and each thread starts the loads of all its four
-// before it uses one. Where a unit lies is two divisions for a thread's first; the others follow by
-// adding what a block's threads advance, with a carry. That is more than half of what relu of 16
-// bits takes, so one run of whole vectors, which packed tensors are, has its units numbered through
-// and goes without. Where rows have something in common, such as a row of the second operand, and
-// are whole vectors, a thread's units lie in rows below one another instead, and it is loaded once
-// for all four.
+// Plan: moving the bytes takes the time. Where members and rows are contiguous in all tensors they
+// are one run of elements, so that a packed tensor of any D is moved in whole vectors except for
+// its ends; otherwise a run is what is contiguous. Runs are cut into units of 16 bytes, aligned
+// like sectors whatever a run's first address, or of one element where x and y, or their rows, have
+// different offsets within 16 bytes. Neighbouring threads take neighbouring units, so that every
+// warp's loads and stores are whole sectors, and each thread issues the loads of all its four units
+// before it uses one. A unit's position takes two divisions for a thread's first; the others follow
+// by adding the step of a block's threads, with a carry. That is more than half of the time of a
+// 16-bit relu, so one run of whole vectors, as in packed tensors, has its units numbered
+// consecutively and skips it. Where rows share something, such as a row of the second operand, and
+// are whole vectors, a thread's units are in consecutive rows instead, and it is loaded once for
+// all four.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,9 +26,9 @@
 namespace wide::kernels {
 
 constexpr int kPackedThreads = 128;
-constexpr int kPackedUnits = 4;  // of a thread, all under way at once
+constexpr int kPackedUnits = 4;  // per thread, all in flight at once
 
-/// A number of units as whole rows of members, members and units.
+/// A number of units split into whole rows of members, members and units.
 struct PackedStep {
   int64_t rows, members, units;
 };
@@ -37,23 +37,23 @@ struct PackedStep {
 struct PackedCut {
   bool is_vector = false;   ///< units are vectors
   bool has_ends = false;    ///< some of them are cut short by their run's first or last element
-  bool is_by_rows = false;  ///< a thread's units are of rows below one another
+  bool is_by_rows = false;  ///< a thread's units are in consecutive rows
   bool is_flat = false;     ///< there is one run, of units that are aligned vectors
-  int phases = 1;  ///< a run's first unit begins its address modulo so many elements before it
+  int phases = 1;  ///< a run's first unit begins its address modulo this many elements before it
   int64_t units_per_run = 0;
   Divisor by_units, by_members;
-  PackedStep step{};  ///< from one unit of a thread to its next
-  // What a run goes through, over and over: so many members of so many features each.
+  PackedStep step{};  ///< between units of a thread
+  // The repeating content of a run: this many members of this many features each.
   int64_t features = 0, joined_members = 1;
   Divisor by_features, by_joined;
 };
 
-/// Where a thread's unit lies, of whatever runs.
+/// Position of a thread's unit, for runs of any kind.
 struct PackedWalk {
   static constexpr bool kIsFlat = false;
   int64_t row, member, unit;
 
-  /// Of the thread's first.
+  /// The thread's first unit.
   __device__ explicit PackedWalk(const PackedCut& cut) {
     const int per_thread = cut.is_by_rows ? 1 : kPackedUnits;
     const int64_t index = int64_t{blockIdx.x} * (kPackedThreads * per_thread) + threadIdx.x;
@@ -74,13 +74,13 @@ struct PackedWalk {
     }
   }
   __device__ bool exists(const PackedParams& p) const { return row < p.rows; }
-  /// Of the run, in elements.
+  /// The offset of the run, in elements.
   __device__ int64_t at(int64_t row_stride, int64_t member_stride) const {
     return row * row_stride + member * member_stride;
   }
 };
 
-/// The same of the only run.
+/// The same for a single run.
 struct FlatWalk {
   static constexpr bool kIsFlat = true;
   static constexpr int64_t row = 0, member = 0;
@@ -93,12 +93,12 @@ struct FlatWalk {
   __device__ int64_t at(int64_t, int64_t) const { return 0; }
 };
 
-/// Where a unit lies: in which run, and its first element there.
+/// Position of a unit: its run, and its first element there.
 struct PackedPlace {
   int64_t row, member, first;
 };
 
-/// The same in rows and members as they were before they were joined.
+/// The same in rows and members before they were joined.
 struct PackedSpot {
   int64_t row, member, feature;
 
@@ -107,7 +107,7 @@ struct PackedSpot {
     row += place.row;
     member += place.member;
   }
-  /// Not beyond the member's row.
+  /// Not past the member's row.
   __device__ void advance(const PackedCut& cut, int64_t count) {
     feature += count;
     if (feature < cut.features) return;
@@ -118,7 +118,7 @@ struct PackedSpot {
   }
 };
 
-/// kSize neighbours of x.
+/// kSize neighbours of x, with the second operand's.
 template <class T, int kSize>
 struct PackedUnit {
   T x[kSize];
@@ -136,7 +136,7 @@ __device__ inline void load_if(T (&values)[kSize], const T* address, bool exists
   }
 }
 
-/// Values of members or of a row that all rows take, for a unit of x: through L1.
+/// A unit's values of a second operand of members or of a row that all rows share: through L1.
 template <class T, int kSize>
 __device__ inline void load_parameters(T (&values)[kSize], const PackedParams& p,
                                        const PackedCut& cut, const PackedPlace& place) {
@@ -161,7 +161,7 @@ __device__ inline void load_parameters(T (&values)[kSize], const PackedParams& p
   }
 }
 
-/// What of a unit is streamed, where it exists.
+/// Loads a unit's streamed operands, where it exists.
 template <bool kHasSecond, class T, int kSize, class Walk>
 __device__ inline void load_unit(PackedUnit<T, kSize>& unit, const PackedParams& p,
                                  const Walk& walk, int64_t first, bool exists,
@@ -211,8 +211,8 @@ __device__ inline void store_unit(T* y, const PackedUnit<T, kSize>& unit, const 
   }
 }
 
-/// The thread's units, but those that an end of a run cuts short. Where they lie is found out once
-/// more for the stores: registers are short while the loads are under way.
+/// The thread's units, except those that an end of a run cuts short. Their positions are recomputed
+/// for the stores: registers are scarce while the loads are in flight.
 template <bool kHasSecond, class T, int kSize, class Walk, class Op>
 __device__ inline void apply_units(const PackedParams& p, const PackedCut& cut, const Walk& start,
                                    const Op& op) {
@@ -250,7 +250,7 @@ __device__ inline void apply_units(const PackedParams& p, const PackedCut& cut, 
   }
 }
 
-/// Those, element by element.
+/// Units that an end cuts short, element by element.
 template <bool kHasSecond, class T, int kSize, class Walk, class Op>
 __device__ inline void apply_ends(const PackedParams& p, const PackedCut& cut, Walk walk,
                                   const Op& op) {
@@ -275,7 +275,7 @@ __device__ inline void apply_ends(const PackedParams& p, const PackedCut& cut, W
   }
 }
 
-/// What a kernel of this kind does. op(values, second, place) replaces values, neighbours in fp32.
+/// The body of such a kernel. op(values, second, place) replaces values, neighbours in fp32.
 template <bool kHasSecond, class T, class Op>
 __device__ inline void apply_packed(const PackedParams& p, const PackedCut& cut, const Op& op) {
   constexpr int kSize = Vec16<T>::kSize;
@@ -286,7 +286,7 @@ __device__ inline void apply_packed(const PackedParams& p, const PackedCut& cut,
   if (cut.has_ends) apply_ends<kHasSecond, T, kSize>(p, cut, start, op);
 }
 
-/// Rows that lie side by side become one run of features; `with_members`: members before them.
+/// Joins contiguous rows to one run of features; `with_members`: members before them.
 inline void join_runs(PackedParams& p, bool with_members) {
   const bool has_elements = p.second_operand == SecondOperand::elements;
   const auto is_side_by_side = [&](int64_t x, int64_t y, int64_t second) {
@@ -303,7 +303,7 @@ inline void join_runs(PackedParams& p, bool with_members) {
   }
 }
 
-/// Whether all units of 16 bytes are aligned to them.
+/// Whether all 16-byte units are aligned.
 template <class T>
 bool is_aligned16(const PackedParams& p) {
   const bool has_elements = p.second_operand == SecondOperand::elements;
@@ -317,7 +317,7 @@ bool is_aligned16(const PackedParams& p) {
   return strides % Vec16<T>::kSize == 0 && addresses % 16 == 0;
 }
 
-/// Whether x and y, and a second operand of elements, lie alike within 16 bytes in every run.
+/// Whether x, y, and a second operand of elements have equal offsets in 16 bytes in every run.
 template <class T>
 bool lies_alike(const PackedParams& p) {
   const auto is_alike = [&](const void* other, int64_t row_stride, int64_t member_stride) {
@@ -331,9 +331,9 @@ bool lies_alike(const PackedParams& p) {
           is_alike(p.second, p.second_row_stride, p.second_member_stride));
 }
 
-/// What is cut where the op does not mind which member an element is of. Where the second operand
-/// is of members or of one row and runs are whole vectors as they are, rows stay apart: it is
-/// loaded less often.
+/// The runs to cut where the op does not depend on an element's member. Where the second operand is
+/// of members or of one row and runs are already whole vectors, rows stay separate: it is loaded
+/// less often.
 template <class T>
 PackedParams joined_runs(const PackedParams& p) {
   const auto is_whole = [](const PackedParams& runs) {
@@ -353,13 +353,13 @@ PackedParams joined_runs(const PackedParams& p) {
   return joined;
 }
 
-/// `joined`: runs as they are cut; `whole`: the same problem before they were joined.
-/// `knows_members`: the op loads something of a member, and keeps it.
+/// `joined`: runs to be cut; `whole`: the same problem before joining. `knows_members`: the op
+/// loads something per member, and keeps it.
 template <class T>
 PackedCut cut_runs(const PackedParams& joined, const PackedParams& whole,
                    bool knows_members = false) {
   constexpr int kSize = Vec16<T>::kSize;
-  constexpr int64_t kWarpBytes = 512;  // of shorter runs, most would be ends
+  constexpr int64_t kWarpBytes = 512;  // most of shorter runs would be ends
   PackedCut cut;
   const bool is_aligned = is_aligned16<T>(joined);
   const bool is_long = joined.features * static_cast<int64_t>(sizeof(T)) >= kWarpBytes;
@@ -370,7 +370,7 @@ PackedCut cut_runs(const PackedParams& joined, const PackedParams& whole,
   cut.units_per_run = (joined.features + cut.phases - 1 + unit - 1) / unit;
   const bool is_row_second =
       joined.second_operand != SecondOperand::none && joined.second_row_stride == 0;
-  // Rows shorter than a warp would leave its sectors in pieces.
+  // Rows shorter than a warp would split its sectors.
   cut.is_by_rows = joined.rows > 1 && cut.phases == 1 && (is_row_second || knows_members) &&
                    joined.num_members * cut.units_per_run >= 32;
   const bool is_one_run = joined.num_members == 1 && joined.rows == 1;
@@ -391,7 +391,7 @@ PackedCut cut_runs(const PackedParams& joined, const PackedParams& whole,
   return cut;
 }
 
-/// launch(blocks), which returns a status; none of the sizes is 0.
+/// Calls launch(blocks), which returns a status; none of the sizes is 0.
 template <class Launch>
 cudaError_t launch_packed(const PackedParams& p, const PackedCut& cut, const Launch& launch) {
   const int64_t per_thread = cut.is_by_rows ? 1 : kPackedUnits;

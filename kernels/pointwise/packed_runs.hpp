@@ -1,19 +1,19 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels that go through packed tensors element by element read and write.
+// Operands of the kernels that traverse packed tensors element by element.
 #pragma once
 
 #include <cstdint>
 
 namespace wide::kernels {
 
-/// What a second operand has a value for.
+/// The granularity of a second operand.
 enum class SecondOperand : uint8_t {
   none,
   elements,  ///< each feature of each member, of each row where its row stride is not 0
   members,   ///< each member, or all of them where its member stride is 0
-  rows,      ///< each feature of each member, side by side; joined rows take it over and over
+  rows,      ///< each feature of each member, contiguous; joined rows repeat it
 };
 
 /// x, y [rows, members, features]; strides in elements.

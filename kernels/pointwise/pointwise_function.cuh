@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of pointwise, in fp32, in forms as activation.cuh's: softplus has a polynomial of
-// its own where log1pf would be the time.
+// The functions of pointwise, in fp32, in forms like activation.cuh's: softplus has its own
+// polynomial where log1pf would dominate.
 #pragma once
 
 #include "kernels/common/activation.cuh"
@@ -11,8 +11,8 @@
 
 namespace wide::kernels {
 
-/// log(1 + exp(z)) = max(z, 0) + log(1 + w) with w = exp(-|z|); log(1 + w) = w P(w), P
-/// interpolates at Chebyshev's points of [0, 1], within 9.3e-8 of itself.
+/// log(1 + exp(z)) = max(z, 0) + log(1 + w) with w = exp(-|z|); log(1 + w) = w P(w), P interpolates
+/// at Chebyshev nodes of [0, 1], with a relative error of 9.3e-8.
 __device__ inline float softplus(float z) {
   constexpr float kLog[] = {0.0051261024f, -0.029074065f, 0.077516086f, -0.13602248f, 0.19076881f,
                             -0.24835399f,  0.3331812f,    -0.49999446f, 0.99999994f};
@@ -20,7 +20,7 @@ __device__ inline float softplus(float z) {
   return arch::max_keeping_nan(z, 0.0f) + w * polynomial(w, kLog);
 }
 
-/// `a` and `b` as PointwiseParams says; prelu's slope is `a`.
+/// `a` and `b` are PointwiseParams'; prelu's slope is `a`.
 template <PointwiseFunction kFunction>
 __device__ inline float apply_pointwise(float x, float a, float b) {
   using enum PointwiseFunction;

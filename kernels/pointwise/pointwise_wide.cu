@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[r, n, d] = function(x[r, n, d]), as packed_runs.cuh goes through the tensors. One instantiation
-// a function: one kernel with a switch would be as large as all, and take the registers of the
-// hungriest.
+// y[r, n, d] = function(x[r, n, d]), traversed by packed_runs.cuh. One instantiation per
+// function: one kernel with a switch would be as large as all together, and take the most
+// registers of any.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"

@@ -6,7 +6,7 @@
 // Plan: a row is read once, kept in the registers of 4 to 32 lanes (up to 1024 features) or of a
 // block of 2 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row,
 // member), members fastest: neighbours in the packed x. Longer rows are read twice by a block of
-// 256 threads: once for the largest value and the sum together, each thread correcting its sum
+// 256 threads: once for the largest value and the sum together, each thread rescaling its sum
 // whenever its largest value grows, and once, from L2, to write. Memory: two floats per warp, and a
 // block's rows where they are not whole vectors of 16 bytes. Source of the method: Milakov,
 // Gimelshein, "Online normalizer calculation for softmax", 2018, arXiv:1805.02867.
@@ -20,7 +20,7 @@ namespace wide::kernels {
 
 namespace {
 
-/// NaN only where all are.
+/// NaN only where all values are.
 template <class Policy>
 __device__ float row_max(float value, float (*shared)[kWarp]) {
   float values[]{value};
@@ -40,7 +40,7 @@ struct Place {
   }
 };
 
-/// Of short rows, on a multiprocessor: as many as registers hold without spills. 0: as it comes.
+/// Blocks of short rows a multiprocessor: as many as registers hold without spills. 0: no minimum.
 template <class Policy>
 constexpr int kResidentBlocks = Policy::is_block            ? 0
                                 : Policy::kept_floats == 16 ? 10
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy>)
     __syncthreads();
   }
   share.load(chunks, tile.place(kept, static_cast<const T*>(p.x) + mine.x, x_of), -INFINITY);
-  if (access.is_staged) __syncthreads();  // what is written may lie elsewhere
+  if (access.is_staged) __syncthreads();  // y may have another offset
   float values[Policy::kept_floats], largest = -INFINITY;
   for_values(access, values, [&](float& value, int i) {
     value = to_float(chunks[i / kSize].v[i % kSize]);
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(LongRow::max_block)
   };
 
   // A thread's largest value so far, and the sum of exp(value - largest): kStretch chunks at a
-  // time, as one sum would drift, and stand still at some 2^24.
+  // time, as a single sum would drift, and stagnate at about 2^24.
   constexpr int kStretch = 4096 / kSize;
   float largest = -INFINITY, sum = 0.0f, sum_before = 0.0f;
   for_each_chunk([&](int c, const float(&values)[kSize]) {
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(LongRow::max_block)
     float next = largest;
 #pragma unroll
     for (int e = 0; e < kSize; ++e) next = fmaxf(next, values[e]);
-    // Not exp(-infinity + infinity): until the first finite value there is nothing to correct, and
+    // Not exp(-infinity + infinity): before the first finite value there is nothing to rescale, and
     // -infinity adds nothing. NaN differs from everything, so it is added.
     const float correction = next == largest ? 1.0f : expf(largest - next);
     sum_before *= correction;

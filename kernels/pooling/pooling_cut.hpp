@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// How x and y are cut into tiles for blocks, a pure function of the problem: as many whole images
-// as a block keeps, else a band of one, else a piece of its rows.
+// Cuts x and y into tiles for blocks, as a pure function of the problem: as many whole images as a
+// block can keep, else a band of one, else a piece of its rows.
 #pragma once
 
 #include <algorithm>
@@ -13,38 +13,38 @@
 
 namespace wide::kernels {
 
-constexpr int kTileBytes = 16 * 1024;  // four 16-byte copies of a thread: enough are under way
-constexpr int kMaxOutputs = 8192;      // of a tile: adaptive pools may have more than inputs
+constexpr int kTileBytes = 16 * 1024;  // four 16-byte copies per thread: enough in flight
+constexpr int kMaxOutputs = 8192;      // per tile: adaptive pools may have more than inputs
 constexpr int kMaxRuns = 1024;
 constexpr int kMostLanes = 32;
 constexpr int kPoolingThreads = 256;
 
-// Of channels last.
+// For channels last.
 constexpr int kLastThreads = 256;
 constexpr int kMostTeam = 32;
 constexpr int kTapsOfThread = 8;  // at least, before a window is divided
 
-/// What of x's inputs to a tile is contiguous.
+/// The contiguous part of x's inputs to a tile.
 enum class Run : uint8_t { tile, image, row };
 
 /// How x and y are cut for blocks. Images are numbered (batch, member, channel).
 struct Cut {
   int images = 1, rows = 1, columns = 1;  ///< of a tile's outputs, at most
-  int in_rows = 1, in_columns = 1;        ///< that an image of them needs, at most
+  int in_rows = 1, in_columns = 1;        ///< that one image's outputs need, at most
   int bands = 1, strips = 1;              ///< tiles along the rows and columns of an image
   Run run = Run::row;
   int runs = 1, pitch = 0;  ///< of a tile in shared memory, in elements
   int lanes_x = 1, lanes_y = 1;
-  int unrolled = 0;  ///< windows of so many taps have code of their own; 0: they have not
-  int step_images = 0, step_rows = 0, step_columns = 0;  ///< to a thread's next output
+  int unrolled = 0;  ///< kernel size with specialised code; 0: none
+  int step_images = 0, step_rows = 0, step_columns = 0;  ///< between a thread's outputs
   int64_t num_images = 0;
-  bool is_joined = false;  ///< all images lie at multiples of the channel's stride
+  bool is_joined = false;  ///< all images are at multiples of the channel's stride
   Divisor by_channels, by_members;
   Divisor32 by_chunks, by_in_rows, by_rows, by_columns;
   int lanes() const { return lanes_x * lanes_y; }
 };
 
-/// Positions that `count` neighbouring windows take, at most.
+/// The most positions that `count` neighbouring windows take.
 inline int extent_of(PoolingMode mode, const PoolingAxis& axis, int count) {
   const int64_t wanted =
       mode == PoolingMode::adaptive_average
@@ -53,12 +53,12 @@ inline int extent_of(PoolingMode mode, const PoolingAxis& axis, int count) {
   return static_cast<int>(std::min<int64_t>(wanted, axis.in));
 }
 
-/// Of a window's taps along one axis, the most.
+/// The most taps of a window along one axis.
 inline int taps_along(PoolingMode mode, const PoolingAxis& axis) {
   return mode == PoolingMode::adaptive_average ? (axis.in + axis.out - 1) / axis.out : axis.kernel;
 }
 
-/// The largest number in [1, limit] that fits, or 1; what does not fit does not so for more.
+/// The largest number in [1, limit] that fits, or 1; beyond a number that does not fit none does.
 template <class Fits>
 int largest(int64_t limit, const Fits& fits) {
   int64_t low = 1, high = std::min<int64_t>(limit, 0x7fffffff);
@@ -73,7 +73,7 @@ int largest(int64_t limit, const Fits& fits) {
   return static_cast<int>(low);
 }
 
-/// Finds tiles for a problem and a dtype of `size` elements in 16 bytes.
+/// Finds tiles for a problem and a dtype with `size` elements in 16 bytes.
 class Cutter {
  public:
   Cutter(PoolingMode mode, const PoolingParams& p, int size) : mode_(mode), p_(p), size_(size) {
@@ -88,7 +88,7 @@ class Cutter {
     cut_.run = has_whole_images ? Run::tile : has_whole_rows ? Run::image : Run::row;
   }
 
-  /// By a member's sizes alone.
+  /// Whether each window takes a block, by a member's sizes alone.
   bool is_long() const {
     const int rows = extent_of(mode_, p_.rows, 1), columns = extent_of(mode_, p_.columns, 1);
     return inputs_per_output() >= 1024 || !fits(Run::row, 1, 1, 1) ||
@@ -101,7 +101,7 @@ class Cutter {
       set(largest(cut_.num_images, [&](int n) { return fits(cut_.run, n, rows, columns); }), rows,
           columns);
     } else {
-      // A band is rows of one image, and a piece of one row a run of its own.
+      // A band is rows of one image, and each piece of one row is a run.
       if (cut_.run == Run::tile) cut_.run = Run::image;
       if (!fits(cut_.run, 1, 1, columns)) cut_.run = Run::row;
       const int most = fits(cut_.run, 1, 1, columns)
@@ -122,7 +122,7 @@ class Cutter {
   int64_t inputs_per_output() const {
     return int64_t{p_.rows.in} * p_.columns.in / (int64_t{p_.rows.out} * p_.columns.out);
   }
-  /// Runs of a tile's inputs, and elements from one to the next: a run may begin and end within 16
+  /// Runs of a tile's inputs, and elements between them: a run may begin and end within 16
   /// bytes.
   int64_t runs_of(Run run, int64_t images, int rows) const {
     if (run == Run::tile) return 1;
@@ -158,7 +158,7 @@ class Cutter {
     cut_.step_rows = kPoolingThreads / cut_.columns % cut_.rows;
     cut_.step_columns = kPoolingThreads % cut_.columns;
   }
-  /// Small windows without dilation, where a tile's inputs and outputs are a run each.
+  /// Small windows without dilation, where a tile's inputs and outputs are one run each.
   void set_unrolled() {
     const int kernel = p_.columns.kernel;
     const bool is_small = (kernel == 2 || kernel == 3) &&
@@ -171,7 +171,7 @@ class Cutter {
     const bool is_fixed = mode_ != PoolingMode::adaptive_average && cut_.lanes() == 1;
     if (is_small && has_runs && is_fixed) cut_.unrolled = kernel;
   }
-  /// A team where an output has at least as many inputs to itself: else there are outputs enough.
+  /// A team where an output has at least that many inputs of its own: else outputs suffice.
   void set_lanes() {
     const auto across = static_cast<unsigned>(taps_along(mode_, p_.columns));
     const int64_t taps = int64_t{taps_along(mode_, p_.rows)} * across;
@@ -188,7 +188,7 @@ class Cutter {
   Cut cut_;
 };
 
-/// Blocks of a launch: one for each output where windows are long.
+/// Blocks of a launch: one per output where windows are long.
 inline int64_t pooling_blocks(const PoolingParams& p, const Cut& cut, bool is_long) {
   return is_long ? block_product({cut.num_images, p.rows.out, p.columns.out})
                  : block_product(

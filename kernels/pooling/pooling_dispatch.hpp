@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a runtime mode and dtype to a kernel's, for launchers.
+// Dispatches a runtime mode and dtype to a kernel's, for launchers.
 #pragma once
 
 #include "kernels/common/dispatch.hpp"
@@ -9,8 +9,8 @@
 
 namespace wide::kernels {
 
-/// Calls f.template operator()<kMode, T>() and returns what it returns; cudaErrorInvalidValue for
-/// another dtype than dispatch_float() has.
+/// Calls f.template operator()<kMode, T>() and returns its result; cudaErrorInvalidValue for a
+/// dtype that dispatch_float() lacks.
 template <class F>
 cudaError_t dispatch_pooling(PoolingMode mode, Dtype dtype, const F& f) {
   return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {

@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pooling with channels last: y[b, i, j, c] = the largest or the mean of x[b, window(i), window(j),
-// c], c over the channels of all members, which lie side by side
+// c], c over the contiguous channels of all members
 //
-// Plan: the time is that of moving the bytes, and channels are moved in whole vectors of 16 bytes:
+// Plan: moving the bytes takes the time, and channels are moved in whole vectors of 16 bytes:
 // neighbouring threads take neighbouring vectors of an output position, then those of the next
-// position; nothing is known of members. What overlapping windows share comes from the L1 and L2
-// caches, where the block's neighbours have left it. A window of many taps is divided over a team
-// of threads, rows first, whose values are combined in shared memory as a tree: how large a team is
-// depends on a window's taps alone, and so the order of a sum on nothing else. Where addresses,
-// strides or channels are no whole vectors, a thread takes single channels. Limits: 2^31 - 1
-// positions an image, as many blocks.
+// position; members play no role. What overlapping windows share comes from the L1 and L2 caches,
+// where the block's neighbours have left it. A window of many taps is divided over a team of
+// threads, rows first, whose values are combined in shared memory as a tree: a team's size depends
+// on a window's taps alone, and so the order of a sum on nothing else. Where addresses, strides or
+// channels are not whole vectors, a thread takes single channels. Limits: 2^31 - 1 positions an
+// image, as many blocks.
 #include <algorithm>
 #include <bit>
 
@@ -28,9 +28,9 @@ namespace wide::kernels {
 namespace {
 
 constexpr int kThreads = kLastThreads;
-constexpr int kBlocks = 4;  // a multiprocessor: left to itself ptxas wants five, and spills
+constexpr int kBlocks = 4;  // per multiprocessor: by itself ptxas aims at five, and spills
 
-/// How outputs are numbered, the fastest first, and a team's threads.
+/// Numbering of outputs, the fastest first, and of a team's threads.
 struct Work {
   int64_t count = 0;  ///< vectors of all outputs
   Divisor vectors, columns, rows;
@@ -39,7 +39,7 @@ struct Work {
   __host__ __device__ int outputs_of_block() const { return kThreads / team(); }
 };
 
-/// Where a vector of outputs lies.
+/// Position of a vector of outputs.
 struct Place {
   int64_t batch, channel;
   int row, column;
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                         const __grid_constant__ Work work) {
   __shared__ float shared[kVector][kThreads];
   const int outputs = work.outputs_of_block(), thread = static_cast<int>(threadIdx.x);
-  const int part = thread / outputs;  // of the team: neighbours are neighbouring outputs
+  const int part = thread / outputs;  // in the team: neighbours are neighbouring outputs
   const int64_t number = int64_t{blockIdx.x} * outputs + thread % outputs;
   const bool exists = number < work.count;
   const Place place = place_of<kVector>(work, exists ? number : 0);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pooling's kernels are told, apart from their launchers: who plans needs no CUDA header.
+// Parameters of pooling's kernels, apart from their launchers: planning needs no CUDA header.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace wide::kernels {
 
-/// Windows along rows or columns; of an adaptive pool only the numbers of inputs and outputs count.
+/// Windows along rows or columns; adaptive pools use only the numbers of inputs and outputs.
 struct PoolingAxis {
   int in = 1, out = 1;
   int kernel = 1, stride = 1, padding = 0, dilation = 1;

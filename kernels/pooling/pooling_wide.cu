@@ -3,16 +3,16 @@
 //
 // y[b, n, c, i, j] = the largest or the mean of x[b, n, c, window(i), window(j)]
 //
-// Plan: the time is that of moving the bytes, and windows overlap or lie across the vectors that
-// memory is moved in. So a block brings a tile of x into 16 KiB of shared memory, as many whole
-// images as fit, or a band of one, or a piece of its rows: each element is asked for once, but for
-// the rows that bands share. What lies side by side is one run (staged_runs.cuh): all images of a
-// packed tile, the rows of an image, or a row. Outputs are numbered as they lie
-// in y, from a whole sector on; a thread takes one, or a team of lanes where an output has so many
-// inputs to itself that there would not be work for all, and then y waits in shared memory for its
-// neighbours. A window that no tile can hold belongs to a block, whose threads take every 256th of
-// its elements. Which of these it is, and so the order of a sum, depends on a member's sizes alone.
-// Limits: 2^31 - 1 positions an image.
+// Plan: moving the bytes takes the time, and windows overlap or straddle the vectors in which
+// memory is moved. So a block loads a tile of x into 16 KiB of shared memory, as many whole
+// images as fit, or a band of one, or a piece of its rows: each element is requested once, except
+// for the rows that bands share. What is contiguous is one run (staged_runs.cuh): all images of a
+// packed tile, the rows of an image, or a row. Outputs are numbered in y's order, from a whole
+// sector on; a thread takes one, or a team of lanes where an output has so many inputs of its own
+// that there would not be work for all, and then y is collected in shared memory. A window that
+// no tile can hold takes a block, whose threads take every 256th of its elements. Which case
+// applies, and so the order of a sum, depends on a member's sizes alone. Limits: 2^31 - 1
+// positions an image.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/staged_runs.cuh"
@@ -50,7 +50,7 @@ __device__ Tile tile_of(const PoolingParams& p, const Cut& cut) {
   tile.columns = min(cut.columns, p.columns.out - tile.column);
   const int2 down = span_of<kMode>(p.rows, tile.row, tile.rows);
   const int2 across = span_of<kMode>(p.columns, tile.column, tile.columns);
-  // Runs of several rows have all of each; of several images, all rows of each.
+  // Runs of several rows have whole rows; of several images, all rows of each.
   const bool is_run_of_rows = cut.run != Run::row, is_run_of_images = cut.run == Run::tile;
   tile.in_row = is_run_of_images ? 0 : down.x;
   tile.in_rows = is_run_of_images ? p.rows.in : down.y;
@@ -67,7 +67,7 @@ class Inputs {
   __device__ Inputs(const PoolingParams& p, const Cut& cut, const Tile& tile, T* kept, int* starts)
       : p_(p), cut_(cut), tile_(tile), kept_(kept), starts_(starts) {}
 
-  /// Brings them there; the block may read them after a barrier.
+  /// Loads them; the block may read them after a barrier.
   __device__ void load() const {
     const int runs = cut_.run == Run::tile    ? 1
                      : cut_.run == Run::image ? tile_.images
@@ -84,7 +84,7 @@ class Inputs {
     arch::cp_async_wait<0>();
   }
 
-  /// Element (row, column) of the tile's `image`, counted as in x.
+  /// Element (row, column) of the tile's `image`, with x's coordinates.
   __device__ const T* at(int image, int row, int column) const {
     const int in_row = row - tile_.in_row, in_column = column - tile_.in_column;
     if (cut_.run == Run::row) {
@@ -113,14 +113,14 @@ class Inputs {
   int* starts_;
 };
 
-/// One of a tile's outputs, which are numbered in the order in which they lie in y.
+/// One of a tile's outputs, which are numbered in y's order.
 struct Output {
   int image, row, column;
 
   __device__ Output(const Cut& cut, int number) {
     image = cut.by_rows.divide(cut.by_columns.divide(number, column), row);
   }
-  /// kThreads numbers further.
+  /// Advances by kThreads numbers.
   __device__ void advance(const Cut& cut) {
     image += cut.step_images;
     row += cut.step_rows;
@@ -169,7 +169,7 @@ __device__ float pool_window(const PoolingParams& p, const Cut& cut, const Tile&
   return kMode == PoolingMode::max ? value : value / weight;
 }
 
-/// The first output of this thread, so that neighbouring threads take neighbours of a sector.
+/// This thread's first output, such that neighbouring threads take neighbours in a sector.
 template <class T>
 __device__ int first_number(const T* first_output) {
   const auto skew = reinterpret_cast<uintptr_t>(first_output) % kSectorBytes / sizeof(T);
@@ -193,7 +193,7 @@ __device__ void write_outputs(const PoolingParams& p, const Cut& cut, const Tile
 }
 
 /// Windows of kKernel taps along a row, of as many rows or of one, where a tile's inputs and its
-/// outputs are a run each: nearly all there is to do is to load and to combine.
+/// outputs are one run each: almost all the work is to load and to combine.
 template <PoolingMode kMode, int kKernel, class T>
 __device__ void pool_runs(const PoolingParams& p, const Cut& cut, const Tile& tile,
                           const Inputs<T>& inputs) {
@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(kThreads)
     if (cut.unrolled == 3) return pool_runs<kMode, 3>(p, cut, tile, inputs);
   }
   const int lanes = cut.lanes_x * cut.lanes_y;
-  if (lanes > 1) {  // a team an output
+  if (lanes > 1) {  // one team per output
     const int outputs = tile.images * cut.rows * cut.columns;
     const int thread = static_cast<int>(threadIdx.x);
     for (int first = 0; first < outputs; first += kThreads / lanes) {
@@ -263,7 +263,7 @@ __global__ void __launch_bounds__(kThreads)
   write_outputs<kMode>(p, cut, tile, inputs, results);
 }
 
-/// Windows that no tile can hold, or with so many inputs each that a block is not too many threads.
+/// Windows that no tile can hold, or with enough inputs each to occupy a block.
 template <PoolingMode kMode, class T>
 __global__ void __launch_bounds__(kThreads)
     pooling_long_kernel(const __grid_constant__ PoolingParams p, const __grid_constant__ Cut cut) {

@@ -10,8 +10,8 @@
 
 namespace wide::kernels {
 
-/// y = pool(x), all members in one launch: of channels first; and of channels last, where those of
-/// members lie side by side.
+/// y = pool(x), all members in one launch: with channels first; and with channels last, where those
+/// of members are contiguous.
 cudaError_t launch_pooling_wide(PoolingMode mode, Dtype dtype, const PoolingParams& params,
                                 cudaStream_t stream);
 cudaError_t launch_pooling_last(PoolingMode mode, Dtype dtype, const PoolingParams& params,

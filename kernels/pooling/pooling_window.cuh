@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What of x a window takes, and what becomes of it.
+// The inputs of a window, and their reduction.
 #pragma once
 
 #include "kernels/arch/maximum.cuh"
@@ -9,10 +9,10 @@
 
 namespace wide::kernels {
 
-/// What of one axis a window takes: positions first + t * dilation, t < count.
+/// A window's part of one axis: positions first + t * dilation, t < count.
 struct Taps {
   int first, count;
-  int weight;  ///< what a mean divides by
+  int weight;  ///< the divisor of a mean
 };
 
 template <PoolingMode kMode>
@@ -35,7 +35,7 @@ __device__ inline Taps taps_of(const PoolingAxis& axis, int output, bool counts_
   return {start + skipped * axis.dilation, end - skipped, 1};
 }
 
-/// Of windows [output, output + count): the first position and the number of them.
+/// For windows [output, output + count): the first position and the number of positions.
 template <PoolingMode kMode>
 __device__ inline int2 span_of(const PoolingAxis& axis, int output, int count) {
   if constexpr (kMode == PoolingMode::adaptive_average) {
@@ -57,7 +57,7 @@ template <PoolingMode kMode>
 __device__ inline float combined(float a, float b) {
   return kMode == PoolingMode::max ? arch::max_keeping_nan(a, b) : a + b;
 }
-/// Over the neighbouring lanes, a power of two of them, in all of them. The whole warp takes part.
+/// Reduces over a power of two of neighbouring lanes, in all of them. The whole warp takes part.
 template <PoolingMode kMode>
 __device__ inline float combined_lanes(float value, int lanes) {
   for (int distance = lanes / 2; distance > 0; distance /= 2) {
@@ -65,7 +65,7 @@ __device__ inline float combined_lanes(float value, int lanes) {
   }
   return value;
 }
-/// Where an image's first element lies.
+/// Offset of an image's first element.
 __device__ inline int64_t image_offset(const PoolingParams& p, const Cut& cut,
                                        const ChannelStrides& s, int64_t image) {
   if (cut.is_joined) return image * s.channel;

@@ -10,8 +10,8 @@
 
 namespace wide::kernels {
 
-/// h_t and c_t out of the gates of a step. cudaErrorInvalidConfiguration for more than 2^31 - 1
-/// blocks.
+/// Computes h_t and c_t from the gates of a step. cudaErrorInvalidConfiguration for more than 2^31
+/// - 1 blocks.
 cudaError_t launch_recurrent_cell(const RecurrentCellParams& params, cudaStream_t stream);
 
 /// One for each RecurrentMath. `params.shape` is recurrent_fused_shape() of the rest; steps >= 1.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A step of recurrent layers whose products are linear's: a warp takes a sequence's units, lane by
-// lane. What it reads was written by the kernels before and is in the L2 cache; what a step costs
-// are its launches.
+// lane. Its inputs were written by the preceding kernels and are in the L2 cache; a step's cost is
+// its launches.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
@@ -15,7 +15,7 @@ namespace wide::kernels {
 
 namespace {
 
-constexpr int kWarps = 4;  // of a block
+constexpr int kWarps = 4;  // per block
 
 template <class T, RecurrentCell cell>
 __global__ void __launch_bounds__(32 * kWarps)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of one unit's gates in a step, in fp32: for the kernel that goes step by step and
-// for the one that takes all steps.
+// One unit's step from its gates, in fp32: for the kernel that goes step by step and for the one
+// that takes all steps.
 #pragma once
 
 #include "kernels/common/logistic.cuh"
@@ -10,8 +10,8 @@
 
 namespace wide::kernels {
 
-/// h_t of u_t and v_t. `before` is h_{t-1}, and of gru alone; `state` is c_{t-1} and becomes c_t,
-/// and is of lstm alone.
+/// h_t from u_t and v_t. `before` is h_{t-1}, for gru only; `state` is c_{t-1} and becomes c_t, for
+/// lstm only.
 template <RecurrentCell cell>
 __device__ inline float recurrent_unit(const float (&u)[recurrent_gates(cell)],
                                        const float (&v)[recurrent_gates(cell)], float before,

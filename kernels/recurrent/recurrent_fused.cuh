@@ -3,20 +3,20 @@
 //
 // Recurrent layers of all members over all steps in one launch.
 //
-// Plan: members are independent, so a block can go through all steps of some sequences of one
-// member and wait for nobody else. Its hidden weights come to shared memory once. A warp has eight
-// units of the hidden state with all of their gates, so that what the gates make of a unit is
-// decided in one lane's registers, where its cell state stays, too; what other warps need of it is
-// h_t, for the next step's products, and goes through shared memory.
+// Plan: members are independent, so a block can take some sequences of one member through all steps
+// without waiting for other blocks. Its hidden weights are loaded into shared memory once. A warp
+// has eight units of the hidden state with all of their gates, so that a unit's gates are combined
+// in one lane's registers, where its cell state stays, too; other warps only need h_t, for the next
+// step's products, through shared memory.
 //
-//   step t    begin to bring u_{t+1}; y_{t-1} leaves; sums = bias + W_hidden h_{t-1}; the unit's
+//   step t    start loading u_{t+1}; store y_{t-1}; sums = bias + W_hidden h_{t-1}; the unit's
 //             u_t and sums become h_t, c_t; wait for u_{t+1}; barrier
 //
-// u and h have two places each, which change roles: what a step writes was last read in the step
-// before, on the other side of the barrier.
+// u and h are double-buffered: what a step writes was last read in the step before, on the other
+// side of the barrier.
 //
-// Every sum is over k upwards by one lane, or by four that always meet in the same order: its bits
-// depend neither on the shape of blocks nor on N.
+// Every sum is in order of k by one lane, or by four that are always added in the same order: its
+// bits depend neither on the shape of blocks nor on N.
 // Source: Diamos et al., "Persistent RNNs: Stashing Recurrent Weights On-Chip".
 #pragma once
 
@@ -28,12 +28,12 @@
 
 namespace wide::kernels {
 
-/// A block's sequences, and what its member's operands are in them.
+/// A block's sequences, and their parts of its member's operands.
 template <class T>
 struct RecurrentBlock {
   const RecurrentFusedParams& p;
   int64_t member, first_row;
-  int count;  ///< of rows
+  int count;  ///< number of rows
 
   /// u_t's rows.
   __device__ TileRows<const T> inputs(int64_t step, int gates) const {
@@ -47,7 +47,7 @@ struct RecurrentBlock {
     T* first = static_cast<T*>(p.y) + member * s.member + step * s.step + first_row * s.batch;
     return {first, s.batch, count, p.hidden, p.y_is_aligned};
   }
-  /// h_0's rows; of zeros none of an operand that can be looked at.
+  /// h_0's rows; for zeros no rows, at any valid address.
   __device__ TileRows<const T> first_hidden() const {
     if (p.first_hidden == nullptr) {
       return {static_cast<const T*>(p.weight), 0, 0, p.hidden, p.weight_is_aligned};
@@ -56,7 +56,7 @@ struct RecurrentBlock {
     const T* first = static_cast<const T*>(p.first_hidden) + member * s.member + first_row * s.row;
     return {first, s.row, count, p.hidden, p.first_is_aligned};
   }
-  /// Of a gate, the rows of a warp's units.
+  /// The rows of a warp's units for one gate.
   __device__ TileRows<const T> weights(int gate, int unit, int units) const {
     const RowStrides& s = p.weight_strides;
     const T* first = static_cast<const T*>(p.weight) + member * s.member +
@@ -70,13 +70,13 @@ struct RecurrentBlock {
   }
 };
 
-/// A lane's units, element by element of what Product gives it: biases and cell states.
+/// A lane's units, for the elements that Product assigns to it: biases and cell states.
 template <class Product, RecurrentCell cell>
 class RecurrentUnits {
  public:
   using T = typename Product::Element;
   static constexpr int kGates = recurrent_gates(cell), kElements = Product::kElements;
-  /// Elements of so many units, again and again.
+  /// Elements cycle through this many units.
   static constexpr int kColumns = Product::kColumns;
 
   __device__ RecurrentUnits(const RecurrentBlock<T>& block, int unit, int units)
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(32 * kMaxRecurrentWarps, 1)
     recurrent_fused(const __grid_constant__ RecurrentFusedParams p) {
   using T = typename Product::Element;
   constexpr int kGates = recurrent_gates(cell), kRows = Product::kRows;
-  constexpr int kFilled = 4;  // chunks of a step of the products
+  constexpr int kFilled = 4;  // chunks per step of the products
   extern __shared__ __align__(128) char shared[];
   const RecurrentFusedShape& s = p.shape;
   const auto tiles = static_cast<uint32_t>((p.batch + kRows - 1) / kRows);
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(32 * kMaxRecurrentWarps, 1)
   }
   const TileRows<const T> begin = block.first_hidden();
   load_tile_rows<T, kRows, kFilled>(states, s.pitch, begin, all);
-  // Of the other one, what rows are filled up with.
+  // The padding of the other buffer.
   load_tile_rows<T, kRows, kFilled>(states + s.state_bytes, s.pitch,
                                     {begin.first, 0, 0, p.hidden, begin.is_aligned}, all);
   load_tile_rows<T, kRows, 1>(inputs, s.input_pitch, block.inputs(step_of(0), kGates), all);
@@ -223,7 +223,7 @@ cudaError_t launch_recurrent(RecurrentFusedParams p, cudaStream_t stream) {
   };
   p.inputs_are_aligned = steps_are_aligned(p.input_gates, p.input_strides);
   p.y_is_aligned = steps_are_aligned(p.y, p.y_strides);
-  // A gate's rows begin a multiple of the rows' stride behind the first one.
+  // A gate's rows begin a multiple of the rows' stride after the first one.
   p.weight_is_aligned = rows_are_aligned(p.weight, p.weight_strides);
   p.first_is_aligned = rows_are_aligned(p.first_hidden, p.first_hidden_strides);
   const int64_t tiles = (p.batch + Product::kRows - 1) / Product::kRows;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // recurrent_fused.cuh's products of fp32 by fused multiply-adds, never tf32. Four lanes share a
-// unit: each sums up every fourth 16 bytes of k for all eight sequences, then they add up and keep
-// the sums of two sequences each.
+// unit: each sums every fourth 16 bytes of k for all eight sequences, then they reduce and keep the
+// sums of two sequences each.
 #include "kernels/recurrent/recurrent_fused.cuh"
 
 namespace wide::kernels {
@@ -18,7 +18,7 @@ struct RecurrentSingleProduct {
   __device__ static int row(int e) { return lane() % 4 + 4 * e; }
   __device__ static int column(int) { return lane() / 4; }
 
-  /// sums += h W^T; the warp's rows of `weights`, gate behind gate.
+  /// sums += h W^T; the warp's rows of `weights` are ordered by gate.
   template <int kGates>
   __device__ static void multiply(float (&sums)[kGates][kElements], const char* weights,
                                   const char* states, const RecurrentFusedShape& shape,
@@ -56,13 +56,13 @@ struct RecurrentSingleProduct {
     }
   }
 
-  /// Two lanes, `distance` apart, add up: each keeps the values of its parity in that bit.
+  /// Two lanes, `distance` apart, reduce: each keeps the values of its parity in that bit.
   template <int distance, int count>
   __device__ static void halve(const float (&values)[count], float (&kept)[count / 2]) {
     const bool is_upper = lane() / distance % 2 != 0;
 #pragma unroll
     for (int i = 0; i < count / 2; ++i) {
-      // Row r is lane r % 4's in the end: of neighbouring places in r's bit that is decided here.
+      // Row r ends up in lane r % 4: this picks one of two neighbours in r's bit.
       const int lower = i / distance * 2 * distance + i % distance, upper = lower + distance;
       const float mine = is_upper ? values[upper] : values[lower];
       const float other = is_upper ? values[lower] : values[upper];

@@ -19,12 +19,12 @@ struct RecurrentHalfProduct {
   __device__ static int row(int e) { return lane() / 4 + e / 2 * 8; }
   __device__ static int column(int e) { return lane() % 4 * 2 + e % 2; }
 
-  /// sums += h W^T; the warp's rows of `weights`, gate behind gate.
+  /// sums += h W^T; the warp's rows of `weights` are ordered by gate.
   template <int kGates>
   __device__ static void multiply(float (&sums)[kGates][kElements], const char* weights,
                                   const char* states, const RecurrentFusedShape& shape,
                                   int hidden) {
-    // ldmatrix's four matrices: of states rows 0-7 and 8-15 of 8 k, then of the next 8 k; of
+    // ldmatrix's four matrices: for states rows 0-7 and 8-15 of 8 k, then of the next 8 k; for
     // weights eight rows of 32 k.
     const char* a_row = states + lane() % 16 * shape.pitch + lane() / 16 * kChunkBytes;
     const char* b_row = weights + lane() % 8 * shape.pitch + lane() / 8 * kChunkBytes;
