@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cases, axis values and names: checked where they enter, so that below this line every case is a
-// legal one.
+// Cases, axis values and names: checked on entry, so that all other code sees legal cases
+// only.
 #include <algorithm>
 
 #include "host/core/check.hpp"

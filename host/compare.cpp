@@ -41,9 +41,9 @@ double error_ratio(double got, double expected, double tolerance, bool keeps_inf
   if (!keeps_infinities && std::isinf(tolerance) && std::isnan(got)) return 0;
   if (std::isnan(expected)) return std::isnan(got) ? 0 : kInfinity;
   if (got == expected) return 0;
-  // A factor of infinity: its sign is that of a number which may have been rounded past 0.
+  // An infinity's factor: its sign is that of a number that may have been rounded past 0.
   if (std::isinf(tolerance) && std::isinf(expected) && std::isinf(got)) return 0;
-  // A tolerance that is not a number of this world would let everything pass.
+  // A tolerance that is not finite would let everything pass.
   if (std::isinf(expected) || !std::isfinite(got) || !std::isfinite(tolerance)) return kInfinity;
   const double ratio = std::fabs(got - expected) / tolerance;
   return ratio >= 0 ? ratio : kInfinity;
@@ -85,11 +85,11 @@ void compare_row(const ReferenceSample::Row& row, const MemberOutputs& outputs,
   verdict.elements_compared += output.row_length;
 }
 
-/// A member's squares, of errors and of what is expected.
+/// A member's sums of squares, of errors and of expected values.
 struct Squares {
   double errors = 0, expected = 0;
-  double fourth_powers = 0;  ///< of what is expected
-  /// As so many values of one size would have: a single large one has nearly all squares.
+  double fourth_powers = 0;  ///< of expected values
+  /// The number of equal values with the same ratio: near 1 if a single large one dominates.
   double effective_count() const { return expected * expected / fourth_powers; }
 };
 
@@ -110,10 +110,10 @@ Squares squares_of(const ReferenceSample::Row& row, const MemberOutputs& outputs
   return squares;
 }
 
-/// Judges sums of squares member by member; what is wrong, or nothing.
+/// Judges sums of squares member by member; returns the error, or nothing.
 std::string judge_squares(const ReferenceSample& reference, const MemberOutputs& outputs,
                           const Leniency& leniency, Verdict& verdict) {
-  constexpr double kLeast = 32;  // values: of fewer, one error is the mean
+  constexpr double kLeast = 32;  // values: with fewer, one error is the mean
   const double limit = reference.mean_square_limit() * leniency.slack * leniency.slack;
   if (!(limit < kInfinity)) return "";
   std::vector<Squares> members(outputs.members.size());
@@ -143,7 +143,7 @@ std::string judge_squares(const ReferenceSample& reference, const MemberOutputs&
   return trouble;
 }
 
-/// Number of the first NaN of a row, or -1; adds how many there are.
+/// The index of the first NaN of a row, or -1; adds the number of NaNs to `count`.
 int64_t scan_row(Dtype dtype, const MemberOutputs::Member& output, int64_t row,
                  std::vector<float>& decoded, int64_t& count) {
   decoded.resize(static_cast<size_t>(output.row_length));
@@ -155,8 +155,8 @@ int64_t scan_row(Dtype dtype, const MemberOutputs::Member& output, int64_t row,
   return nans == 0 ? -1 : std::find_if(decoded.begin(), decoded.end(), is_nan) - decoded.begin();
 }
 
-/// Looks for NaN everywhere, also where no reference was computed; not in members whose reference
-/// has NaN, since where else it would have one is not known.
+/// Looks for NaN everywhere, even where no reference was computed; not in members whose reference
+/// has NaN, since its other places are not known.
 void count_nans(const ReferenceSample& reference, const MemberOutputs& outputs,
                 bool keeps_infinities, Verdict& verdict, std::string& first_place) {
   if (!is_floating(outputs.dtype)) return;
@@ -185,14 +185,14 @@ void count_nans(const ReferenceSample& reference, const MemberOutputs& outputs,
   }
 }
 
-/// As many as are worth starting for rows of so many operations each.
+/// As many threads as pay off for rows of this many operations each.
 int reference_threads(double row_flops, size_t num_rows) {
-  constexpr double kFlopsPerThread = 2e6;  // a few milliseconds, many times what starting one takes
+  constexpr double kFlopsPerThread = 2e6;  // a few milliseconds, far more than starting a thread
   const double worth = row_flops * static_cast<double>(num_rows) / kFlopsPerThread;
   return worth < 2 ? 1 : static_cast<int>(std::min<double>(worth, usable_cpu_threads()));
 }
 
-/// Of rows that share what is found once for them the first goes ahead.
+/// Of rows that share cached state, the first is computed ahead of the others.
 void compute_rows(const Workload& workload, double row_flops,
                   std::vector<ReferenceSample::Row>& rows) {
   constexpr double kFlopsPerTask = 1e5;  // about a tenth of a millisecond
@@ -220,7 +220,7 @@ void compute_rows(const Workload& workload, double row_flops,
   }
 }
 
-/// Asked before any is taken: of gigabytes the system gives more than it has, and ends the process.
+/// Checked before allocating: the system overcommits gigabytes, and then kills the process.
 void require_memory(int64_t num_rows, int64_t num_elements) {
   constexpr double kBytesPerElement = 2 * sizeof(double);
   constexpr double kBytesPerRow = sizeof(ReferenceSample::Row) + 2 * 16;  // and what malloc adds

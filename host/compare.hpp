@@ -18,9 +18,9 @@ namespace wide::catalog {
 class ReferenceSample {
  public:
   /// `flops_budget` bounds the work; at least min(3, rows) rows of every member are taken. Several
-  /// threads compute them, where that is worth while, and the same numbers however many; what rows
-  /// share, which is all the work of a sequence of `recurrent` or a batch row of a model, one does.
-  /// Memory: 16 bytes an element. Throws out_of_memory where fewer are available.
+  /// threads compute them where that pays off, with the same results for any number; shared work of
+  /// rows, such as a whole sequence of `recurrent` or a batch row of a model, is done by one.
+  /// Memory: 16 bytes per element. Throws out_of_memory where fewer are available.
   explicit ReferenceSample(const Workload& workload, double flops_budget = 2e8, uint64_t seed = 1);
 
   struct Row {
@@ -51,16 +51,16 @@ class ReferenceSample {
 struct Verdict {
   bool passed = false;
   /// Largest |got - expected| / tolerance over the rows compared; infinite for a NaN, an infinity
-  /// of the wrong sign or any error where the tolerance is 0; where the squares of a member's
-  /// errors are above their limit, the root of how far, if that is more. Passed where <= 1, or
-  /// Leniency's slack.
+  /// of the wrong sign or any error where the tolerance is 0; where a member's squared errors
+  /// exceed their limit, the root of that ratio, if it is larger. Passed where <= 1, or Leniency's
+  /// slack.
   double worst_error_ratio = 0;
   int64_t worst_member = -1, worst_row = -1, worst_column = -1;
   double got = 0, expected = 0, tolerance = 0;  ///< at the worst place
   int64_t mismatches = 0;                       ///< elements whose ratio is above that
   int64_t nan_count = 0;  ///< in the whole output, where the reference has none
-  /// The worst member's squares of errors, as a share of those of what is expected, where at
-  /// least 32 finite values of about one size have those (sum^2 of squares over the sum of fourth
+  /// The worst member's sum of squared errors relative to that of expected values, where these
+  /// amount to at least 32 finite values of about one size (sum^2 of squares over the sum of fourth
   /// powers): Workload::mean_square_limit() bounds it, times the square of the slack.
   double mean_square = 0;
   int64_t elements_compared = 0, elements = 0;
@@ -68,14 +68,14 @@ struct Verdict {
   std::string message;                     ///< where, got, expected, tolerance; or what was damaged
 };
 
-/// What passes besides.
+/// What passes in addition.
 struct Leniency {
-  bool keeps_infinities = true;  ///< else NaN, for what an infinity went into
-  double slack = 1;              ///< errors of so many tolerances
+  bool keeps_infinities = true;  ///< else results of infinities may be NaN
+  double slack = 1;              ///< errors up to this many tolerances
 };
 
 /// Where the tolerance is infinite, either infinity passes for the other; where infinities are not
-/// kept, NaN passes for what one of them went into: its tolerance is infinite.
+/// kept, NaN passes for results of an infinity: their tolerance is infinite.
 Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs,
                 const Leniency& leniency = {});
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One buffer per operand: guard band, payload with its gaps, guard band, all 0xFF before values are
-// written: NaN in every floating dtype and -1 in integers, so a read beyond the payload shows, too.
-// Inputs are kept once: on the CPU the device's buffer is the host's, and a hash tells whether it
-// was written to; on CUDA the host's copy tells.
+// written: NaN in every floating dtype and -1 in integers, so a read past the payload shows, too.
+// Inputs are kept once: on the CPU the device's buffer is the host's, and a hash shows whether it
+// was written to; on CUDA the host's copy does.
 #include "host/operand.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ bool is_poison(std::byte b) {
   return b == kPoison;
 }
 
-/// FNV-1a over words. Every step is a bijection, so no single change can go unseen.
+/// FNV-1a over words. Every step is a bijection, so no single change goes unnoticed.
 uint64_t hash_bytes(const std::byte* data, int64_t bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
   int64_t i = 0;
@@ -92,8 +92,8 @@ std::vector<std::byte> make_buffer(const Context& context, int64_t bytes, Tensor
   return host;
 }
 
-/// The bytes of a buffer: its own on the CPU, else read back into `scratch`. Nobody else's stream
-/// is known here; the callers have waited for theirs.
+/// The bytes of a buffer: its own on the CPU, else read back into `scratch`. Other streams are not
+/// known here; callers have waited for theirs.
 const std::byte* read_buffer(const Context& context, const Tensor& buffer,
                              std::vector<std::byte>& scratch) {
   if (context.device().type == DeviceType::cpu) return static_cast<const std::byte*>(buffer.data());
@@ -122,7 +122,7 @@ int64_t run_offset(const MemberPlace& place, int64_t run) {
   return offset;
 }
 
-/// Behind the last element of any member.
+/// The end of the last element of any member.
 int64_t end_of(std::span<const MemberPlace> places) {
   int64_t end = 0;
   for (const MemberPlace& place : places) {
@@ -211,7 +211,7 @@ void Operand::State::fill(std::byte* bytes) const {
   std::memset(bytes, 0xff, static_cast<size_t>(extent.total()));
   if (is_output()) return;
   std::byte* payload = bytes + extent.offset;
-  std::vector<int64_t> first_run{0};  // of each place, and of all in the end
+  std::vector<int64_t> first_run{0};  // of each place, then the total
   int64_t num_values = 0;
   for (const MemberPlace& place : places) {
     first_run.push_back(first_run.back() + num_runs(place));
@@ -250,7 +250,7 @@ void Operand::State::fill(std::byte* bytes) const {
   ThreadPool(static_cast<int>(num_threads)).run(num_threads, task_body(fill_part));
 }
 
-/// A member's values out of the packed payload, densely packed.
+/// Copies a member's values out of the packed payload, densely packed.
 void Operand::State::gather(const std::byte* packed, const MemberPlace& place,
                             std::byte* dense) const {
   const int64_t run_bytes = run_length(place) * element_bytes();
@@ -281,7 +281,7 @@ std::string Operand::State::index_of(int64_t element) const {
   return to_string(index);
 }
 
-/// Looks at every element that is no member's.
+/// Checks every element that belongs to no member.
 std::string Operand::State::gap_damage(const std::byte* bytes) const {
   const int64_t size = element_bytes(), num_stored = extent.bytes / size;
   int64_t num_values = 0;
@@ -359,7 +359,7 @@ Operand::Operand(const Context& context, const Description& description,
   s.host =
       make_buffer(context, s.extent.total(), s.buffer, [&](std::byte* bytes) { s.fill(bytes); });
   if (s.is_output()) {
-    s.host = {};  // what an output held is of no use
+    s.host = {};  // an output's initial contents are not needed
   } else if (s.host.empty()) {
     s.hash = hash_bytes(static_cast<std::byte*>(s.buffer.data()), s.extent.total());
   }

@@ -43,7 +43,7 @@ struct Distribution {
   static Distribution uniform(double low = -1, double high = 1) {
     return {Kind::uniform, low, high, 1};
   }
-  /// For what a call may multiply by 0 although nobody looks at it.
+  /// For values that a call may multiply by 0 although they are hidden.
   Distribution finite(bool is_so = true) const {
     Distribution same = *this;
     same.stays_finite = is_so;
@@ -55,7 +55,7 @@ struct Distribution {
   static Distribution ids(int64_t vocab) {
     return {Kind::ids, 0, static_cast<double>(vocab - 1), 1};
   }
-  /// Up to four different ones, spread over the table.
+  /// Up to four different ids, spread over the table.
   static Distribution few_ids(int64_t vocab) {
     return {Kind::few_ids, 0, static_cast<double>(vocab - 1), 1};
   }
@@ -66,8 +66,8 @@ struct Distribution {
   static Distribution none() { return {Kind::none, 0, 0, 0}; }  ///< an output
 };
 
-/// What a fill makes of an operand's distribution, by its rules; the first operand of a workload is
-/// the one that others weigh. Integers and specials are not its business.
+/// Applies a fill's rules to an operand's distribution; the first operand of a workload is the one
+/// that others weigh. Does not handle integers and specials.
 Distribution shaped(const Distribution& from, Fill fill, Dtype dtype, bool is_first);
 
 /// Where a member's values lie in a stored tensor: a view of it, in elements, the last axis
@@ -90,14 +90,14 @@ class Operand {
     bool is_shared = false;  ///< one tensor of member_shape, read by all members
     Distribution distribution{};
     int64_t occurrence = 0;  ///< which of a workload's operands of this name: contents differ
-    /// Where members of shapes of their own lie in a tensor of one axis; `packing` then is a name
-    /// only, and nothing is padded but what the places leave out. Empty: as `packing` says.
+    /// Where members of different shapes lie in a tensor of one axis; `packing` then is a name
+    /// only, and only the gaps between the places are padding. Empty: as `packing` says.
     std::vector<MemberPlace> ragged{};
     /// Instead of a distribution, for member tensors of rank 1: writes one's bytes. Depends on its
     /// arguments only; called by several threads at a time.
     std::function<void(int64_t id, bool is_poisoned, std::span<std::byte> bytes)> contents{};
-    bool is_state = false;  ///< an input that calls may write to: its values are not looked at
-    int64_t granule = 1;    ///< elements that lie together: misalignment and padding are multiples
+    bool is_state = false;  ///< an input that calls may write to: its values are not checked
+    int64_t granule = 1;    ///< contiguous elements: misalignment and padding are multiples
   };
 
   Operand(const Context& context, const Description& description, const WorkloadOptions& options);
@@ -120,8 +120,8 @@ class Operand {
   /// Fills with 0xFF bytes, guard bands included: what damage() then finds is of later calls.
   void poison(OutputOf which, Stream stream);
   MemberOutputs read(OutputOf which, Stream stream) const;
-  /// What was written that must not be: guard bands, gaps and, for inputs, any byte; also of the
-  /// members' own tensors, where there are any. Empty: nothing.
+  /// Reports forbidden writes: to guard bands, gaps and, for inputs, any byte; also of the
+  /// members' own tensors, where there are any. Empty: none.
   std::string damage(Stream stream) const;
 
  private:
@@ -130,8 +130,8 @@ class Operand {
 };
 
 /// Base of the primitives' workloads. A primitive adds its operands, output last, in its
-/// constructor and implements what is left of Workload. What has several outputs says what of them
-/// is a row.
+/// constructor and implements the rest of Workload. Workloads with several outputs define what a
+/// row is.
 class PackedWorkload : public Workload {
  public:
   int64_t num_members() const final { return num_members_; }
@@ -150,7 +150,7 @@ class PackedWorkload : public Workload {
   /// is its row.
   Operand& add_operand(const PackedOperand& packing, Dtype dtype, const Shape& member_shape,
                        const Distribution& distribution, bool is_shared = false);
-  /// The same for members of shapes of their own, one place each.
+  /// The same for members of different shapes, one place each.
   Operand& add_ragged_operand(std::string_view name, Dtype dtype, std::vector<MemberPlace> places,
                               const Distribution& distribution);
   /// The number of members and the occurrence are filled in.

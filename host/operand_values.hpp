@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Seeded contents of operands. Counter-based: value number i of a stream needs no other value, so
-// members can be permuted, repeated and filled by any thread, and stay what they are.
+// members can be permuted, repeated and filled by any thread, with the same contents.
 #pragma once
 
 #include <algorithm>
@@ -51,8 +51,8 @@ inline void draw_specials(double share, uint64_t key, uint64_t first, std::span<
   }
 }
 
-/// One id from a number in [0, 1). The logarithm of Zipf's ids is uniform: of ids k to k + 1 comes
-/// log((k + 2) / (k + 1)) / log(vocab + 1), about 1 / (k + 1).
+/// One id from a number in [0, 1). The logarithm of Zipf's ids is uniform: ids k to k + 1 have the
+/// share log((k + 2) / (k + 1)) / log(vocab + 1), about 1 / (k + 1).
 inline double draw_id(const Distribution& from, double unit) {
   const double vocab = from.high + 1;
   if (from.kind == Distribution::Kind::zipf_ids) {
@@ -114,13 +114,13 @@ inline void draw_values(const Distribution& from, uint64_t key, int64_t first,
     out[i] = from.low + static_cast<double>(static_cast<int64_t>(step));
   }
   if (from.density >= 1) return;
-  // The very first one always stays: an operand of zeros alone proves nothing.
+  // The very first value always stays: an operand of zeros alone proves nothing.
   for (size_t i = start == 0 ? 1 : 0; i < out.size(); ++i) {
     if (!(to_unit(random_bits(~key, start + i)) < from.density)) out[i] = 0;
   }
 }
 
-/// Rounds to `dtype`, by way of float: what a random value is rounded to does not matter, and these
+/// Rounds to `dtype` via float: the exact rounding of a random value is irrelevant, and these
 /// loops vectorise. Values of integer dtypes are whole already.
 inline void store_values(std::span<const double> values, Dtype dtype, void* destination) {
   const auto each = [&](auto convert) {

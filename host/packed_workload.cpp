@@ -40,7 +40,7 @@ Distribution shaped(const Distribution& from, Fill fill, Dtype dtype, bool is_fi
     case Fill::cancelling:
       return of_kind(is_first ? Kind::cancelling : Kind::paired);
     case Fill::tiny: {
-      const double bound = min_subnormal(dtype) / unit_roundoff(dtype);  // half are
+      const double bound = min_subnormal(dtype) / unit_roundoff(dtype);  // half are subnormal
       return is_first ? Distribution::uniform(-bound, bound) : from;
     }
     case Fill::wide_range: {

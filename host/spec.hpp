@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the catalogue's entries of many primitives have in common.
+// Shared by the catalogue's entries of many primitives.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ inline AxisInfo weights_axis(std::string_view summary) {
           0};
 }
 
-/// Of primitives with one kernel: the same two on both devices.
+/// For primitives with one kernel: the same two on both devices.
 inline std::vector<StrategyInfo> wide_strategies(std::string_view wide_summary, Traffic traffic) {
   using enum DeviceType;
   using enum StrategyKind;
@@ -83,7 +83,7 @@ PreparedMembers prepared_members(const Plan& plan, std::vector<Arguments> member
           plan.workspace_bytes()};
 }
 
-/// PrimitiveSpec::tuning_key by the function that makes a problem of a case.
+/// PrimitiveSpec::tuning_key by the function that turns a case into a problem.
 template <class Problem>
 std::function<TuningKey(const Case&)> tuned_by(Problem (*problem_of)(const Case&)) {
   return [problem_of](const Case& point) { return tuning_key(problem_of(point)); };

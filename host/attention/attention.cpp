@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// attention's verbs. The plan is the plans of its parts; a call hands them views of the operands
-// and of the workspace, for all members at once or for one after another.
+// attention's verbs. The plan consists of the plans of its parts; a call passes them views of the
+// operands and of the workspace, for all members at once or for one after another.
 #include "wide/attention.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace wide {
 
 namespace {
 
-/// `count` members from `first` on of rows that lie so, members explicit.
+/// `count` members from `first` on of rows with these strides, members explicit.
 template <class View>
 View rows_of(const View& operand, int64_t rows, const RowStrides& strides, int64_t features,
              int64_t first, int64_t count) {
@@ -33,7 +33,7 @@ View rows_of(const View& operand, int64_t rows, const RowStrides& strides, int64
   return view;
 }
 
-/// Those members' matrices or vectors, and of these the rows, or elements, [row, row + num_rows).
+/// These members' matrices or vectors, restricted to rows, or elements, [row, row + num_rows).
 ConstTensorView parameters_of(const ConstTensorView& operand, int64_t first, int64_t count,
                               int64_t row, int64_t num_rows) {
   return operand.is_absent() ? operand : operand.narrow(0, first, count).narrow(1, row, num_rows);
@@ -176,8 +176,8 @@ void require_presence(const std::string& whose, const ConstTensorView& view, boo
                                 : " is present, expected none: the plan's problem has none"));
 }
 
-/// Before anything is written: what the problem has is there, packed and of every member, and
-/// nothing else.
+/// Checked before anything is written: the parameters that the problem has are there, packed and of
+/// every member, and no others.
 template <class Packed, class Member>
 void require_parameters(const AttentionProblem& problem, const Packed& packed,
                         std::span<const Member> members) {

@@ -24,7 +24,7 @@ void require_contiguous(std::string_view argument, const ConstTensorView& view) 
                    ", expected the last axis contiguous: stride 1");
 }
 
-/// A stride of 0 would be taken for one that is left open.
+/// A stride of 0 would mean one that is left open.
 void require_members_apart(std::string_view argument, const ConstTensorView& view) {
   WIDE_REQUIRE(view.shape[0] <= 1 || view.shape[1] == 0 || view.strides[0] > 0,
                named(argument) + " has strides " + to_string(view.strides) +

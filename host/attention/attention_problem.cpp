@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Divides a problem into its parts; strides are completed by them and taken back.
+// Divides a problem into its parts; strides completed by the parts are copied back.
 #include "host/attention/attention_problem.hpp"
 
 #include <string>

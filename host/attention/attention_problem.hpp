@@ -16,7 +16,7 @@ namespace wide {
 
 inline constexpr std::string_view kAttentionName = "attention";  ///< in messages
 
-/// One, or three of a cross attention; a run of a plan makes them, and allocates nothing.
+/// One, or three of a cross attention; made at every run of a plan, hence without an allocation.
 class Projections {
  public:
   void push_back(const LinearProblem& problem) { problems_[count_++] = problem; }
@@ -32,8 +32,8 @@ class Projections {
   size_t count_ = 0;
 };
 
-/// Complete ones, of `members` neighbouring members. What lies between the parts is packed for so
-/// many members: one tensor [rows, members, 3D] of queries, keys and values, or three.
+/// Complete problems of the parts, of `members` neighbouring members. Tensors between the parts are
+/// packed for `members`: one [rows, members, 3D] of queries, keys and values, or three.
 struct AttentionParts {
   Projections projections;  ///< one to 3D; cross: to queries, to keys, to values
   FlashAttentionProblem core;
@@ -41,7 +41,7 @@ struct AttentionParts {
 };
 AttentionParts attention_parts(const AttentionProblem& problem, int64_t members);
 
-/// With everything that may be left open set. Throws invalid_argument.
+/// Fills in everything that may be left open. Throws invalid_argument.
 AttentionProblem complete_attention_problem(AttentionProblem problem);
 
 /// Throws invalid_argument where the operands' problem is not the plan's; both complete.

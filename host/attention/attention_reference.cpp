@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Row by row; what a part may be off by is carried through the next one.
+// Row by row; the error bounds of a part are carried through the next one.
 #include "host/attention/attention_reference.hpp"
 
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The judge of attention: linear's and flash_attention's judges one behind the other, each with the
-// errors that the one before lets pass.
+// The judge of attention: linear's and flash_attention's judges chained, each with the errors that
+// the previous one lets pass.
 #pragma once
 
 #include <cstdint>

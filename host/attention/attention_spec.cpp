@@ -57,7 +57,7 @@ class AttentionWorkload final : public PackedWorkload {
         like_(complete_attention_problem(problem)) {
     const AttentionProblem& p = like_;
     const int64_t d = p.features;
-    // What causality hides is multiplied by 0, and has to be finite.
+    // Values that causality hides are multiplied by 0, and must be finite.
     const bool is_finite = p.is_causal;
     const auto input = [&](int64_t seq, int64_t features) {
       return &add_operand(operands::attention_x, p.dtype, {p.batch, seq, features},
@@ -82,7 +82,7 @@ class AttentionWorkload final : public PackedWorkload {
     } else {
       qkv_weight_ = weight(3 * d, d);
     }
-    // The sign of what an infinity multiplies is that of a rounded number: not known near 0.
+    // The sign of an infinity's factor is that of a rounded number: unknown near 0.
     out_weight_ = add_weight(d, d, true);
     if (p.has_bias) qkv_bias_ = add_bias(3 * d, is_finite), out_bias_ = add_bias(d, false);
     if (p.key_lengths != KeyLengths::none) {
@@ -132,7 +132,7 @@ class AttentionWorkload final : public PackedWorkload {
     return prepared_members(plan, members);
   }
 
-  /// What lies between the parts need not be in memory.
+  /// Tensors between the parts need not be in memory.
   Cost cost() const override {
     const AttentionProblem& p = like_;
     double pairs = 0;
@@ -169,7 +169,7 @@ class AttentionWorkload final : public PackedWorkload {
   }
 
   int64_t reference_rows_together() const override { return like_.seq; }
-  /// Of a row that is the first of its batch row.
+  /// For a row that is the first of its batch row.
   double reference_row_flops() const override {
     const auto d = static_cast<double>(like_.features), keys = static_cast<double>(*like_.kv_seq);
     return 4 * d * keys * static_cast<double>(like_.key_features + like_.value_features) +

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which strategy runs an attention, and by which strategies its parts run: pure functions of
+// Which strategy runs an attention, and which strategies run its parts: pure functions of
 // problem, device and what was verified.
 #pragma once
 

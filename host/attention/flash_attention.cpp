@@ -71,7 +71,7 @@ void describe_masks(const FlashAttentionArguments& a, FlashAttentionProblem& p) 
   }
 }
 
-/// Axes of one element are the same for all.
+/// Axes of one element are broadcast.
 void describe_bias(const ConstTensorView& bias, FlashAttentionProblem& p) {
   if (bias.is_absent()) return;
   const Shape full{p.num_members, p.batch, p.heads, p.seq, *p.kv_seq};
@@ -148,7 +148,7 @@ struct FlashAttentionPlan::State {
   FlashAttentionChoice choice;
   std::string range;
   std::shared_ptr<const FlashAttentionCudnn> cudnn{};  ///< of the strategy, where y is not empty
-  bool has_stand_in = false;  ///< our kernel runs what cuDNN does not: nobody asked for cuDNN
+  bool has_stand_in = false;  ///< our kernel runs what cuDNN does not: cuDNN was not requested
 };
 
 namespace {

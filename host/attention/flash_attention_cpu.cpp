@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// flash_attention on the CPU: a task is a block of queries of one head. Blocks of keys pass by,
-// each transposed for the scores, which are then absorbed with the values. `wide` hands out the
-// tasks of all members at once, `sequential` member by member; both give the same bits.
+// flash_attention on the CPU: a task is a block of queries of one head. It takes one block of keys
+// after another, transposed for the scores, which are then absorbed with the values. `wide` runs
+// the tasks of all members at once, `sequential` member by member; both give the same bits.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -50,7 +50,7 @@ class HeadBlocks {
       decode_row(p_.dtype, at(a_.q, p_.q, b * p_.seq + first_query + i, member, head), queries[i],
                  p_.head_dim);
     }
-    alignas(64) union {  // the keys are done with when the values come
+    alignas(64) union {  // keys are no longer needed when values are loaded
       float keys[cpu::kAttentionDims][kKeys];
       float values[kKeys][cpu::kAttentionDims];
     } block;
@@ -98,7 +98,7 @@ class HeadBlocks {
     return place.first_query + query + *p_.kv_seq - p_.seq;
   }
 
-  /// What the queries from `from` to `to` see at most.
+  /// The largest range of keys that the queries from `from` to `to` see.
   Range keys_of(const Place& place, int from, int to) const {
     Range range{0, place.key_length};
     if (p_.is_causal) range.last = std::min(range.last, position_of(place, to) + 1);
@@ -112,7 +112,7 @@ class HeadBlocks {
   /// out[d][j] = element d of key first_key + j, 0 where there are no more keys.
   void transpose_keys(const Place& place, int64_t first_key, int keys,
                       float (&out)[cpu::kAttentionDims][kKeys]) const {
-    constexpr int kRows = 8;  // at a time: so many come to lie together
+    constexpr int kRows = 8;  // at a time: these become contiguous
     float rows[kRows][cpu::kAttentionDims];
     for (int first = 0; first < kKeys; first += kRows) {
       for (int j = 0; j < kRows; ++j) {
@@ -130,7 +130,7 @@ class HeadBlocks {
     }
   }
 
-  /// Products become base-2 logarithms of the powers that softmax adds up.
+  /// Turns products into base-2 logarithms of the powers that softmax adds up.
   void bend(const Place& place, int64_t first_key, int keys,
             float (&scores)[kQueries][kKeys]) const {
     constexpr float kNone = -std::numeric_limits<float>::infinity();
@@ -159,7 +159,7 @@ class HeadBlocks {
     float bias[kKeys];
     decode_row(p_.dtype, static_cast<const char*>(a_.bias.data) + element * dtype_bytes(p_.dtype),
                bias, keys);
-    // The lowest number, by which masks hide keys, too, stays one.
+    // The lowest number, with which masks hide keys, too, stays finite.
     constexpr float kLowest = std::numeric_limits<float>::lowest();
     for (int j = 0; j < keys; ++j)
       row[j] += bias[j] < kLowest ? bias[j] : std::max(kLog2E * bias[j], kLowest);

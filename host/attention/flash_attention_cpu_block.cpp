@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two functions, compiled for each instruction set by being inlined into functions of that target.
-// Both are products of matrices, whose tiles stay in registers.
+// Both are matrix products whose tiles stay in registers.
 #include "host/attention/flash_attention_cpu_block.hpp"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ using Eight [[gnu::vector_size(32)]] = float;
 using Sixteen [[gnu::vector_size(64)]] = float;
 using EightBits [[gnu::vector_size(32)]] = uint32_t;
 
-/// Eight or sixteen floats in memory. Copied as such: of a memcpy of several, g++ makes stores of
-/// another width than what is loaded behind them, which waits for memory each time.
+/// Eight or sixteen floats in memory. Copied as such: for a memcpy of several, g++ emits stores of
+/// another width than the loads that follow, which then wait for memory each time.
 using EightThere [[gnu::vector_size(32), gnu::may_alias, gnu::aligned(4)]] = float;
 using SixteenThere [[gnu::vector_size(64), gnu::may_alias, gnu::aligned(4)]] = float;
 
@@ -46,8 +46,8 @@ struct Broad {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
-/// x = 2^x for x <= 0; 0 below the normal numbers; NaN stays NaN. By Taylor's series over
-/// [-1/2, 1/2]: its rest, (ln 2 / 2)^8 / 8!, is 5e-9. By reference, as vectors of other targets
+/// x = 2^x for x <= 0; 0 below the normal numbers; NaN stays NaN. Taylor's series over
+/// [-1/2, 1/2]: its remainder, (ln 2 / 2)^8 / 8!, is 5e-9. By reference: vectors of other targets
 /// cannot be passed otherwise.
 [[gnu::always_inline]] inline void raise_two_to(Eight& x) {
   const Eight least = Eight{} - 126.0f;
@@ -66,7 +66,7 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
   x = x < least ? Eight{} : sum * reinterpret_cast<Eight>(exponent);
 }
 
-/// Scores become powers over the row's largest; what was summed up shrinks where that has grown.
+/// Turns scores into powers relative to the row's largest; scales earlier sums down if it grew.
 [[gnu::always_inline]] inline void weigh(AttentionState& state, const AttentionKeys& block, int r) {
   constexpr int kVectors = kAttentionKeys / 8;
   std::fill(block.scores[r] + block.keys, block.scores[r] + kAttentionKeys, kNone);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The online softmax of a block of queries on the CPU. A block of keys is absorbed at a time, the
+// The online softmax of a block of queries on the CPU, which absorbs a block of keys at a time. The
 // result does not depend on what else is computed.
 #pragma once
 
@@ -11,18 +11,18 @@ inline constexpr int kAttentionQueries = 32;
 inline constexpr int kAttentionKeys = 32;
 inline constexpr int kAttentionDims = 256;
 
-/// Of every query: the largest score so far, the sum of powers over it, and the sum of values
-/// weighted by them. 33 KiB, on the stack.
+/// For every query: the largest score so far, the sum of powers relative to it, and the sum of
+/// values weighted by them. 33 KiB, on the stack.
 struct alignas(64) AttentionState {
   float sums[kAttentionQueries][kAttentionDims];
   float most[kAttentionQueries];
   float total[kAttentionQueries];
 };
 
-/// Of the first `queries` queries; rows behind them, up to the next multiple of eight, are computed
-/// with, too.
+/// Keys for the first `queries` queries; the rows after these, up to the next multiple of eight,
+/// are computed, too.
 struct AttentionKeys {
-  /// Base-2 logarithms, -infinity for what is hidden. Overwritten.
+  /// Base-2 logarithms, -infinity for hidden keys. Overwritten.
   float (*scores)[kAttentionKeys] = nullptr;
   /// Rows of `dims` floats, zero beyond the head's.
   const float (*values)[kAttentionDims] = nullptr;
@@ -31,7 +31,7 @@ struct AttentionKeys {
   int dims = 0;  ///< a multiple of kAttentionKeys
 };
 
-/// What products of queries and keys are made of, and the products.
+/// The operands of products of queries and keys, and the products.
 struct AttentionScores {
   const float (*queries)[kAttentionDims] = nullptr;
   const float (*keys)[kAttentionKeys] = nullptr;  ///< transposed: `dims` rows

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuDNN knows attention by the pattern of its operations: product, scale, mask, the steps of a
-// softmax with its statistics, product. What is left out or put elsewhere is another pattern, and
+// cuDNN recognises attention by the pattern of its operations: product, scale, mask, the steps of a
+// softmax with its statistics, product. Omitting or moving one makes another pattern, which is
 // refused.
 #include "host/attention/flash_attention_cudnn.hpp"
 
@@ -34,7 +34,7 @@ bool are_batch_rows(const FlashAttentionProblem& p) {
          follows(p.v, *p.kv_seq);
 }
 
-/// An operand as [batch, heads, positions, elements of a head], or the last two the other way.
+/// An operand as [batch, heads, positions, elements of a head], or with the last two swapped.
 CudnnTensorId bind(CudnnGraph& graph, const FlashAttentionProblem& p, const RowStrides& s,
                    int64_t seq, int64_t heads, bool is_transposed = false) {
   Shape shape{p.batch, heads, seq, p.head_dim};
@@ -52,7 +52,7 @@ CudnnTensorId bind(CudnnGraph& graph, const FlashAttentionProblem& p, const RowS
   return graph.bind(cudnn_type(p.dtype), shape, strides);
 }
 
-/// Query i stands at position i + Tk - Tq and sees no key behind it.
+/// Query i has position i + Tk - Tq and sees no later key.
 CudnnTensorId append_causal_mask(CudnnGraph& graph, CudnnTensorId scores,
                                  const FlashAttentionProblem& p) {
   const auto shift = static_cast<double>(*p.kv_seq - p.seq);
@@ -70,7 +70,7 @@ FlashAttentionProblem one_of(const FlashAttentionProblem& problem) {
   return one;
 }
 
-/// Of what cuDNN is told of, which has no masks.
+/// Member n's operands that cuDNN takes, which exclude masks.
 FlashAttentionArguments member_of(const FlashAttentionProblem& p, const FlashAttentionArguments& a,
                                   int64_t n) {
   const int64_t bytes = dtype_bytes(p.dtype);

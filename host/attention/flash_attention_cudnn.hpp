@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// flash_attention as one call of cuDNN's. Side by side in a row, members are so many more heads;
-// one behind the other, so many more batch rows.
+// flash_attention as one call of cuDNN's. Members side by side in a row act as more heads; members
+// one after another act as more batch rows.
 #pragma once
 
 #include "host/cudnn/cudnn_plan.hpp"
@@ -10,12 +10,12 @@
 
 namespace wide {
 
-/// Why cuDNN cannot be told of the (completed, not empty) problem; empty where it can.
+/// Why cuDNN cannot express the (completed, not empty) problem; empty where it can.
 std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionProblem& problem);
-/// Why a plan of cuDNN's cannot run on the operands, which no plan knows; empty where it can.
+/// Why a plan of cuDNN's cannot run on the operands, unknown to a plan; empty where it can.
 std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionArguments& arguments);
 
-/// Why cuDNN cannot be told of each member's problem alone; empty where it can.
+/// Why cuDNN cannot express each member's problem alone; empty where it can.
 std::string flash_attention_cudnn_member_reason(const FlashAttentionProblem& problem);
 
 struct FlashAttentionCudnnGraph {
@@ -27,16 +27,16 @@ FlashAttentionCudnnGraph describe_flash_attention_cudnn(const FlashAttentionProb
 CudnnBindings bind_flash_attention_cudnn(const FlashAttentionCudnnGraph& graph,
                                          const FlashAttentionArguments& arguments);
 
-/// The graph with its plan: of all members in one call, or of one in a call for each. Immutable.
+/// The graph with its plan: all members in one call, or one call per member. Immutable.
 class FlashAttentionCudnn {
  public:
   enum class Calls : uint8_t { one, one_per_member };
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
+  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
   FlashAttentionCudnn(const CudnnDevice& device, const FlashAttentionProblem& problem, Calls calls);
 
   int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
-  /// On operands that there is no reason against.
+  /// Operands must have no unsupported reason.
   void run(const FlashAttentionArguments& arguments, const Execution& execution) const;
 
  private:

@@ -84,7 +84,7 @@ FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem p) 
   if (p.kv_heads == 0) p.kv_heads = p.heads;
   if (!p.scale) p.scale = 1 / std::sqrt(static_cast<float>(p.head_dim < 1 ? 1 : p.head_dim));
   check_sizes(p);
-  if (p.window >= kMaxSeq) p.window = 0;  // no query and key are so far apart
+  if (p.window >= kMaxSeq) p.window = 0;  // no query and key are that far apart
   const int64_t members = p.num_members, queries = p.batch * p.seq, keys = p.batch * *p.kv_seq;
   const int64_t features = p.heads * p.head_dim, kv_features = p.kv_heads * p.head_dim;
   p.q = complete("q", p.q, queries, members, features);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a problem leaves open is filled in once; what cannot be run is refused once.
+// Open fields of a problem are filled in once; what cannot be run is refused once.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace wide {
 
-/// In messages.
+/// For messages.
 inline std::string text(KeyLengths lengths) {
   return lengths == KeyLengths::none     ? "none"
          : lengths == KeyLengths::shared ? "shared [batch]"

@@ -13,7 +13,7 @@ namespace wide::catalog {
 
 namespace {
 
-/// Of a visible key: its score, and by how much a kernel's score may be off.
+/// A visible key's score, and by how much a kernel's score may be off.
 struct Score {
   int64_t key = 0;
   double value = 0, error = 0;
@@ -35,7 +35,7 @@ Score score_of(const FlashAttentionProblem& p, const FlashAttentionReferenceRow&
       key, scale * dot,
       std::fabs(scale) * 8 * std::sqrt(static_cast<double>(p.head_dim) + 1) * kUnit * magnitude};
   if (cap > 0) {
-    // A cap that is reached leaves nothing of the score's error, which may be infinite.
+    // A reached cap removes the score's error, which may be infinite.
     if (std::isinf(score.value)) score.error = 0;
     score.value = cap * std::tanh(score.value / cap);
     score.error += 16 * kUnit * cap;
@@ -54,8 +54,8 @@ Score score_of(const FlashAttentionProblem& p, const FlashAttentionReferenceRow&
   return score;
 }
 
-/// What errors of the operands come to in element d of y, to first order: of as many independent
-/// ones the root of the sum of squares, four times. `scores` hold powers.
+/// The effect of the operands' errors on element d of y, to first order: four times the root of the
+/// sum of squares, as they are independent. `scores` hold powers.
 double operand_error(const FlashAttentionProblem& p, const FlashAttentionReferenceRow& row,
                      std::span<const Score> scores, double total, double y, size_t d) {
   const auto dim = static_cast<size_t>(p.head_dim);

@@ -21,13 +21,13 @@ struct FlashAttentionReferenceRow {
   int64_t key_length = 0;  ///< as stored; any value
   double slope = 0;
   std::span<const double> bias{};  ///< [Tk], or empty
-  /// By how much a kernel's operands may be off these, where it computed them; empty: not at all.
-  /// As v: only what is seen is looked at.
+  /// How far a kernel's operands may be off these, where it computed them; empty: not at all.
+  /// Shaped as v: only visible keys are used.
   std::span<const double> q_error{}, k_error{}, v_error{};
 };
 
-/// Whether query i sees key j, by the definition in wide/flash_attention.hpp; keys that lie behind
-/// a length not among them.
+/// Whether query i sees key j, by the definition in wide/flash_attention.hpp; keys past a length
+/// are hidden.
 bool sees_key(const FlashAttentionProblem& problem, int64_t query, int64_t key, int64_t key_length);
 
 /// The head's part of y and, for each value, the largest error that passes. The problem is

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a plan calls once operands are known to be right. The problem is complete: every stride,
+// What a plan calls after the operands were validated. The problem is complete: every stride,
 // kv_seq, kv_heads and scale are set, and it is not empty.
 #pragma once
 

@@ -66,12 +66,12 @@ class FlashAttentionWorkload final : public PackedWorkload {
     q_ = &add_operand(operands::flash_attention_q, p.dtype, queries,
                       Distribution::uniform(-spread, spread));
     k_ = &add_operand(operands::flash_attention_k, p.dtype, keys, uniform);
-    // An infinite score that is capped is far below the others: its power is 0 in fp32, not in
+    // A capped infinite score is far below the others: its power is 0 in fp32, but not in
     // fp64.
     const bool hides_keys = p.is_causal || p.window > 0 || p.soft_cap > 0;
     v_ = &add_operand(operands::flash_attention_v, p.dtype, keys, uniform.finite(hides_keys));
     if (p.key_lengths != KeyLengths::none) {
-      // From 1 on: a query that sees no key would hide that a member is poisoned.
+      // From 1 on: a query that sees no key would mask a poisoned member.
       lengths_ = &add_operand(operands::flash_attention_key_lengths, Dtype::int32, {p.batch},
                               {Distribution::Kind::ids, 1, static_cast<double>(*p.kv_seq), 1},
                               p.key_lengths == KeyLengths::shared);
@@ -198,7 +198,7 @@ class FlashAttentionWorkload final : public PackedWorkload {
     return static_cast<int64_t>(lengths_->values(member)[static_cast<size_t>(batch_row)]);
   }
 
-  /// Of the keys, which are one range, [first, last).
+  /// The visible keys, which are one range, [first, last).
   std::pair<int64_t, int64_t> seen_keys(int64_t query, int64_t key_length) const {
     const FlashAttentionProblem& p = like_;
     const int64_t position = query + *p.kv_seq - p.seq;

@@ -36,7 +36,7 @@ std::string decode_reason(const FlashAttentionProblem& problem) {
          std::to_string(problem.seq) + " do";
 }
 
-/// Devices of the same instructions differ in shared memory: of 8.6, 8.9 and 12.0 a block has 99
+/// Devices with the same instructions differ in shared memory: on 8.6, 8.9 and 12.0 a block has 99
 /// KiB.
 std::string shared_reason(FlashAttentionStrategy strategy, const FlashAttentionProblem& problem,
                           const DeviceInfo& device) {
@@ -51,7 +51,7 @@ std::string shared_reason(FlashAttentionStrategy strategy, const FlashAttentionP
          std::to_string(device.shared_bytes_per_block);
 }
 
-/// wgmma numbers what tensor_core, which stands in for it, has as blocks.
+/// wgmma numbers the blocks of tensor_core, which stands in for it.
 std::string grid_reason(FlashAttentionStrategy strategy, const FlashAttentionProblem& problem) {
   using enum FlashAttentionStrategy;
   FlashAttentionProblem p = problem;  // which may not be complete yet
@@ -69,13 +69,13 @@ std::string grid_reason(FlashAttentionStrategy strategy, const FlashAttentionPro
   return "a launch has more than 2^31 - 1 blocks";
 }
 
-/// wgmma pads heads to 64 elements at the least: half of them would be zeros.
+/// wgmma pads heads to at least 64 elements: half of them would be zeros.
 bool fills_wgmma(const FlashAttentionProblem& problem, const DeviceInfo&) {
   constexpr int64_t kHalfOfLeastWidth = 32;
   return problem.head_dim > kHalfOfLeastWidth;
 }
 
-/// Bulk tensor copies bring heads in, and bring y out.
+/// Bulk tensor copies load heads and store y.
 std::string wgmma_reason(const FlashAttentionProblem& p, const DeviceInfo& device) {
   std::string reason = wgmma_device_reason(device);
   if (!reason.empty()) return reason;
@@ -102,8 +102,8 @@ std::string wgmma_reason(const FlashAttentionProblem& p, const DeviceInfo& devic
 }
 
 /// `short` reads keys and values once and starts at once, but spends about three times the
-/// instructions per score of a warpgroup's products (counted, at 128 keys of 64 elements): where
-/// those have whole tiles, they are bound by memory and it is not.
+/// instructions per score of a warpgroup's products (counted, at 128 keys of 64 elements): with
+/// whole tiles, those are bound by memory and `short` is not.
 bool short_is_expected_to_win(const FlashAttentionProblem& p, const DeviceInfo& device) {
   constexpr int64_t kHalfOfTile = 64;  // keys, and queries of a block of wgmma
   const bool has_tiles = p.kv_seq.value_or(p.seq) > kHalfOfTile && p.seq > kHalfOfTile;
@@ -141,7 +141,7 @@ std::vector<FlashAttentionStrategy> flash_attention_kernels(const FlashAttention
 }
 
 int flash_attention_decode_parts(const FlashAttentionProblem& p) {
-  // A few members' parts fill a device twice over, and a part's sums are few bytes beside its keys.
+  // A few members' parts fill a device twice, and a part's sums are few bytes beside its keys.
   constexpr int64_t kBlocksOfMember = 64, kLeastKeys = 512;
   const int64_t seen = p.window > 0 ? p.window + p.seq : *p.kv_seq;
   const int64_t by_blocks = kBlocksOfMember / std::max<int64_t>(p.batch * p.kv_heads, 1);
@@ -161,7 +161,7 @@ int64_t flash_attention_workspace_bytes(FlashAttentionStrategy strategy,
 
 namespace {
 
-/// But for the grid.
+/// All reasons except the grid.
 std::string kernel_reason(FlashAttentionStrategy strategy, const FlashAttentionProblem& problem,
                           const DeviceInfo& device) {
   using enum FlashAttentionStrategy;

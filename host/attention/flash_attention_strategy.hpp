@@ -32,15 +32,15 @@ std::string_view strategy_name(FlashAttentionStrategy strategy);
 
 /// CUDA's kernel for any problem of the dtype: tensor_core for 16 bits, simt for fp32.
 FlashAttentionStrategy flash_attention_kernel(const FlashAttentionProblem& problem);
-/// CUDA's kernels for the problem, the one that is expected to be fastest first: short where it
-/// takes it, as it reads keys once and rescales nothing, and wastes no warp on queries that are not
-/// there; for few queries decode; wgmma, where heads fill more than half of what it pads them to;
-/// the one for any problem.
+/// CUDA's kernels for the problem, in the expected order of speed: short where it takes the
+/// problem, as it reads keys once, rescales nothing and wastes no warp on missing queries; decode
+/// for few queries; wgmma, where heads fill more than half of their padded width; the one for any
+/// problem.
 std::vector<FlashAttentionStrategy> flash_attention_kernels(const FlashAttentionProblem& problem,
                                                             const DeviceInfo& device);
 
-/// Parts that decode divides a head's keys into, and what they take of the workspace. Of one
-/// member's problem alone, so that its bits do not depend on how many there are.
+/// Parts that decode divides a head's keys into, and their workspace. They depend on one member's
+/// problem alone, so that its bits do not depend on the number of members.
 int flash_attention_decode_parts(const FlashAttentionProblem& problem);
 int64_t flash_attention_workspace_bytes(FlashAttentionStrategy strategy,
                                         const FlashAttentionProblem& problem);
@@ -53,8 +53,8 @@ std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
 using FlashAttentionChoice = StrategyChoice<FlashAttentionStrategy>;
 
 /// "auto" on CUDA is the best of ours that is in `verified`, else `cudnn` where `cudnn_refusal`,
-/// which is asked for that alone, is empty, else `sequential`. Throws invalid_argument for an
-/// unknown name, unsupported with the reason for one that cannot run.
+/// which is called only then, is empty, else `sequential`. Throws invalid_argument for an unknown
+/// name, unsupported with the reason for one that cannot run.
 FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem& problem,
                                                      const DeviceInfo& device,
                                                      std::string_view name,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoding tensor maps is arithmetic of the host: it is done at every call, and nothing is
-// allocated or uploaded; the maps travel as parameters of the kernel.
+// Encoding tensor maps is host arithmetic: it is done at every call, and nothing is allocated or
+// uploaded; the maps are passed as kernel parameters.
 #include "host/attention/flash_attention_wgmma_cuda.hpp"
 
 #include "host/core/cuda_check.hpp"
@@ -22,7 +22,7 @@ struct HeadsMap {
 };
 
 void encode(const FlashAttentionProblem& p, const HeadsMap& map, CUtensorMap& encoded) {
-  // A stride that nobody takes has to be one all the same.
+  // A stride that nothing steps along must be valid all the same.
   const int64_t features = map.heads * p.head_dim;
   const int64_t member = map.strides.member == 0 ? features : map.strides.member;
   const int64_t row = p.batch * map.seq > 1 ? map.strides.row : features;

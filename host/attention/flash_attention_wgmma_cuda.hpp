@@ -12,7 +12,7 @@
 
 namespace wide {
 
-/// False where an address is no multiple of 16 bytes, or there are no keys.
+/// False where an address is not a multiple of 16 bytes, or there are no keys.
 bool has_flash_attention_maps(const FlashAttentionArguments& arguments);
 
 void run_flash_attention_wgmma(const DeviceInfo& device, const FlashAttentionProblem& problem,

@@ -8,13 +8,13 @@
 
 namespace wide::c_api {
 
-/// Throws what failed before, with the function that it failed in.
+/// Rethrows an earlier failure, with the function that failed.
 inline void require_no_error(const wide_builder& builder) {
   if (!builder.first_error) return;
   std::rethrow_exception(prefixed(builder.first_error, std::string(builder.failed_in) + ": "));
 }
 
-/// C counts a builder's values from 1, so that a field left 0 is none.
+/// C counts a builder's values from 1, so that a field left 0 means none.
 inline wide_value handle_of(Value value) {
   return value.index + 1;
 }
@@ -29,8 +29,8 @@ inline Value optional_value_of(const GraphBuilder& g, wide_value handle) {
   return handle == 0 ? Value{} : value_of(g, handle);
 }
 
-/// `build` on the builder, unless something failed before: then that, again. What fails now is
-/// kept; `name` is what is built.
+/// Runs `build` on the builder, unless something failed before: then reports that again. A new
+/// failure is kept; `name` is what is built.
 template <class Build>
 wide_status extended(const char* function, wide_builder* builder, const char* name,
                      const Build& build) noexcept {
@@ -41,14 +41,14 @@ wide_status extended(const char* function, wide_builder* builder, const char* na
       build(own.builder);
     } catch (...) {
       own.failed_in = function;
-      own.first_error = std::current_exception();  // kept where there is no memory for words, too
+      own.first_error = std::current_exception();  // kept even without memory for a message
       if (name != nullptr) own.first_error = prefixed(own.first_error, std::string(name) + ": ");
       std::rethrow_exception(own.first_error);
     }
   });
 }
 
-/// The same for what gives a value: `build` has the builder and the name.
+/// The same for functions that give a value: `build` gets the builder and the name.
 template <class Build>
 wide_status appended(const char* function, wide_builder* builder, const char* name, wide_value* out,
                      const Build& build) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers and plain structs of C as what they are in C++.
+// Conversion of C's numbers and plain structs to C++.
 #include <algorithm>
 
 #include "host/c_api/handles.hpp"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs: builders, and what is no layer of them.
+// Graphs: builders, and everything in them but layers.
 #include "wide/graph.hpp"
 
 #include "host/c_api/builder.hpp"

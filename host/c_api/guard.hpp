@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every function of the C headers is made of: a body that may throw, and a status for what it
+// The frame of every function of the C headers: a body that may throw, and a status for what it
 // threw.
 #pragma once
 
@@ -19,14 +19,14 @@
 namespace wide::c_api {
 
 /// Inside a catch block: keeps "FUNCTION: MESSAGE" for wide_last_error() and gives the status.
-/// Never allocates, so that there is a message when memory is out.
+/// Never allocates, so that there is a message even without memory.
 wide_status failed(const char* function) noexcept;
 
-/// The same error with words in front of its message; one without a message of its own, as
-/// std::bad_alloc, stays as it is.
+/// The same error with `words` before its message; errors without a message of their own, such as
+/// std::bad_alloc, are unchanged.
 std::exception_ptr prefixed(const std::exception_ptr& error, const std::string& words);
 
-/// The message is cut, never missing.
+/// A long message is cut, never omitted.
 const char* last_error() noexcept;
 
 template <class Body>
@@ -39,7 +39,7 @@ wide_status guarded(const char* function, const Body& body) noexcept {
   }
 }
 
-/// What a pointer argument points to.
+/// Dereferences a required pointer argument.
 template <class T>
 T& required(T* argument, const char* name) {
   WIDE_REQUIRE(argument != nullptr, std::string(name) + " is null, expected one");
@@ -59,7 +59,7 @@ void require_array(const T* argument, int64_t count, const char* name) {
                std::string(name) + " is null, expected " + std::to_string(count) + " elements");
 }
 
-/// Bytes of a struct in the first version that had it. One that grows later, by whole words behind
+/// Bytes of a struct in the first version that had it. A struct that grows later, by whole words at
 /// its end, keeps that here as a specialisation.
 template <class Struct>
 inline constexpr size_t kFirstSize = sizeof(Struct);
@@ -67,7 +67,7 @@ inline constexpr size_t kFirstSize = sizeof(Struct);
 /// Throws unless a struct_size is one of this library's versions, or of a later one. (Inline, as
 /// libwide_onnx has these functions, too.)
 inline void require_struct_size(const char* name, size_t given, size_t first, size_t own) {
-  // What nobody set may be any number: nothing is read or written as far as that.
+  // An unset size may be any number: nothing is read or written up to it.
   constexpr size_t kMost = 1024;
   const bool is_size = given % alignof(size_t) == 0 && given >= first && given <= kMost;
   WIDE_REQUIRE(is_size, std::string(name) + ".struct_size is " + std::to_string(given) +
@@ -75,7 +75,7 @@ inline void require_struct_size(const char* name, size_t given, size_t first, si
                             std::to_string(WIDE_API_VERSION));
 }
 
-/// Throws unsupported where a field behind the `own` bytes, which a later version has, is set.
+/// Throws unsupported where a field after the `own` bytes, from a later version, is set.
 inline void require_no_later_field(const char* name, const void* argument, size_t given,
                                    size_t own) {
   const auto* bytes = static_cast<const unsigned char*>(argument);
@@ -99,8 +99,8 @@ Struct sized(const Struct* argument, const char* name) {
   return own;
 }
 
-/// An element of the caller's array, whose elements have the size that the first one says: to be
-/// asked for in order, each looked at by sized().
+/// An element of the caller's array, whose elements have the size given in the first one: access
+/// them in order, each through sized().
 template <class Struct>
 const Struct* element_of(const Struct* array, int64_t index) {
   const auto* bytes = reinterpret_cast<const std::byte*>(array);
@@ -113,7 +113,7 @@ Struct options_or_default(const Struct* argument, const char* name) {
   return argument == nullptr ? Struct{} : sized(argument, name);
 }
 
-/// What there is to write through the last argument; zero for fields that a later version has.
+/// Writes through the last argument; zero for fields of a later version.
 template <class Struct>
 void write(Struct* out, Struct value) {
   const size_t given = required(out, "out").struct_size;

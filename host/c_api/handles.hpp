@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the handles of the C headers hold. Each keeps alive what it needs of others. Those that
-// libwide_onnx makes, libwide destroys: both see these very structs.
+// The contents of the C headers' handles. Each keeps alive what it needs of others. libwide
+// destroys those that libwide_onnx makes: both use these structs.
 #pragma once
 
 #include <exception>
@@ -67,12 +67,12 @@ struct wide_replay {
 namespace wide::c_api {
 
 Dtype dtype_of(wide_dtype dtype);
-/// None of WIDE_CHANNELS_AUTO.
+/// None for WIDE_CHANNELS_AUTO.
 std::optional<ChannelLayout> layout_of(wide_channels channels, const char* name);
 Dims dims_of(const int64_t* values, int32_t rank);
-/// `index` is that in the array `name`; -1: it is no array.
+/// `index` is the place in the array `name`; -1: not an array.
 TensorView view_of(const wide_view* view, const char* name, int64_t index = -1);
-/// Strides of 0 along every axis, more elements than one: what no wide_view can say.
+/// Strides of 0 along every axis, more than one element: a wide_view cannot express this.
 bool is_one_repeated(const ConstTensorView& view);
 /// Throws unsupported for such a view.
 void write_view(wide_view* out, const TensorView& view);
@@ -80,9 +80,9 @@ void write_view(wide_view* out, const TensorView& view);
 std::vector<MemberParameters> members_of(const wide_parameters* const* members,
                                          int64_t num_members);
 wide_parameters parameters_of(OwnedParameters owned);
-/// Rows of each member's own; `name` is the array's.
+/// The number of rows of each member; `name` is the array's.
 std::vector<int64_t> batches_of(const int64_t* batches, int64_t num_batches, const char* name);
-/// Throws where the device has streams and this is none.
+/// Throws where the device has streams and this is not one.
 Stream stream_of(Device device, void* stream);
 
 }  // namespace wide::c_api

@@ -16,8 +16,8 @@ using namespace wide::c_api;
 
 namespace {
 
-/// Views of a call's operands, in vectors of the calling thread: nothing is allocated once it has
-/// run with as many.
+/// Views of a call's operands, in vectors of the calling thread: nothing is allocated after its
+/// first run with as many.
 ModelArguments arguments_of(const wide_view* inputs, int64_t num_inputs, const wide_view* outputs,
                             int64_t num_outputs) {
   thread_local std::vector<ConstTensorView> own_inputs;
@@ -35,7 +35,7 @@ ModelArguments arguments_of(const wide_view* inputs, int64_t num_inputs, const w
   return {own_inputs, own_outputs};
 }
 
-/// What is longer than the caller's array must not be read to find that out.
+/// Checked first, so that nothing past the caller's array is read.
 void require_count(int64_t got, size_t expected, const char* what) {
   WIDE_REQUIRE(got == static_cast<int64_t>(expected), "model: " + std::to_string(got) + " " + what +
                                                           ", expected " + std::to_string(expected));
@@ -54,7 +54,7 @@ Execution execution_of(Device device, const wide_execution* execution) {
           given.handles == nullptr ? nullptr : &given.handles->handles};
 }
 
-/// What changes a member: `change` has the model and the stream.
+/// Changes a member: `change` gets the model and the stream.
 template <class Change>
 wide_status changed(const char* function, wide_model* model, void* stream,
                     const Change& change) noexcept {

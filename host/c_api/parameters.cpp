@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A member's parameters: lent, mapped or owned; and those of all members in files.
+// A member's parameters: borrowed, mapped or owned; and those of all members in files.
 #include <iterator>
 
 #include "host/c_api/handles.hpp"
@@ -15,8 +15,8 @@ using namespace wide::c_api;
 
 namespace {
 
-/// Numbers that a file repeats, in memory of their own: only then can C be shown them, or a file of
-/// them be written.
+/// Expands numbers that a file repeats into memory of their own: only then can C see them, or a
+/// file of them be written.
 void write_out_repeated(wide_parameters& parameters) {
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   for (auto& [name, view] : parameters.views) {

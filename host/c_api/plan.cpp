@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans, and what they say of themselves.
+// Plans, and queries of them.
 #include <algorithm>
 
 #include "host/c_api/handles.hpp"
@@ -12,7 +12,7 @@ using namespace wide::c_api;
 
 namespace {
 
-/// What a caller says of a plan, with the tuning cache that `options` points to.
+/// A caller's options for a plan, with the tuning cache that `options` points to.
 struct Planned {
   ModelProblem problem;
   ModelOptions options;
@@ -56,7 +56,7 @@ Planned planned_of(const wide_plan_options* options) {
   return planned;
 }
 
-/// For questions after the most members, or rows of all members.
+/// For queries of the most members, or rows of all members.
 Planned planned_without_batches(const wide_plan_options* options) {
   Planned planned = planned_of(options);
   WIDE_REQUIRE(planned.problem.batches.empty(), "options.batches has " +

@@ -21,7 +21,7 @@ namespace wide {
 
 namespace {
 
-/// A member's weight in the order of the layout: channels behind the kernel's positions.
+/// A member's weight in the order of the layout: channels after the kernel's positions.
 template <class View>
 View in_order_of(const View& weight, ChannelLayout layout) {
   const int rank = weight.rank();
@@ -45,7 +45,7 @@ const PackedOperand& packing_of(const ConstTensorView& weight) {
                               : operands::conv3d_weight;
 }
 
-/// What prepare_weights and restore_weights have in common: the packed side.
+/// Shared by prepare_weights and restore_weights: the packed side.
 template <class View>
 View packed_bias(const ConvProblem& p, const ConstTensorView& weight, const View& bias) {
   require_dtype(kConvName, "weight", weight, p.dtype);
@@ -76,7 +76,7 @@ struct ConvPlan::State {
   ConvProblem problem;  ///< the caller's; the runners' is without_idle_axes()
   ConvChoice choice;
   ConvRunner runner;
-  ConvRunner stand_in;  ///< runs what `runner` does not take, where nobody asked for it by name
+  ConvRunner stand_in;  ///< runs what `runner` does not take, unless that was named
   std::string range;
 };
 

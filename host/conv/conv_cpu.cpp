@@ -3,11 +3,11 @@
 //
 // conv on the CPU: tiles of outputs, channels of one group by positions of one batch row, are
 // handed to the threads, all members' at once (`wide`) or one member's at a time (`sequential`).
-// Both compute every tile alike, so they give the same bits; what differs is how well small members
+// Both compute every tile alike, so they give the same bits; they differ in how well small members
 // fill the threads.
 //
-// A tile's inputs are gathered, whatever strides, layout and padding (conv_cpu_gather.hpp), and
-// then multiplied as a matrix: the gathering is paid for by the channels that share it.
+// A tile's inputs are gathered, for any strides, layout and padding (conv_cpu_gather.hpp), and
+// then multiplied as a matrix: many channels share the cost of gathering.
 #include <algorithm>
 
 #include "host/conv/conv_cpu_gather.hpp"

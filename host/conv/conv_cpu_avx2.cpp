@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tile's kernel with AVX2 and FMA: sixteen floats are two registers, six sums twelve of the
-// sixteen there are.
+// The tile's kernel with AVX2 and FMA: sixteen floats take two registers, six sums twelve of the
+// sixteen.
 #include "host/conv/conv_cpu_tile.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tile's kernel with AVX-512: sixteen floats are one register, sixteen sums half of those there
-// are.
+// The tile's kernel with AVX-512: sixteen floats take one register, sixteen sums half of the
+// registers.
 #include "host/conv/conv_cpu_tile.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

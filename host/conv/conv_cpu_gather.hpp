@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a tile of a convolution on the CPU multiplies: its inputs, a row of floats a term, and its
+// The operands of a convolution's tile on the CPU: its inputs, a row of floats per term, and its
 // weights.
 //
 // Where neighbouring outputs read neighbouring inputs, the terms of one row of the kernel are one
@@ -67,7 +67,7 @@ class Term {
   int64_t channel_ = 0, plane_ = 0, row_ = 0, column_ = 0;
 };
 
-/// Whether an output channel's weights lie side by side in that order.
+/// Whether an output channel's weights are contiguous in that order.
 inline bool has_dense_weights(const ConvProblem& p) {
   const ConvWeightStrides& s = p.weight;
   const int64_t in = p.in_channels / p.groups, height = p.kernel.height, width = p.kernel.width;
@@ -93,7 +93,7 @@ struct Place {
   std::array<Run, kConvPositions> runs;
 };
 
-/// The inputs of one term at a run's positions, or of what stands in another column of the kernel;
+/// The inputs of one term at a run's positions, or of the term in another column of the kernel;
 /// 0 in the padding. `offset` is that of the group's first channel; the outputs are in `plane`.
 inline void gather_run(const ConvProblem& p, const void* x, int64_t offset, const Term& term,
                        int64_t kernel_column, int64_t plane, const Run& run, float* out) {
@@ -130,7 +130,7 @@ class TileInputs {
                      p.kernel.width > 1 && reach_ <= kSpan - kConvPositions &&
                      place.num_runs == 1) {}
 
-  /// Of `depth` terms from `term` on, which moves behind them.
+  /// Gathers `depth` terms from `term` on, which moves past them.
   void gather(Term& term, int depth) {
     float* row = values_ - kSpan;
     for (int t = 0; t < depth; ++t, term.advance()) {
@@ -155,7 +155,7 @@ class TileInputs {
   const float* const* terms() const { return terms_; }
 
  private:
-  /// Of a row that is shared; with one in two terms at the least, and one that was begun before.
+  /// Length and number of shared rows: two or more terms each; the first may continue one.
   static constexpr int kSpan = 2 * kConvPositions, kRows = kConvDepth / 2 + 2;
 
   const ConvProblem& p_;
@@ -164,12 +164,12 @@ class TileInputs {
   const Place& place_;
   int64_t reach_;
   bool shares_rows_;
-  float values_[kRows * kSpan] = {};  // what lies behind a run is multiplied, too, and not kept
+  float values_[kRows * kSpan] = {};  // values past a run are multiplied, too, and dropped
   const float* terms_[kConvDepth];
 };
 
 /// The weights of terms [first, first + depth), `begin` the first of them, for the tile's channels,
-/// at `stride` from channel to channel: in their place, or decoded into `buffer`.
+/// at `stride` from channel to channel: in place, or decoded into `buffer`.
 inline const float* gather_weights(const ConvProblem& p, const void* weight, const Place& place,
                                    int64_t first, const Term& begin, int depth, float* buffer,
                                    int64_t& stride) {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tile's kernel, written once over a vector of sixteen floats. Included by one file per
-// instruction set, behind that file's target pragma: whatever is defined here is compiled for it,
-// hence the anonymous namespace.
+// instruction set, after that file's target pragma: all definitions here are compiled for it, hence
+// the anonymous namespace.
 //
-// A few channels' sums stay in registers while all terms pass; each term's positions are loaded
+// A few channels' sums stay in registers over all terms; each term's positions are loaded
 // once for all of them. `Vector` has load, broadcast, fma(a, b, sum), store and kTileRows.
 #pragma once
 

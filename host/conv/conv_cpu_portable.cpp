@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tile's kernel for every processor, and the choice among the versions. Sixteen floats as four
-// short vectors: what SSE2 and NEON have registers for.
+// short vectors, the registers of SSE2 and NEON.
 #include <cstring>
 
 #include "host/conv/conv_cpu_multiply.hpp"
@@ -40,7 +40,7 @@ void conv_tile_portable(const ConvTile& tile) {
 }
 
 ConvTileKernel best_conv_tile() {
-#if defined(__x86_64__) && !defined(__clang__)  // which has the other versions not
+#if defined(__x86_64__) && !defined(__clang__)  // clang lacks the other versions
   static const ConvTileKernel best = [] {
     __builtin_cpu_init();
     if (conv_tile_avx512 != nullptr && __builtin_cpu_supports("avx512f")) return conv_tile_avx512;

@@ -3,7 +3,7 @@
 //
 // A tile of convolution's outputs on the CPU: channels by positions, decoded to floats.
 //
-// Every output is one fp32 sum over its terms upwards, whatever the tile; the versions with fused
+// Every output is one fp32 sum over its terms in ascending order, for any tile; those with fused
 // multiply-add give the same bits.
 #pragma once
 
@@ -20,7 +20,7 @@ inline constexpr int kConvDepth = 64;
 struct ConvTile {
   const float* weights;
   int64_t weight_stride;
-  const float* const* inputs;  ///< a row of kConvPositions a term, anywhere
+  const float* const* inputs;  ///< a row of kConvPositions per term, anywhere
   int channels, depth;         ///< at most kConvChannels, kConvDepth
   float (*sums)[kConvPositions];
 };

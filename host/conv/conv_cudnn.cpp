@@ -31,7 +31,7 @@ Shape output_shape(const ConvProblem& p) {
                         size.height, size.width);
 }
 
-/// Of sums as dense as y, in the order of the layout.
+/// Strides of sums as dense as y, in the order of the layout.
 Strides dense_strides(const ConvProblem& p) {
   if (p.layout == ChannelLayout::channels_first) return contiguous_strides(output_shape(p));
   const PerAxis size = conv_output_size(p);
@@ -70,7 +70,7 @@ CudnnFunction function_of(Activation activation) {
   }
 }
 
-/// The epilogue's steps on a tensor that is still to be named, in the order in which cuDNN knows
+/// The epilogue's steps on a tensor that is yet to be named, in the order in which cuDNN expects
 /// them: a residual before the activation comes before the bias.
 std::vector<CudnnPointwise> epilogue_of(const Epilogue& epilogue, CudnnTensorId bias,
                                         CudnnTensorId residual) {
@@ -87,7 +87,7 @@ std::vector<CudnnPointwise> epilogue_of(const Epilogue& epilogue, CudnnTensorId 
   return steps;
 }
 
-/// Chains the steps behind `from`, the last into y; fp32 between them.
+/// Chains the steps after `from`, the last into y; fp32 between them.
 void append_steps(CudnnGraph& graph, std::vector<CudnnPointwise> steps, CudnnTensorId from,
                   CudnnTensorId y, const Strides& between) {
   for (CudnnPointwise& step : steps) {
@@ -153,7 +153,7 @@ std::string conv_cudnn_unsupported_reason(const ConvProblem& p) {
 }
 
 std::string conv_cudnn_member_unsupported_reason(const ConvProblem& p) {
-  // Of a single member, too: whether cuDNN computes a member does not depend on how many there are.
+  // For a single member, too: whether cuDNN computes a member does not depend on their number.
   for (const auto& [name, stride] : {std::pair{"x", p.x.member},
                                      {"weight", p.weight.member},
                                      {"bias", p.bias_member_stride},
@@ -250,7 +250,7 @@ ConvCudnn::ConvCudnn(const CudnnDevice& device, const ConvProblem& problem) {
       throw;
     }
     plan(describe_conv_sums(problem), numerics);
-    // Nothing is multiplied there: a note on tensor cores says nothing.
+    // Nothing is multiplied there: a note on tensor cores is irrelevant.
     plan(describe_conv_epilogue(problem), {.allows_tensor_cores = true});
     const int64_t bytes = checked_bytes(output_shape(problem), dtype_bytes(Dtype::fp32));
     sums_bytes_ = aligned_bytes(bytes);

@@ -16,21 +16,21 @@
 
 namespace wide {
 
-/// Why cuDNN cannot be told of all members at once; empty where it can.
+/// Why cuDNN cannot express all members at once; empty where it can.
 std::string conv_cudnn_unsupported_reason(const ConvProblem& problem);
 
-/// Why members cannot be called one after another: how far apart they lie puts some of them at
-/// other addresses than cuDNN takes. Empty where they can.
+/// Why members cannot be called one after another: their distance puts some of them at addresses
+/// that cuDNN does not take. Empty where they can.
 std::string conv_cudnn_member_unsupported_reason(const ConvProblem& problem);
-/// Why a plan of cuDNN's cannot run on the operands, which no plan knows; empty where it can.
+/// Why a plan of cuDNN's cannot run on the operands, unknown to a plan; empty where it can.
 std::string conv_cudnn_unsupported_reason(const ConvArguments& arguments);
 
-/// A call of cuDNN's. Ids are of tensors in memory, or of none.
+/// A call of cuDNN's. Ids are of tensors in memory, or kNoCudnnTensor.
 struct ConvCudnnGraph {
   CudnnGraph graph;
   CudnnTensorId x = kNoCudnnTensor, weight = kNoCudnnTensor, bias = kNoCudnnTensor;
   CudnnTensorId residual = kNoCudnnTensor, y = kNoCudnnTensor;
-  CudnnTensorId sums = kNoCudnnTensor;  ///< fp32, packed as y: what one call leaves to the next
+  CudnnTensorId sums = kNoCudnnTensor;  ///< fp32, packed as y: passed from one call to the next
 };
 /// All of it in one call.
 ConvCudnnGraph describe_conv_cudnn(const ConvProblem& problem);
@@ -45,12 +45,12 @@ CudnnBindings bind_conv_cudnn(const ConvCudnnGraph& graph, const ConvArguments& 
 /// The one or two calls with their plans. Immutable.
 class ConvCudnn {
  public:
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
+  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
   ConvCudnn(const CudnnDevice& device, const ConvProblem& problem);
 
   int64_t workspace_bytes() const;
   std::string explain() const;
-  /// On operands that there is no reason against.
+  /// Operands must have no unsupported reason.
   void run(const ConvArguments& arguments, const Execution& execution) const;
 
  private:

@@ -170,7 +170,7 @@ ConvProblem describe_conv(const ConvArguments& a, const ConvProblem& like) {
                    : "conv: residual is present, expected none: the problem adds none");
   p.y = p.residual = {};
   p.depth.y_stride = p.depth.residual_stride = 0;
-  (void)complete_conv_problem(p);  // sizes that the outputs' are computed of
+  (void)complete_conv_problem(p);  // sizes that the outputs' are computed from
   p.y = describe_output("y", a.y, p, rank, p.depth.y_stride);
   if (!a.residual.is_absent()) {
     p.residual = describe_output("residual", a.residual, p, rank, p.depth.residual_stride);

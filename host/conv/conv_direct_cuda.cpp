@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts conv_direct for all members at once, or for one after the other.
+// Starts conv_direct for all members at once, or for one after another.
 #include "host/conv/conv_params.hpp"
 #include "host/conv/conv_run.hpp"
 #include "host/core/cuda_check.hpp"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Volumes that are images: what nothing reaches over is no axis of a convolution.
+// Volumes that are images: an axis that no window spans is not an axis of a convolution.
 #include <limits>
 #include <utility>
 #include <vector>
@@ -12,7 +12,7 @@ namespace wide {
 
 namespace {
 
-/// Every output reads the one position in its place.
+/// Every output reads only the position at its own place.
 bool is_idle(int64_t kernel, int64_t stride, int64_t padding) {
   return kernel == 1 && stride == 1 && padding == 0;
 }
@@ -40,7 +40,7 @@ std::vector<Folded> folded(ConvProblem& p) {
 
 constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();  // of any extent
 
-/// Planes that nothing reaches over, as batch rows.
+/// Turns planes that no window spans into batch rows.
 bool fold_planes(ConvProblem& p) {
   const int64_t planes = p.depth.input;
   if (planes > kMostExtent / p.batch) return false;
@@ -53,7 +53,7 @@ bool fold_planes(ConvProblem& p) {
   return true;
 }
 
-/// A plane's positions, which nothing reaches over, as the columns of images whose rows are planes.
+/// Turns a plane's positions, which no window spans, into columns of images whose rows are planes.
 bool fold_positions(ConvProblem& p) {
   if (p.input.height > kMostExtent / p.input.width) return false;
   for (const Folded& one : folded(p)) {

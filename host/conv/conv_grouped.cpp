@@ -4,8 +4,8 @@
 // The strategies that call cuDNN: all members as groups of one convolution, with channels first
 // (grouped) or last (channels_last), and one call per member (sequential).
 //
-// cuDNN's plans want addresses at multiples of 16 bytes, which a plan does not know: asked for by
-// name, the first two refuse others. `sequential` is no name of cuDNN's, and has the direct kernel.
+// cuDNN's plans require addresses at multiples of 16 bytes, unknown to a plan: asked for by name,
+// the first two refuse others. `sequential` does not name cuDNN, and uses the direct kernel.
 #include "host/conv/conv_cudnn.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_run.hpp"

@@ -17,10 +17,10 @@ namespace {
 using kernels::ConvGemmTile;
 
 constexpr int kLeastCapability = 80;
-/// Fewer are less than an instruction's: terms of 16 bits, and on one of a group's sides channels.
+/// Fewer do not fill an instruction: terms of 16 bits, and channels on one side of a group.
 constexpr int64_t kLeastTerms = 8, kLeastChannels = 8;
 
-/// Elements from the first to the last of those that one output is summed over.
+/// Elements from the first to the last that one output is summed over.
 double span_of(const ConvProblem& p, int64_t channel, int64_t depth, int64_t row, int64_t column) {
   const auto part = [](int64_t count, int64_t stride) {
     return static_cast<double>(count - 1) * static_cast<double>(stride);
@@ -29,7 +29,7 @@ double span_of(const ConvProblem& p, int64_t channel, int64_t depth, int64_t row
          part(p.kernel.height, row) + part(p.kernel.width, column);
 }
 
-/// One of a form's tiles: blocks a multiprocessor holds, and how near a product of its size comes
+/// One of a form's tiles: blocks that a multiprocessor holds, and how close its products come
 /// to the device's rate.
 struct Candidate {
   ConvGemmTile tile;
@@ -47,7 +47,7 @@ ConvGemmTile choose(const ConvProblem& p, const DeviceInfo& device,
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& one : candidates) {
     if (one.tile == ConvGemmTile::p128c128 && p.dtype == Dtype::fp32) continue;
-    // The first is the narrowest; half of a wide one would be products of nothing.
+    // The first is the narrowest; half of a wide one's products would be useless.
     if (&one != &candidates.front() && 2 * p.out_channels / p.groups <= tile_channels(one.tile)) {
       continue;
     }
@@ -62,7 +62,7 @@ ConvGemmTile choose(const ConvProblem& p, const DeviceInfo& device,
   return best;
 }
 
-/// Of a launch for all members.
+/// Blocks of a launch for all members.
 int64_t blocks_of(const ConvProblem& p, ConvGemmTile tile) {
   const auto tiles = [](int64_t extent, int64_t tile_extent) {
     return (extent + tile_extent - 1) / tile_extent;
@@ -112,14 +112,14 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const De
 
 bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& p, const DeviceInfo&) {
   constexpr int64_t kLeastOutputs = 32;  // of a tile
-  constexpr int64_t kFewTerms = 24;      // what a stage costs besides is shared by too few products
+  constexpr int64_t kFewTerms = 24;      // too few products share a stage's other costs
   return p.out_channels / p.groups >= kLeastOutputs && conv_terms(p) >= kFewTerms;
 }
 
 kernels::ConvGemmTiles choose_conv_gemm_tiles(const ConvProblem& p, const DeviceInfo& device) {
   using enum ConvGemmTile;
   constexpr Candidate kVector[] = {{p128c32, 3, 0.6}, {p64c64, 3, 0.7}, {p128c128, 2, 1.0}};
-  // To gather a pixel's terms takes as long as to multiply them by 64 channels.
+  // Gathering a pixel's terms takes as long as multiplying them by 64 channels.
   constexpr Candidate kGather[] = {{p128c32, 3, 0.35}, {p64c64, 3, 0.5}, {p64c128, 2, 0.7}};
   return {choose(p, device, kVector), choose(p, device, kGather)};
 }

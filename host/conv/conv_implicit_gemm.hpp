@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the strategy implicit_gemm takes, and with which tiles: pure functions, tested for devices
-// that are not at hand.
+// What the strategy implicit_gemm takes, and with which tiles: pure functions, tested for absent
+// devices.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ namespace wide {
 std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& problem,
                                                   const DeviceInfo& device);
 
-/// Tiles full of useful products.
+/// Whether tiles are full of useful products.
 bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& problem, const DeviceInfo& device);
 
-/// By waves of blocks on the device: no tile changes a bit.
+/// By waves of blocks on the device: tiles change no bit.
 kernels::ConvGemmTiles choose_conv_gemm_tiles(const ConvProblem& problem, const DeviceInfo& device);
 
 }  // namespace wide

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a problem and its operands to what the hand-written kernels are told.
+// From a problem and its operands to the parameters of the hand-written kernels.
 #pragma once
 
 #include "host/conv/conv_problem.hpp"
@@ -11,7 +11,7 @@
 
 namespace wide {
 
-/// The sizes alone, where a problem is looked at without operands.
+/// The sizes alone, where there are no operands.
 inline kernels::ConvParams conv_params(const ConvProblem& p, const ConvArguments& a = {}) {
   const auto axes = [](const PerAxis& of) {
     return kernels::ConvAxes{static_cast<int32_t>(of.height), static_cast<int32_t>(of.width)};
@@ -52,7 +52,7 @@ inline kernels::ConvParams conv_params(const ConvProblem& p, const ConvArguments
   return params;
 }
 
-/// Leaves member n alone.
+/// Narrows the parameters to member n.
 inline kernels::ConvParams conv_member(kernels::ConvParams params, int64_t n, Dtype dtype) {
   const int64_t bytes = dtype_bytes(dtype);
   params.num_members = 1;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel of one tap is a matrix product, one row for each position; where channels are last the
-// packed operands are linear's already, and its kernels run them as they are.
+// A convolution of one tap is a matrix product, one row per position; where channels are last the
+// packed operands are already linear's, and its kernels run them in place.
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_run.hpp"
 #include "host/linear/linear_problem.hpp"

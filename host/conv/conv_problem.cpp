@@ -246,7 +246,7 @@ ConvProblem complete_conv_problem(ConvProblem p) {
     if (p.bias_member_stride == 0) p.bias_member_stride = p.out_channels;
     complete<2>("bias", {{{&p.bias_member_stride, p.num_members}, {&one, p.out_channels}}}, bytes);
   }
-  // Nothing steps along a single plane: images are the same problem whoever describes them.
+  // Nothing steps along a single plane: images are the same problem, however described.
   if (depth.input == 1) depth.x_stride = 0;
   if (depth.kernel == 1) depth.weight_stride = 0;
   if (output_depth == 1) depth.y_stride = depth.residual_stride = 0;
@@ -273,7 +273,7 @@ constexpr auto kConvFields = [](const auto& same, const ConvProblem& got, const 
   same("stride", got.stride, plan.stride);
   same("padding", got.padding, plan.padding);
   same("dilation", got.dilation, plan.dilation);
-  // Of images nothing is said, so that their keys are those of before.
+  // Omitted for images, so that their keys stay as before.
   if (got.depth != ConvDepth{} || plan.depth != ConvDepth{}) {
     same("depth", got.depth, plan.depth);
   }

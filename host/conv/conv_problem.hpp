@@ -33,12 +33,12 @@ void require_same_conv_problem(const ConvProblem& got, const ConvProblem& plan);
 /// Whether y has no element.
 bool is_empty(const ConvProblem& problem);
 
-/// Whether there is more than one plane, of x, the kernel or padding: no image would do.
+/// Whether there is more than one plane, of x, the kernel or padding: not an image.
 bool is_volume(const ConvProblem& problem);
 
-/// The same sums over fewer axes where nothing reaches over one of the three: planes that have
-/// nothing to do with each other are batch rows of images, positions of a plane that have nothing
-/// to do with each other are columns. Of a completed problem; itself where strides forbid it.
+/// The same sums over fewer axes where no window spans one of the three: independent planes become
+/// batch rows of images, independent positions of a plane become columns. For a completed problem;
+/// unchanged where strides forbid it.
 ConvProblem without_idle_axes(const ConvProblem& problem);
 
 /// Positions of y, of all batch rows: images' pixels.
@@ -47,7 +47,7 @@ int64_t conv_positions(const ConvProblem& problem);
 /// Elements of x that one output is summed over.
 int64_t conv_terms(const ConvProblem& problem);
 
-/// One tap, stride 1, no padding, one group: every position of its own, a matrix product.
+/// One tap, stride 1, no padding, one group: positions are independent, a matrix product.
 bool is_pointwise(const ConvProblem& problem);
 
 }  // namespace wide

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plain loops in fp64 over one member's own tensors. Knows no strides, tiles or strategies, and
-// works the output's size out by itself.
+// computes the output's size itself.
 #include "host/conv/conv_reference.hpp"
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace wide::catalog {
 
 namespace {
 
-/// Extents of a dense tensor but its outermost one.
+/// Extents of a dense tensor except the outermost.
 struct Extents {
   int64_t channels, depth, height, width;
 };

@@ -22,7 +22,7 @@ struct ConvOutput {
 };
 
 /// The sum of an output's products, bias and, where it is added before the activation, residual;
-/// and the same sum over absolute values, which error bounds are made of.
+/// and the same sum over absolute values, from which error bounds are made.
 struct ConvSum {
   double value = 0, magnitude = 0;
   double residual = 0;  ///< at the output

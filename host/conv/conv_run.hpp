@@ -19,7 +19,7 @@ struct ConvRunner {
   /// Arguments were checked against the problem; y is not empty.
   std::function<void(const ConvArguments& arguments, const Execution& execution)> run;
   int64_t workspace_bytes = 0;
-  std::string note{};  ///< what the plan's explanation says besides; may be empty
+  std::string note{};  ///< added to the plan's explanation; may be empty
   /// Why run() does not take the operands; empty where it does. Null: it takes any.
   std::function<std::string(const ConvArguments& arguments)> unsupported_reason{};
   bool calls_cudnn = false;
@@ -42,7 +42,7 @@ std::string conv_channels_last_unsupported_reason(const ConvProblem& problem,
 ConvRunner make_conv_grouped(const Context& context, const ConvProblem& problem);
 ConvRunner make_conv_sequential(const Context& context, const ConvProblem& problem);
 
-// Kernels of one tap by linear's kernels, on CUDA.
+// Convolutions of one tap by linear's kernels, on CUDA.
 std::string conv_pointwise_unsupported_reason(const ConvProblem& problem, const DeviceInfo& device);
 ConvRunner make_conv_pointwise(const Context& context, const ConvProblem& problem);
 
@@ -50,7 +50,7 @@ ConvRunner make_conv_pointwise(const Context& context, const ConvProblem& proble
 ConvRunner make_conv_implicit_gemm(const Context& context, const ConvProblem& problem);
 
 // The same on Hopper's, by kernels/conv/conv_wgmma.cu; implicit_gemm's kernel stands in where an
-// address is no multiple of 16 bytes.
+// address is not a multiple of 16 bytes.
 ConvRunner make_conv_wgmma(const Context& context, const ConvProblem& problem);
 
 }  // namespace wide

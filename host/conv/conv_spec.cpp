@@ -172,7 +172,7 @@ class ConvWorkload final : public PackedWorkload {
     return prepared_members(plan, std::move(members));
   }
 
-  /// Products with padding count: kernels that leave them out are few.
+  /// Products with padding count: few kernels skip them.
   Cost cost() const override {
     const auto outputs =
         static_cast<double>(y_->bytes()) / static_cast<double>(dtype_bytes(shape_.dtype));
@@ -240,8 +240,8 @@ class ConvWorkload final : public PackedWorkload {
 
 std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions, std::vector<int64_t> batches,
                            std::vector<int64_t> paddings) {
-  // For tests: groups that divide channels, kernels that fit, every number other than its default
-  // somewhere.
+  // For tests: groups that divide channels, kernels that fit, and each number somewhere different
+  // from its default.
   std::vector<AxisInfo> all{
       {"n", "members", int64_t{4}, {}, 1},
       {"batch", "batch rows B", int64_t{8}, {}, 0, std::move(batches)},
@@ -277,18 +277,18 @@ std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions, std::vector<i
   return all;
 }
 
-/// What strategies ask for of images and signals.
+/// Traffic of strategies for images and signals.
 struct ConvTraffic {
-  /// The sectors that halos end in; tiles of one member and batch row read halos and weights.
+  /// Sectors at the ends of halos; tiles of one member and batch row reread halos and weights.
   Traffic direct{.streamed = 1.15, .rereads = 1.8, .bank_conflicts = 0.06};
-  /// A block asks for a pixel once for each tap that reads it, and for its weights again.
+  /// A block requests a pixel once for each tap that reads it, and rereads its weights.
   Traffic implicit_gemm{.streamed = 5, .rereads = 4.5, .bank_conflicts = 0.04};
   Traffic wgmma = implicit_gemm;
 };
 
-/// Of volumes 27 taps read a position, in planes of 16 columns, of which a warp of direct's takes
-/// two rows whose banks meet. Direct brings one plane of the kernel after another: a channel's taps
-/// of one plane begin and end within sectors where channels are first.
+/// In volumes 27 taps read a position, in planes of 16 columns, of which a warp of direct's takes
+/// two rows whose banks conflict. Direct loads one plane of the kernel after another: a channel's
+/// taps of one plane begin and end within sectors where channels are first.
 constexpr ConvTraffic kTrafficOfVolumes{
     .direct = {.streamed = 9.5, .rereads = 3.2, .bank_conflicts = 0.45},
     .implicit_gemm = {.streamed = 5, .rereads = 9, .bank_conflicts = 0.08},
@@ -306,7 +306,7 @@ std::vector<StrategyInfo> strategies(const ConvTraffic& traffic) {
        cuda,
        hand_written,
        "kernels of one tap, channels last: linear's kernels on the same operands (form=pointwise)",
-       // Every row of outputs asks for the bias again.
+       // Every row of outputs requests the bias again.
        {.streamed = 1.25, .rereads = 0.6, .bank_conflicts = 0.02}},
       {"direct", cuda, hand_written,
        "one launch; x with its halo staged once, taps are offsets into it, fp32 multiply-adds",

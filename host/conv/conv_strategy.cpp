@@ -24,8 +24,8 @@ bool always(const ConvProblem&, const DeviceInfo&) {
   return true;
 }
 
-/// cuDNN's kernels of many groups can be slower than as many calls of one: worth it where a member
-/// alone, in tiles of a middling size, leaves multiprocessors idle.
+/// cuDNN's kernels of many groups can be slower than one call per member: they pay off where a
+/// member alone, in tiles of medium size, leaves multiprocessors idle.
 bool leaves_multiprocessors_idle(const ConvProblem& problem, const DeviceInfo& device) {
   constexpr double kPixels = 128, kChannels = 64;
   const double tiles = std::ceil(static_cast<double>(conv_positions(problem)) / kPixels) *
@@ -33,8 +33,8 @@ bool leaves_multiprocessors_idle(const ConvProblem& problem, const DeviceInfo& d
   return problem.num_members > 1 && tiles < device.num_multiprocessors;
 }
 
-/// So few channels that no matrix unit is worth filling; images, whose first layer sums over many
-/// taps of three, are another matter.
+/// Too few channels to fill a matrix unit; except images, whose first layer sums over many taps of
+/// three channels.
 bool is_narrow(const ConvProblem& problem, const DeviceInfo& device) {
   constexpr int64_t kNarrow = 8;
   const bool fills_matrices = conv_implicit_gemm_unsupported_reason(problem, device).empty() &&
@@ -66,8 +66,8 @@ constexpr ConvStrategy kStrategies[] = {
      make_conv_cpu_sequential},
 };
 
-/// conv1d and conv2d run the same kernels: each proves what the other does not. Volumes are
-/// conv3d's to prove.
+/// conv1d and conv2d run the same kernels: each proves what the other does not. conv3d proves
+/// volumes.
 std::function<bool(std::string_view)> proved_by(std::span<const VerifiedStrategy> verified,
                                                 const DeviceInfo& device, bool are_volumes) {
   if (are_volumes) return verified_by(verified, "conv3d", device);

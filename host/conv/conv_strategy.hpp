@@ -33,7 +33,7 @@ std::span<const ConvStrategy> conv_strategies();
 
 std::string_view strategy_name(const ConvStrategy* strategy);
 
-/// The kernel that stands in for cuDNN, in words: own_kernel_text() by this build's evidence.
+/// Describes the kernel that stands in for cuDNN: own_kernel_text() by this build's evidence.
 std::string conv_direct_text(const ConvProblem& problem, const DeviceInfo& device);
 
 /// Why the strategy cannot run the problem, which has no idle axes, on the device; empty where it
@@ -43,8 +43,8 @@ std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProb
 
 using ConvChoice = StrategyChoice<const ConvStrategy*>;
 
-/// Why the vendor's library does not take the problem by this strategy; empty where it does. Asked
-/// for a strategy that is taken if it is empty, and for no other.
+/// Why the vendor's library does not take the problem by this strategy; empty where it does. Called
+/// only for a strategy that is taken if it is empty.
 using ConvVendorRefusal = std::function<std::string(const ConvStrategy& strategy)>;
 
 /// The strategy of that name, or for "auto" the first that can run, is expected to win and is the

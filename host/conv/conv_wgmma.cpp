@@ -34,7 +34,7 @@ struct Step {
   int64_t extent, stride;
 };
 
-/// Whether there is a way from one to the next, and it is none of a tensor map's.
+/// Whether something steps along it, by a stride that tensor maps do not take.
 bool is_no_tile_stride(const Step& step, int64_t bytes) {
   const int64_t vector = 16 / bytes;
   return step.extent > 1 &&
@@ -53,7 +53,7 @@ std::string stride_reason(const char* what, std::span<const Step> steps, int64_t
 
 std::array<Step, 5> steps_of(const ConvProblem& p, const ChannelStrides& strides,
                              const PerAxis& size, const Step& plane, bool is_shared) {
-  // Of volumes members are channels, which lie side by side.
+  // In volumes members are channels, which are contiguous.
   return {{{"member", is_shared || is_volume(p) ? 1 : p.num_members, strides.member},
            plane,
            {"column", size.width, strides.column},
@@ -75,9 +75,9 @@ std::string strides_reason(const ConvProblem& p) {
   return stride_reason("weight", weight, bytes);
 }
 
-/// Of volumes, which have an axis more than tensor maps: members are channels there, and a box that
-/// reaches beyond a member's would bring its neighbour's, for which weights have no zeros. Of half
-/// a box nothing is multiplied.
+/// For volumes, which have one axis more than tensor maps: members are channels there, and a box
+/// that extends past a member's channels would load its neighbour's, for which weights have no
+/// zeros. Empty halves of a box are not multiplied.
 std::string volume_reason(const ConvProblem& p) {
   if (!is_volume(p) || p.num_members == 1) return "";
   const int64_t half = kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype) / 2;
@@ -93,7 +93,7 @@ std::string volume_reason(const ConvProblem& p) {
   return "";
 }
 
-/// In doubles: for a problem of any size.
+/// As double: for problems of any size.
 double tiles_of(const ConvProblem& p, ConvWgmmaTile tile) {
   const ConvRectangle of = conv_wgmma_rectangle(p, tile);
   const PerAxis output = conv_output_size(p);
@@ -112,7 +112,7 @@ double taps_of(const ConvProblem& p) {
   return static_cast<double>(p.depth.kernel) * taps_of_plane(p);
 }
 
-/// Stages of 128 bytes of channels, and half of one where no more are left.
+/// Stages of 128 bytes of channels, and half of one where that suffices for the rest.
 double chunks_of(const ConvProblem& p) {
   const int64_t half = kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype) / 2;
   return static_cast<double>(ceil_div(p.in_channels, half)) / 2;
@@ -135,7 +135,7 @@ bool fits_halo(const ConvProblem& p, const ConvRectangle& of) {
          box.height <= kernels::kConvHaloPositions / box.width;
 }
 
-/// A multiprocessor's clocks for one of a tile's steps: to bring both operands from the L2 cache,
+/// A multiprocessor's clocks for one of a tile's steps: to load both operands from the L2 cache,
 /// or to multiply them.
 double step_clocks(const ConvProblem& p, ConvWgmmaTile tile) {
   constexpr double kBytesPerClock = 38;  // of 5120 for all: A100 whitepaper, taken for Hopper's
@@ -179,7 +179,7 @@ std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo
   reason = strides_reason(p);
   if (reason.empty()) reason = conv_implicit_gemm_unsupported_reason(p, device);  // it stands in
   if (!reason.empty()) return reason;
-  // What lies past the end of the last tile has coordinates, too.
+  // Positions past the end of the last tile have coordinates, too.
   const ConvWgmmaTile tile = choose_conv_wgmma_tile(p, device);
   const auto whole = [](int64_t extent, int64_t step) {
     return static_cast<double>(ceil_div(extent, step)) * static_cast<double>(step);
@@ -197,7 +197,7 @@ std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo
 }
 
 bool conv_wgmma_is_expected_to_win(const ConvProblem& p, const DeviceInfo&) {
-  // Of wgmma's rate is what mma.sync reaches on Hopper: Luo et al., arXiv 2402.13499.
+  // The share of wgmma's rate that mma.sync reaches on Hopper: Luo et al., arXiv 2402.13499.
   constexpr double kShareOfMma = 0.63;
   constexpr int64_t kOutputs = 64;  // of the narrowest tile
   const double channels = static_cast<double>(kernels::kConvWgmmaTileBytes) * chunks_of(p) /
@@ -259,7 +259,7 @@ bool conv_wgmma_stores_boxes(const ConvProblem& p) {
   const int64_t bytes = dtype_bytes(p.dtype);
   const Step planes{"plane", conv_output_depth(p), p.depth.y_stride};
   const auto steps = steps_of(p, p.y, conv_output_size(p), planes, false);
-  // A box that reaches beyond a member's channels is cut off by the map alone.
+  // Only the map cuts off a box that extends past a member's channels.
   const bool are_cut_off =
       !is_volume(p) || p.num_members == 1 ||
       (p.y.member == p.out_channels && p.out_channels % kernels::kConvWgmmaStoreChannels == 0);

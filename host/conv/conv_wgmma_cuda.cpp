@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoding tensor maps is arithmetic of the host: it is done at every call, and nothing is
-// allocated or uploaded; the maps travel as parameters of the kernel.
+// Encoding tensor maps is host arithmetic: it is done at every call, and nothing is allocated or
+// uploaded; the maps are passed as kernel parameters.
 #include "host/conv/conv_wgmma_cuda.hpp"
 
 #include <utility>
@@ -20,7 +20,7 @@ namespace wide {
 
 namespace {
 
-/// A map of boxes of whole swizzled rows; a stride that nobody takes is made one of a map.
+/// A map of boxes of whole swizzled rows; strides that nothing steps along are made valid.
 void encode(TileMap map, CUtensorMap& encoded) {
   map.rank = 5;
   map.swizzle = TileSwizzle::bytes_128;

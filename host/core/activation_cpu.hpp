@@ -10,7 +10,7 @@
 
 namespace wide {
 
-/// In place; one loop an activation.
+/// In place; one loop per activation.
 inline void activate_cpu(Activation activation, float* values, int64_t count) {
   switch (activation) {
     case Activation::none:

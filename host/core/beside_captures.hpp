@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls of the CUDA runtime that no stream orders (allocating, freeing, waiting) are refused while
-// somebody captures a stream in mode global, and make that capture worthless. For *_cuda.cpp files.
+// any stream is captured in mode global, and invalidate that capture. For *_cuda.cpp files.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 namespace wide {
 
-/// For a scope, this thread's calls do not mind what is captured: where they are about memory,
-/// graphs and streams that are the library's own, or somebody asked for the wait.
+/// For a scope, this thread's calls ignore captures: for calls on memory, graphs and streams that
+/// the library owns, or a wait that the caller asked for.
 class BesideCaptures {
  public:
   BesideCaptures() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }

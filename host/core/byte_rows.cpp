@@ -46,7 +46,7 @@ bool lies_apart(const ConstTensorView& view) {
     axes[static_cast<size_t>(axis)] = {view.strides[axis], view.shape[axis]};
   }
   std::sort(axes.begin(), axes.end());
-  int64_t span = 1;  // of what the smaller strides lead over
+  int64_t span = 1;  // of the smaller strides
   for (const auto& [stride, extent] : axes) {
     if (extent <= 1) continue;
     if (stride < span) return false;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strided views as what copies and fills are made of: rows of contiguous bytes, many of which one
-// call takes where a single step leads from each to the next.
+// Strided views as the units of copies and fills: rows of contiguous bytes, many of which one call
+// takes where they are equidistant.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct ByteRows {
   std::array<Loop, kMaxRank> loops{};  ///< over rows, the innermost first
 };
 
-/// Rows as long and loops as few as the strides allow. Of views with elements.
+/// Rows as long and loops as few as the strides allow. For views with elements.
 ByteRows byte_rows(const ConstTensorView& source, const Strides& destination);
 
 /// What one call copies.
@@ -60,8 +60,8 @@ void for_each_block(const ByteRows& rows, const void* source, void* destination,
 /// On the CPU.
 void copy_block(const RowBlock& block);
 
-/// False where elements may share a place: a stride of 0, or one that is shorter than what the
-/// smaller ones lead over.
+/// False where elements may share a place: a stride of 0, or one that is shorter than the span of
+/// the smaller ones.
 bool lies_apart(const ConstTensorView& view);
 
 }  // namespace wide

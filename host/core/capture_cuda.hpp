@@ -28,8 +28,8 @@ struct DestroyGraph {
 template <class Handle>
 using OwnedGraph = std::unique_ptr<std::remove_pointer_t<Handle>, DestroyGraph>;
 
-/// What `enqueue` puts on `stream`. Throws what the capture throws, and leaves the stream as it
-/// was.
+/// Captures what `enqueue` puts on `stream`. Throws what the capture throws, and leaves the stream
+/// as it was.
 inline OwnedGraph<cudaGraph_t> capture_graph(cudaStream_t stream,
                                              const std::function<void()>& enqueue) {
   WIDE_CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));

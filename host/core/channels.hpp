@@ -28,7 +28,7 @@ struct MemberChannels {
 /// stride. Throws unsupported where its strides are those of channels last.
 MemberChannels member_channels(std::string_view primitive, std::string_view argument,
                                const ConstTensorView& view, int64_t num_members);
-/// A view [B, .., H, W, N*C], likewise.
+/// The same for a view [B, .., H, W, N*C].
 MemberChannels member_channels_last(std::string_view primitive, std::string_view argument,
                                     const ConstTensorView& view, int64_t num_members);
 

@@ -27,8 +27,8 @@ inline ArgumentName name_of(std::string_view primitive, std::string_view argumen
 
 [[noreturn]] void throw_invalid_argument(const std::string& message);
 [[noreturn]] void throw_unsupported(const std::string& message);
-/// What stands in for CUDA's part of a primitive in a build without: no CUDA context can exist
-/// there, so that whoever gets to it has found a mistake of ours.
+/// Stands in for CUDA's part of a primitive in a build without CUDA: no CUDA context can exist
+/// there, so that reaching it is a bug in the library.
 [[noreturn]] void no_cuda(std::string_view primitive);
 
 }  // namespace wide

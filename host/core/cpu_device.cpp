@@ -57,7 +57,7 @@ int64_t number_in(const std::filesystem::path& path) {
   return file >> number ? number : -1;
 }
 
-/// The number behind a word; -1 where a file has none.
+/// The number after a word; -1 where a file has none.
 int64_t number_behind(std::string_view word, const std::filesystem::path& path) {
   std::ifstream file(path);
   for (std::string found; file >> found;) {

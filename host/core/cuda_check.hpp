@@ -15,7 +15,7 @@ namespace wide {
 [[noreturn]] void throw_cublas(cublasStatus_t status, const char* expression, const char* file,
                                int line);
 
-/// For what gives something back and cannot throw: its failure is not left for a later call.
+/// For releasing calls that cannot throw: a later call does not report their failure.
 inline void forget_error(cudaError_t status) {
   if (status != cudaSuccess) (void)cudaGetLastError();
 }

@@ -16,7 +16,7 @@ std::string read_file(const std::string& path);
 /// Writes to a temporary file beside `path`, syncs and renames: the old file or the new one, never
 /// half of it. Devices and pipes (/dev/stdout) are written directly. Throws io.
 void write_file(const std::string& path, std::string_view text);
-/// One behind the other.
+/// One after another.
 void write_file(const std::string& path, std::span<const std::string_view> pieces);
 
 }  // namespace wide

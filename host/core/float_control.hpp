@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a thread rounds, and what it makes of denormal numbers: a setting of each thread's own.
+// How a thread rounds and treats denormal numbers: a per-thread setting.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace wide {
 
-/// Of this thread; without the exceptions that it has seen. Always 0 on processors that are not
-/// known here.
+/// This thread's setting, without the exception flags that are raised. Always 0 on processors that
+/// are not known here.
 inline uint64_t float_control() {
 #if defined(__x86_64__)
   constexpr unsigned kSeen = 0x3f;
@@ -37,7 +37,7 @@ inline void set_float_control([[maybe_unused]] uint64_t control) {
 #endif
 }
 
-/// This thread computes as another one does, for a scope.
+/// For a scope, this thread rounds as another one does.
 class FloatControl {
  public:
   explicit FloatControl(uint64_t control) : previous_(float_control()) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels of compute capability 9.0 ask of a device and of operands, for the strategies that
-// run them: pure functions.
+// What kernels of compute capability 9.0 require of a device and of operands, for the strategies
+// that run them: pure functions.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ extern const bool kHasWgmmaCode;
 /// Why the device has no warpgroup products, or the build no code for them; empty where both have.
 std::string wgmma_device_reason(const DeviceInfo& device, bool has_code = kHasWgmmaCode);
 
-/// Why no tensor map describes rows of so many features of an operand; empty where one does.
-/// Strides are whole vectors of 16 bytes, where there is more than one to step to.
+/// Why no tensor map describes rows of this many features of an operand; empty where one does.
+/// Strides must be whole vectors of 16 bytes where anything steps along them.
 std::string tensor_map_reason(const char* what, const RowStrides& strides, int64_t rows,
                               int64_t members, int64_t features, int64_t vector);
 

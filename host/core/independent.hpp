@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // WIDE_INDEPENDENT, before a loop: no iteration reads what another one writes, so that it may
-// become vector instructions without asking whether its arrays overlap. They are the same, or
-// apart.
+// be vectorised without checking whether its arrays overlap. They are either identical or
+// disjoint.
 #pragma once
 
 #if defined(__clang__)

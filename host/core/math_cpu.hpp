@@ -12,7 +12,7 @@
 
 namespace wide::cpu {
 
-/// exp(x) = 2^n (1 + rest), n as what is to be added to the bits of a float to multiply it by 2^n.
+/// exp(x) = 2^n (1 + rest), n as the number to add to the bits of a float to multiply it by 2^n.
 struct PowerOfE {
   float rest;
   uint32_t exponent;
@@ -85,8 +85,8 @@ inline float log_of_normal(float x) {
   return x != x ? x : static_cast<float>(exponent) * 0.693147181f + log;
 }
 
-/// x times the normal distribution function: within 7 ulp and what the rounding of z = x^2 / 2
-/// makes of exp(-z), z ulp. -0 at -infinity.
+/// x times the normal distribution function: within 7 ulp plus the effect on exp(-z) of rounding
+/// z = x^2 / 2, z ulp. -0 at -infinity.
 inline float gelu(float x) {
   const float a = std::fabs(x);
   const float t = 1.0f / (0.3f * a + 1.0f);
@@ -98,7 +98,7 @@ inline float gelu(float x) {
   p = p * t + 0.120712134f;
   p = p * t + 0.119632007f;
   const float tail = p * t * exp(-0.5f * a * a);
-  // Bounded where nothing is left of the other factor.
+  // Bounded where the other factor has vanished.
   return x < 0.0f ? (x < -128.0f ? -128.0f : x) * tail : x * (1.0f - tail);
 }
 
@@ -111,7 +111,7 @@ inline float silu(float x) {
   return times_logistic(x, x);
 }
 
-/// x/2 * (1 + tanh(z / 2)), of which nothing cancels far below zero.
+/// x/2 * (1 + tanh(z / 2)), without cancellation far below zero.
 inline float gelu_tanh(float x) {
   return times_logistic(x, 1.5957691216057308f * (x + 0.044715f * x * x * x));
 }

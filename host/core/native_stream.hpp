@@ -11,7 +11,7 @@
 
 namespace wide {
 
-/// Throws invalid_argument for Stream::cpu(): CUDA would take its null for the default stream,
+/// Throws invalid_argument for Stream::cpu(): CUDA would take its null as the default stream,
 /// which waits for every other one.
 inline cudaStream_t native_stream(Stream stream) {
   WIDE_REQUIRE(stream.native() != nullptr,

@@ -23,7 +23,7 @@ struct TaskBody {
   const void* body;
 };
 
-/// Of a body that outlives its use.
+/// `body` must outlive the result.
 template <class Body>
 TaskBody task_body(const Body& body) {
   return {[](const void* erased, int64_t task) { (*static_cast<const Body*>(erased))(task); },

@@ -15,7 +15,7 @@
 
 namespace wide {
 
-/// Also that a view with elements has an address, aligned to its element.
+/// Also requires that a view with elements has an address, aligned to its element.
 void require_device(std::string_view primitive, std::string_view argument,
                     const ConstTensorView& view, Device expected);
 
@@ -31,12 +31,12 @@ void require_workspace(std::string_view primitive, const Execution& execution, i
 
 /// The cublasHandle_t. Throws invalid_argument where the execution has no handles, or those of
 /// another device than the plan's, unsupported with the handles' reason where cuBLAS could not
-/// start. Which device lent handles are of is not known.
+/// start. The device of borrowed handles is not known.
 void* require_cublas(std::string_view primitive, const Execution& execution, Device expected);
 /// The cudnnHandle_t, likewise.
 void* require_cudnn(std::string_view primitive, const Execution& execution, Device expected);
 
-/// Both checks, of what `calls` has, before anything is enqueued.
+/// Both checks, for the libraries in `calls`, before anything is enqueued.
 void require_handles(std::string_view primitive, const Execution& execution,
                      const VendorCalls& calls, Device expected);
 

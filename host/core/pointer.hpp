@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Untyped operands by element, for what runs a member on its own.
+// Offsets by element into untyped operands, for code that runs a single member.
 #pragma once
 
 #include <cstdint>
 
 namespace wide {
 
-/// `pointer` moved by so many elements; null stays null.
+/// `pointer` moved by this many elements; null stays null.
 template <class Pointer>
 Pointer advanced(Pointer pointer, int64_t elements, int64_t element_bytes) {
   if (pointer == nullptr) return pointer;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a tuning cache knows problems by. Each primitive has both functions.
+// The keys of problems in a tuning cache. Each primitive has both functions.
 #pragma once
 
 #include <string>
@@ -51,7 +51,7 @@ std::string problem_key(const RecurrentProblem& complete);
 std::string problem_key(const RmsnormProblem& complete);
 std::string problem_key(const SoftmaxProblem& complete);
 
-/// Of any problem, once completed: the name that plans give their primitive, and the key. Throws
+/// Completes any problem; returns the name that plans give their primitive, and the key. Throws
 /// invalid_argument where the problem is not legal.
 TuningKey tuning_key(const AttentionProblem& problem);
 TuningKey tuning_key(const BatchnormProblem& problem);

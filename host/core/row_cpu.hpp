@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of elements as the CPU device computes with them: a chunk of floats at a time, decoded to
-// the stack unless floats are what there is.
+// the stack unless they are floats already.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void for_each_chunk(Dtype dtype, const void* row, int64_t features, const F& f) 
   }
 }
 
-/// Calls f(values, out, first, count) for the chunks of row x, whose outs become row y. `out` may
+/// Calls f(values, out, first, count) for the chunks of row x; the outs form row y. `out` may
 /// be `values`.
 template <class F>
 void transform_row(Dtype dtype, const void* x, void* y, int64_t features, const F& f) {

@@ -24,10 +24,10 @@ void deallocate(int ordinal, void* data) noexcept;
 enum class Direction : uint8_t { host_to_device, device_to_host, device_to_device };
 void copy_async(int ordinal, void* destination, const void* source, int64_t bytes,
                 Direction direction, Stream stream);
-/// A block's rows, a call for all, or for each where they are too far apart for that; source_step
-/// and destination_step are at least row_bytes.
+/// Copies a block's rows by one call, or by one each where they are too far apart for that;
+/// source_step and destination_step are at least row_bytes.
 void copy_rows_async(int ordinal, const RowBlock& block, Direction direction, Stream stream);
-/// `byte` into the rows at block.destination.
+/// Writes `byte` to the rows at block.destination.
 void fill_rows_async(int ordinal, const RowBlock& block, uint8_t byte, Stream stream);
 void synchronize(int ordinal, Stream stream);
 

@@ -54,8 +54,8 @@ cudaMemcpyKind copy_kind(Direction direction) {
                                                   : cudaMemcpyDeviceToDevice;
 }
 
-/// Whether one call may take a block's rows: steps are pitches to CUDA, which have an end
-/// (cudaDevAttrMaxPitch, the same on all devices). Of rows further apart a memory holds few.
+/// Whether one call may take a block's rows: steps are pitches to CUDA, which are limited
+/// (cudaDevAttrMaxPitch, the same on all devices). A memory holds few rows that are further apart.
 bool steps_are_pitches(const RowBlock& block) {
   constexpr int64_t kMaxPitch = INT32_MAX;
   return block.source_step <= kMaxPitch && block.destination_step <= kMaxPitch;
@@ -64,7 +64,7 @@ bool steps_are_pitches(const RowBlock& block) {
 }  // namespace
 
 CudaAvailability query_devices() {
-  int count = 0;  // the runtime leaves it alone where it fails
+  int count = 0;  // unchanged by the runtime where it fails
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
     const std::string reason = unavailable_reason(status);

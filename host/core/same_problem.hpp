@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A problem's fields one by one, by one list a primitive: `fields(field, got, plan)` calls
-// field(name, got.x, plan.x) for each, those that operands can show first. Two problems are
-// compared by it, and one is written down.
+// A problem's fields one by one, by one list per primitive: `fields(field, got, plan)` calls
+// field(name, got.x, plan.x) for each, those that operands can show first. It serves to compare two
+// problems, and to write one down.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ requires std::is_arithmetic_v<T> std::string text(T value) {
   if constexpr (std::is_same_v<T, bool>) {
     return value ? "true" : "false";
   } else if constexpr (std::is_floating_point_v<T>) {
-    std::array<char, 32> digits;  // as few as tell it from all others
+    std::array<char, 32> digits;  // the fewest that identify it
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
     return std::string(digits.data(), end);
   } else {
@@ -105,8 +105,8 @@ class SameField {
   std::string_view primitive_;
 };
 
-/// Throws invalid_argument with the first field that differs. What the list leaves out is refused
-/// without its name, never accepted.
+/// Throws invalid_argument with the first field that differs. A difference in a field that the list
+/// lacks is refused without its name, never accepted.
 template <class Problem, class Fields>
 void require_same_problem(std::string_view primitive, const Problem& got, const Problem& plan,
                           const Fields& fields) {
@@ -132,7 +132,7 @@ class KeyField {
   std::string& key_;
 };
 
-/// "dtype=fp32, batch=8, ..": different for problems of which a field that is listed differs.
+/// "dtype=fp32, batch=8, ..": different for problems that differ in a listed field.
 template <class Problem, class Fields>
 std::string key_of_fields(const Problem& problem, const Fields& fields) {
   std::string key;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Spreads the slices of members, or the rows that they have in turn, which are worked on by
-// themselves, over the threads of a CPU context.
+// Spreads independent slices of members, or the rows of these, over the threads of a CPU
+// context.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ void for_each_slice(const Context& context, int64_t num_members, int64_t at_once
 }
 
 /// Calls body(row, member), vectorised, for `rows` rows of each member, each of `elements`
-/// elements: `at_once` members' over all threads at a time, by tasks of whole rows of theirs where
-/// these are short, of some members' where they are long.
+/// elements: `at_once` members' over all threads at a time. A task takes whole rows of all these
+/// members where rows are short, one row of some of them where rows are long.
 template <class Body>
 void for_each_member_row(const Context& context, int64_t rows, int64_t num_members, int64_t at_once,
                          int64_t elements, const Body& body) {

@@ -84,7 +84,7 @@ std::string explain_automatic(const StrategyRequest& request, const StrategyCand
   std::string explain = name + member_text(request);
   if (!request.is_verified(request.member_kernel)) {
     explain += "; no vendor's library can run it";
-    passed.drop(request.member_kernel, unverified_text(request.device));  // is said already
+    passed.drop(request.member_kernel, unverified_text(request.device));  // already reported
   }
   return explain + passed.text();
 }
@@ -93,7 +93,7 @@ ChosenCandidate choose_by_table(const StrategyRequest& request,
                                 std::span<const StrategyCandidate> candidates) {
   const std::string unverified = unverified_text(request.device);
   PassedOver passed, all;      // `passed`: what was expected to win
-  std::vector<size_t> slower;  // for want of another
+  std::vector<size_t> slower;  // taken if nothing else is left
   for (size_t i = 0; i < candidates.size(); ++i) {
     const StrategyCandidate& candidate = candidates[i];
     if (candidate.why.empty()) continue;

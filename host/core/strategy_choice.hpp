@@ -18,8 +18,8 @@
 
 namespace wide {
 
-/// The names of no strategy by which one is chosen: among the verified ones, or among all as if
-/// they were.
+/// Names that are not strategies but choose one: among the verified ones, or among all as if they
+/// were verified.
 inline constexpr std::string_view kAuto = "auto", kAutoUnverified = "auto_unverified";
 inline bool is_automatic(std::string_view name) {
   return name == kAuto || name == kAutoUnverified;
@@ -33,14 +33,14 @@ struct StrategyChoice {
 };
 
 /// A strategy on one kind of device. A table has them in the order in which "auto" prefers them; a
-/// strategy may stand twice, for what it is best for and for the rest.
+/// strategy may appear twice, for what it is best for and for the rest.
 template <class Strategy, class Problem>
 struct StrategyRow {
   Strategy strategy{};
   DeviceType device = DeviceType::cuda;
   bool is_vendors = false;  ///< needs no evidence of ours, and may be refused by the vendor
   std::string_view why{};   ///< what "auto" says of it; empty: it is taken by name alone
-  /// Where "auto" takes it though others are left; null: everywhere.
+  /// Where "auto" takes it although others remain; null: everywhere.
   bool (*is_expected_to_win)(const Problem& problem, const DeviceInfo& device) = nullptr;
 };
 
@@ -64,21 +64,21 @@ struct StrategyRequest {
   std::function<std::string(std::string_view strategy, std::string_view policy)> policy_reason{};
 };
 
-/// What StrategyRequest::is_verified is by a table of evidence.
+/// StrategyRequest::is_verified by a table of evidence.
 std::function<bool(std::string_view)> verified_by(std::span<const VerifiedStrategy> verified,
                                                   std::string_view op, const DeviceInfo& device);
 
 /// "simt, which is unverified on compute capability 90", or "simt" alone where it is verified.
 std::string own_kernel_text(std::string_view kernel, bool is_verified, const DeviceInfo& device);
 
-/// Why the device is none of the strategy's, of primitives whose `sequential` runs on both, `wide`
-/// on the CPU and all others on CUDA; empty where it is.
+/// Why the strategy does not run on the device, for primitives whose `sequential` runs on both,
+/// `wide` on the CPU and all others on CUDA; empty where it does.
 std::string other_device_reason(std::string_view strategy, const DeviceInfo& device);
 
 /// Why nothing that is built for compute capability 8.0 runs on the device; empty where it does.
 std::string kernel_device_reason(const DeviceInfo& device);
 
-/// A row without its types. The functions are called only where the choice hangs on them.
+/// A row without its types. The functions are called only where the choice depends on them.
 struct StrategyCandidate {
   std::string_view name;
   bool is_vendors;
@@ -93,9 +93,9 @@ struct ChosenCandidate {
 ChosenCandidate choose_candidate(const StrategyRequest& request,
                                  std::span<const StrategyCandidate> candidates);
 
-/// Whether it is the CPU's, the vendor's, `sequential` or verified.
+/// Whether the candidate is the CPU's, the vendor's, `sequential` or verified.
 bool is_proved(const StrategyRequest& request, const StrategyCandidate& candidate);
-/// Whether the automatic choice that is asked for may take it.
+/// Whether the automatic choice that is asked for may take the candidate.
 bool may_take(const StrategyRequest& request, const StrategyCandidate& candidate);
 /// Whether a kernel of ours is launched for each member, and which, in words.
 bool launches_own_kernel(const StrategyRequest& request, const StrategyCandidate& candidate);
@@ -104,11 +104,11 @@ std::string member_text(const StrategyRequest& request);
 /// The strategy of that name; of "auto" what the tuning cache has, see host/core/tuned_choice.hpp;
 /// else the first in the table that can run the problem, is expected to win, and is verified, the
 /// vendor's and not refused, `sequential` or the CPU's; else the first of those that are not
-/// expected to win. "auto_unverified" is "auto" but that what is not verified counts as verified.
-/// `unsupported_reason` and `vendor_refusal` say why not, and nothing where it can; the latter,
-/// which may take seconds, is asked only of what is taken if it is empty. Throws invalid_argument
-/// for an unknown name, unsupported with the reasons for a strategy that cannot run, or where none
-/// is left.
+/// expected to win. "auto_unverified" is "auto" with everything counted as verified.
+/// `unsupported_reason` and `vendor_refusal` say why not, and are empty where it can; the latter,
+/// which may take seconds, is called only for a strategy that is taken if it is empty. Throws
+/// invalid_argument for an unknown name, unsupported with the reasons for a strategy that cannot
+/// run, or where none is left.
 template <class Strategy, class Problem>
 StrategyChoice<Strategy> choose_strategy(
     const StrategyRequest& request, std::span<const StrategyRow<Strategy, Problem>> table,

@@ -86,7 +86,7 @@ template struct BasicTensorView<const void*>;
 
 namespace {
 
-/// What an engine's allocator gives is looked at here, not where a kernel faults on it.
+/// An engine's allocation is checked here, before a kernel faults on it.
 void* checked_memory(Allocator& allocator, int64_t bytes) {
   void* const data = allocator.allocate(bytes);
   if (data == nullptr) {
@@ -120,7 +120,7 @@ Tensor::Tensor(Tensor&& other) noexcept
       bytes_(std::exchange(other.bytes_, 0)) {}
 
 Tensor& Tensor::operator=(Tensor&& other) noexcept {
-  // Through a third, so that what this tensor owned is given back now and not with `other`.
+  // Through a third tensor, so that this one's memory is freed now, not with `other`.
   Tensor taken(std::move(other));
   std::swap(state_, taken.state_);
   std::swap(view_, taken.view_);

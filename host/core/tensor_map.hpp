@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Descriptors of tensors for Hopper's bulk tensor copies (TMA), for *_cuda.cpp and .cu files. The
-// driver's function that makes them is asked for through the runtime: nothing links libcuda.
+// driver's function that makes them is looked up through the runtime: nothing links libcuda.
 // Source: CUDA driver API, "Tensor Map Object Management".
 #pragma once
 
@@ -26,13 +26,13 @@ struct TileMap {
   std::array<int64_t, 5> extent{};  ///< elements
   std::array<int64_t, 5> stride{};  ///< elements; stride[0] is 1, the others multiples of 16 bytes
   std::array<int64_t, 5> box{};     ///< elements, at most 256; the first a multiple of 16 bytes
-  /// Elements from one of a box to the next, 1 to 8; of the first dimension 1. What is moved is
-  /// box / step of them, rounded up.
+  /// Distance of a box's elements, 1 to 8; 1 in the first dimension. A copy moves box / step
+  /// elements, rounded up.
   std::array<int64_t, 5> step{1, 1, 1, 1, 1};
   TileSwizzle swizzle = TileSwizzle::none;  ///< the box's first extent is at most these bytes
 };
 
-/// Whether a tensor may begin there.
+/// Whether a tensor may begin at the address.
 inline bool is_on_16_bytes(const void* address) {
   return reinterpret_cast<uintptr_t>(address) % 16 == 0;
 }

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A mutex and two condition variables. Being woken takes longer than a small job, and the calls of
-// a model follow each other closely: a thread looks around for about as long as that before it
-// sleeps. For longer the core would be missed by the application, and at all where threads share
-// cores.
+// A mutex and two condition variables. Waking takes longer than a small job, and the calls of a
+// model follow each other closely: a thread polls for about as long as waking takes before it
+// sleeps. Polling longer, or at all where threads share cores, would take the core from the
+// application.
 #include "host/core/thread_pool.hpp"
 
 #include <unistd.h>
@@ -28,7 +28,7 @@ thread_local bool is_inside_task = false;
 
 constexpr std::chrono::microseconds kLookAround{50};
 
-/// Until the condition holds, or for that long.
+/// Polls until the condition holds, or for kLookAround.
 template <class Condition>
 void look_around_for(const Condition& condition) {
   const auto end = std::chrono::steady_clock::now() + kLookAround;

@@ -3,8 +3,8 @@
 //
 // The threads of a CPU context.
 //
-// A job is open while its caller works on it: threads that wake up later than that find it closed
-// and go back to sleep, so a short job never waits for a slow wake-up. One job at a time.
+// A job is open while its caller works on it: threads that wake up later find it closed and go back
+// to sleep, so a short job never waits for a slow wake-up. One job at a time.
 #pragma once
 
 #include <sys/types.h>
@@ -34,7 +34,7 @@ class ThreadPool {
   int num_threads() const { return static_cast<int>(threads_.size()) + 1; }
   /// False in the child of a fork, which has none of the threads.
   bool is_of_this_process() const;
-  /// In the child of a fork, all tasks in the calling thread.
+  /// In the child of a fork, runs all tasks in the calling thread.
   void run(int64_t num_tasks, const TaskBody& body);
 
  private:
@@ -42,12 +42,12 @@ class ThreadPool {
   void serve();
   void take_tasks();
 
-  const pid_t process_;      ///< that has the threads
-  const bool looks_around_;  ///< before a thread sleeps
-  std::mutex busy_;          ///< held by the caller of the job that runs
+  const pid_t process_;      ///< the one that has the threads
+  const bool looks_around_;  ///< polls before a thread sleeps
+  std::mutex busy_;          ///< held by the caller of the current job
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
-  // Written under mutex_; looked at without it by whoever does not sleep yet.
+  // Written under mutex_; polled without it by threads that do not sleep yet.
   std::atomic<uint64_t> generation_{0};
   std::atomic<int> num_working_{0};
   // Guarded by mutex_.
@@ -56,14 +56,14 @@ class ThreadPool {
   // Written by the caller while no thread works on a job.
   TaskBody body_{};
   int64_t num_tasks_ = 0;
-  uint64_t float_control_ = 0;  ///< the caller's, for all who take tasks
+  uint64_t float_control_ = 0;  ///< the caller's, for all threads that take tasks
   std::atomic<int64_t> next_task_{0};
 
   std::vector<std::thread> threads_;
 };
 
-/// In the child of a fork the pool stays where it is: its threads can neither be joined there, nor
-/// woken so that they let go of the condition variables.
+/// In the child of a fork the pool is leaked: its threads can neither be joined there, nor woken to
+/// release the condition variables.
 struct EndThreads {
   void operator()(ThreadPool* pool) const {
     if (pool->is_of_this_process()) delete pool;

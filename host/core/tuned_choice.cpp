@@ -9,7 +9,7 @@ namespace wide {
 
 namespace {
 
-/// A kernel of ours that `sequential` launches needs proof as any other.
+/// A kernel of ours that `sequential` launches needs proof like any other.
 bool has_proof(const StrategyRequest& request, const StrategyCandidate& candidate) {
   if (launches_own_kernel(request, candidate) && request.name != kAutoUnverified) {
     return request.is_verified(request.member_kernel);

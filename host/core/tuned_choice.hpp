@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// When "auto" takes what a tuning cache says. A pure function.
+// When "auto" follows a tuning cache. A pure function.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 namespace wide {
 
 /// The cache's strategy and policy, where it is a candidate, can run the problem, is not refused by
-/// the vendor, and is proved: by is_proved() or because the entry's measurement compared these very
+/// the vendor, and is proved: by is_proved() or because the entry's measurement compared the same
 /// kernels with the reference on this device. Else none, and `why_not` says why; it stays empty
 /// where there is no cache.
 std::optional<ChosenCandidate> tuned_candidate(const StrategyRequest& request,

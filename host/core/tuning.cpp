@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tuning cache as a JSON file: {"schema": {"name", "version"}, "entries": [..]}. Whatever is
-// wrong with a file is said with its name.
+// The tuning cache as a JSON file: {"schema": {"name", "version"}, "entries": [..]}. Errors name
+// the file.
 #include "wide/tuning.hpp"
 
 #include <nlohmann/json.hpp>
@@ -87,7 +87,7 @@ void require_schema(const Json& document, const std::string& name) {
 }  // namespace
 
 TuningCache TuningCache::parse(std::string_view text, const std::string& name) {
-  // What nests deeper than any cache is dropped: destroying it would recurse as deep.
+  // Nesting deeper than any cache's is dropped: destroying it would recurse as deep.
   const auto is_shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; };
   const Json document = Json::parse(text, is_shallow, false);
   if (document.is_discarded()) refuse(name, "this is no JSON");

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plain loops for the vector instructions of the processor that the program runs on: what a body
-// calls is inlined into it and compiled once for each instruction set. What cannot be inlined stays
-// as it is for the baseline.
+// calls is inlined into it and compiled once for each instruction set. What cannot be inlined is
+// compiled for the baseline only.
 #pragma once
 
 namespace wide {
 
-// A sanitizer finds the same in each version: one is compiled for it.
+// A sanitizer finds the same in each version: only one is compiled for it.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__)
 

@@ -17,7 +17,7 @@ struct VerifiedStrategy {
 };
 
 std::span<const VerifiedStrategy> verified_strategies();
-/// Whether `table` has this very strategy on this very compute capability.
+/// Whether `table` has exactly this strategy and compute capability.
 bool is_verified_in(std::span<const VerifiedStrategy> table, std::string_view op,
                     std::string_view strategy, int compute_capability);
 /// The same, in the table of this build.
@@ -25,7 +25,7 @@ bool is_verified(std::string_view op, std::string_view strategy, int compute_cap
 
 /// Hash of the sources of all the primitive's CUDA kernels, as this build has them: a change in any
 /// of them may change which strategy is fastest. Empty where the primitive has none, or the build
-/// could not look.
+/// could not read them.
 std::string_view kernel_hash(std::string_view op);
 
 }  // namespace wide

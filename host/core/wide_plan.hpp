@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the plans of primitives with one kernel are made of.
+// What the plans of primitives with one kernel have in common.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ WideState<Problem> make_wide_state(std::string_view primitive, const Context& co
   return {context, problem, std::move(choice), std::move(range)};
 }
 
-/// Why rows, one by one, cannot be launched: of softmax and of the norms of rows.
+/// Why a launch by rows is refused, for softmax and the norms of rows.
 template <class Problem>
 LaunchRefusal row_launches(const Problem& p) {
   return launch_refusal("blocks", p.num_members, [&](int64_t members) {

@@ -23,24 +23,24 @@ std::string_view strategy_name(WideStrategy strategy);
 using WideChoice = StrategyChoice<WideStrategy>;
 
 /// Why our kernel cannot be launched once for all members, and once for each; empty where it can.
-/// Of no matter on the CPU.
+/// Irrelevant on the CPU.
 struct LaunchRefusal {
   std::string wide, sequential;
 };
 
-/// count(members): how many of `what`, such as "blocks", a launch of so many members has; a grid
+/// count(members): how many of `what`, such as "blocks", a launch of this many members has; a grid
 /// has up to 2^31 - 1.
 LaunchRefusal launch_refusal(std::string_view what, int64_t num_members,
                              const std::function<int64_t(int64_t)>& count);
 
-/// Why a vendor's library does not take a problem; empty where it does. The answer takes a plan of
-/// the library's, which may take it seconds: asked only where "auto" hangs on it.
+/// Why a vendor's library does not take a problem; empty where it does. Answering makes a plan of
+/// the library, which may take seconds: called only where "auto" depends on it.
 using VendorRefusal = std::function<std::string()>;
 
-/// `wide_is_verified`: on this device's compute capability; of no matter on the CPU.
+/// `wide_is_verified`: on this device's compute capability; irrelevant on the CPU.
 /// `cudnn_refusal`: null where there is no such strategy. "auto" is `wide` where it is verified and
 /// can be launched, else `cudnn` where cuDNN takes the problem, else `sequential`. Throws
-/// invalid_argument for an unknown name, unsupported with the reason where what is left cannot be
+/// invalid_argument for an unknown name, unsupported with the reason where what remains cannot be
 /// launched.
 WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& device,
                                 std::string_view name, bool wide_is_verified,

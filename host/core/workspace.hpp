@@ -12,7 +12,7 @@
 
 namespace wide {
 
-/// Bytes up to where the next part of a workspace may begin. Throws invalid_argument where they do
+/// Bytes up to where the next part of a workspace may begin. Throws invalid_argument if they do
 /// not fit in 64 bits.
 constexpr int64_t aligned_bytes(int64_t bytes) {
   if (bytes > INT64_MAX - kWorkspaceAlignment) {
@@ -22,7 +22,7 @@ constexpr int64_t aligned_bytes(int64_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
-/// Where the next part begins, behind `offset`, and with it the sum of all. Likewise.
+/// The end of a part at `offset`: the next one's begin, or the sum of all. Throws as above.
 inline int64_t behind_part(int64_t offset, int64_t bytes) {
   int64_t end = 0;
   if (__builtin_add_overflow(offset, aligned_bytes(bytes), &end)) {

@@ -21,7 +21,7 @@ namespace wide {
 
 namespace {
 
-/// As many tables to be quantised, or read back, as the problem has members, of its sizes.
+/// Requires one table per member to quantise, or read back, of the problem's sizes.
 template <class View>
 void require_members(std::span<const View> members, const EmbeddingProblem& p) {
   WIDE_REQUIRE(static_cast<int64_t>(members.size()) == p.num_members,

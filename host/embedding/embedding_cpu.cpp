@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU device's gather: rows of y in order, a memcpy each, or decoded, or added up in floats.
-// `wide` spreads all rows of all members over the threads at once, `sequential` one member's rows
-// after the other's.
+// `wide` spreads all rows of all members over the threads at once, `sequential` the rows of one
+// member after another.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -103,7 +103,7 @@ class Gather {
            (member * p_.table.member + id * p_.table.row) * dtype_bytes(a_.table.dtype);
   }
 
-  /// f(first, count): the elements of a row, so many at a time as fit on the stack.
+  /// f(first, count): the elements of a row, as many at a time as fit on the stack.
   template <class F>
   void for_each_chunk(const F& f) const {
     for (int64_t first = 0; first < p_.dim; first += cpu::kRowChunk) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operands say about a problem, and which problems there are.
+// What operands show of a problem, and which problems are legal.
 #include <utility>
 
 #include "host/core/check.hpp"
@@ -25,7 +25,7 @@ constexpr Field kSizes[] = {{"num_members", &EmbeddingProblem::num_members},
                             {"vocab", &EmbeddingProblem::vocab},
                             {"dim", &EmbeddingProblem::dim}};
 
-/// Sizes whose products fit, so that offsets do.
+/// Requires sizes whose products, and so offsets, fit in 64 bits.
 void require_countable(const EmbeddingProblem& p) {
   const int64_t rows_of_a_batch = p.bag == Bag::none ? p.seq : 1;
   (void)checked_bytes({p.num_members, p.vocab, p.dim}, dtype_bytes(p.dtype));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Problems as plans keep them.
+// Problems as stored in plans.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,7 @@ inline constexpr std::string_view kEmbeddingName = "embedding";  ///< in message
 /// Elements of a row of the table as it is stored: bytes of a quantised one.
 int64_t row_elements(const EmbeddingProblem& problem);
 
-/// Fills in strides that were left 0: packed. Throws where there is no such problem.
+/// Fills in strides that were left 0: packed. Throws for illegal problems.
 EmbeddingProblem resolved(EmbeddingProblem problem);
 
 /// Throws with the first field in which the operands differ from the plan's problem.

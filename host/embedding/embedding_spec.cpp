@@ -46,7 +46,7 @@ Distribution ids_of(const Case& point, int64_t vocab) {
                                 : Distribution::ids(vocab);
 }
 
-/// Whole numbers, in tables of every format, where fills are to be: bags of them have exact sums.
+/// Whole numbers for integer fills, in every table format: bags of these have exact sums.
 Distribution elements_of(Fill fill) {
   return fill == Fill::integers ? Distribution::integers(-8, 8) : Distribution::uniform();
 }
@@ -66,8 +66,8 @@ void fill_table(const EmbeddingProblem& p, const Distribution& from, uint64_t ke
   }
 }
 
-/// Bags of T ids each, members' own ones with bounds up to half of that earlier or later: some are
-/// empty. Of a poisoned member: none that lie among the ids.
+/// Bags of T ids each, members' own ones with bounds up to T / 2 earlier or later: some are empty.
+/// A poisoned member has none that lie among the ids.
 void fill_offsets(const EmbeddingProblem& p, uint64_t key, bool is_poisoned,
                   std::span<std::byte> bytes) {
   const int64_t length = p.batch == 0 ? 0 : p.seq / p.batch;
@@ -220,7 +220,7 @@ class EmbeddingWorkload final : public PackedWorkload {
                       Strides{table.strides[0], row, 1}, table.device);
   }
 
-  /// Different ones, of all members.
+  /// Distinct rows, of all members.
   double count_rows_read() const {
     const int64_t sets = problem_.shared_ids ? 1 : num_members();
     int64_t rows = 0;
@@ -247,8 +247,8 @@ class EmbeddingWorkload final : public PackedWorkload {
     return static_cast<double>(bf16_to_float(static_cast<uint16_t>(scale))) * value;
   }
 
-  /// Every addition rounds the sum so far: u times the sum of magnitudes for each, nothing where
-  /// all are whole numbers.
+  /// Every addition rounds the sum so far: by u times the sum of magnitudes each, or not at all for
+  /// whole numbers.
   void reference_bag(int64_t member, int64_t bag, std::span<double> values,
                      std::span<double> tolerances) const {
     constexpr double u = 0x1p-24;
@@ -316,10 +316,10 @@ std::vector<AxisInfo> axes() {
 std::vector<StrategyInfo> strategies() {
   using enum DeviceType;
   using enum StrategyKind;
-  // Bound by memory, but not under the bar of what is: ids repeat, and so do rows; in the preset ci
-  // 1024 ids of a member are of 1000 rows. Where ids hardly do, packed rows keep to the bar, and
-  // quantised ones, which begin at any 16 bytes of a sector and end in a scale that is asked for on
-  // its own, to 1.25.
+  // Bound by memory, but above the limit for such kernels: ids repeat, and so do rows; in the
+  // preset ci 1024 ids of a member refer to 1000 rows. Where ids hardly repeat, packed rows keep
+  // the limit, and quantised ones, which begin at any 16 bytes of a sector and end in a scale that
+  // is requested separately, 1.25.
   return {{"sequential", cuda, sequential, "indexed's or bag's kernel, one launch per member"},
           {"indexed",
            cuda,

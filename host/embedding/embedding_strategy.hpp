@@ -16,7 +16,7 @@ std::string_view strategy_name(EmbeddingStrategy strategy);
 
 using EmbeddingChoice = StrategyChoice<EmbeddingStrategy>;
 
-/// The kernel that can run any such problem in one launch.
+/// The kernel that can run any problem of this kind in one launch.
 EmbeddingStrategy one_launch_strategy(const EmbeddingProblem& problem);
 
 /// "auto" on CUDA is that kernel where it is in `verified`, else `sequential`. Throws

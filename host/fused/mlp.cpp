@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// mlp's verbs. Fused, a call is one launch; else the plan is the plans of the layers, which a call
-// hands views of the operands and of two places in the workspace, for all members at once or for
-// one after another.
+// mlp's verbs. Fused, a call is one launch; else the plan consists of the layers' plans, to which a
+// call passes views of the operands and of two places in the workspace, for all members at once or
+// for one after another.
 #include "wide/mlp.hpp"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace {
 template <class View>
 using ByteOf = std::conditional_t<std::is_same_v<View, TensorView>, char, const char>;
 
-/// `count` members from `first` on of rows that lie so, members explicit; of one x for all members,
-/// that.
+/// `count` members from `first` on of rows with these strides, members explicit; an x that is one
+/// for all members is returned unchanged.
 template <class View>
 View rows_of(const View& operand, const LinearProblem& layer, const RowStrides& strides,
              int64_t features, int64_t first, bool is_shared) {
@@ -99,8 +99,8 @@ struct MlpPlan::State {
   MlpProblem problem;
   MlpChoice choice;
   std::vector<MlpLayerPlace> places;
-  kernels::MlpFusedNet net{};      ///< fused alone
-  kernels::MlpFusedShape shape{};  ///< fused alone
+  kernels::MlpFusedNet net{};      ///< for fused only
+  kernels::MlpFusedShape shape{};  ///< for fused only
   int64_t members_at_once = 1;
   std::vector<LinearPlan> layers{};  ///< none where they are fused
   int64_t slot_bytes = 0;            ///< of each of the two places between layers
@@ -174,7 +174,7 @@ void MlpPlan::prepare_weights(std::span<const MlpMember> members, const TensorVi
   require_weights(s.problem, weights);
   require_members(s.problem, members);
   const NvtxRange range("wide::mlp::prepare_weights");
-  fill_bytes(weights, 0, stream);  // but what lies between members, which is not ours
+  fill_bytes(weights, 0, stream);  // except between members, which is not ours
   std::vector<ConstTensorView> own(members.size());
   const auto pack_each = [&](const PackedOperand& operand, size_t layer, auto field,
                              const TensorView& packed) {

@@ -12,7 +12,7 @@ namespace wide {
 
 namespace {
 
-/// What operands show of a problem.
+/// The part of a problem that operands show.
 struct MlpOperands {
   int64_t num_members = 1, batch = 0;
   RowStrides x{}, y{};
@@ -60,7 +60,7 @@ MemberRows rows_of(std::string_view argument, const ConstTensorView& view, Dtype
   return rows;
 }
 
-/// Of x's dtype, which is `like`'s. Nothing is allocated but for messages.
+/// Of x's dtype, which is `like`'s. Allocates nothing except for messages.
 MlpOperands read_operands(const MlpArguments& arguments, const MlpProblem& like) {
   MlpOperands p;
   read_weights(arguments.weights, like, p);

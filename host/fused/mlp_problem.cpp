@@ -37,7 +37,7 @@ int64_t multiple_above(int64_t value, int64_t step) {
   return rounded / step * step;
 }
 
-/// Elements of what rows and biases are filled up to.
+/// Elements that rows and biases are padded to a multiple of.
 int64_t row_step(Dtype dtype) {
   return 32 / dtype_bytes(dtype);
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What makes an MlpProblem a possible one, and the same as the problems of its layers. What those
-// refuse, the whole refuses; nothing is checked twice.
+// The checks of an MlpProblem, and its layers as problems of linear. What those refuse, the whole
+// refuses; nothing is checked twice.
 #pragma once
 
 #include <string_view>
@@ -15,8 +15,8 @@ namespace wide {
 
 inline constexpr std::string_view kMlpName = "mlp";  ///< in messages
 
-/// The layers of `members` neighbouring members, complete. What lies between them is packed for so
-/// many. Of one member, x is its own even where it is shared.
+/// The layers of `members` neighbouring members, complete. Tensors between them are packed for
+/// `members`. For one member, x is its own even where it is shared.
 std::vector<LinearProblem> mlp_layers(const MlpProblem& problem, int64_t members);
 
 /// The problem with all strides filled in. Throws invalid_argument that names the field.
@@ -25,11 +25,11 @@ MlpProblem complete_mlp_problem(MlpProblem problem);
 /// Throws invalid_argument that names the first field in which `got` differs from the plan's; both
 /// complete.
 void require_same_mlp_problem(const MlpProblem& got, const MlpProblem& plan);
-/// The same of operands, which are all that describe_mlp() wants of them. A call's: no problem is
-/// built, with widths and layers, unless it is for a message.
+/// The same for the operands of a call, of which it needs as much as describe_mlp(): it builds no
+/// problem, with widths and layers, except for a message.
 void require_same_mlp_operands(const MlpArguments& arguments, const MlpProblem& plan);
 
-/// Elements that rows of a layer's weight are filled up to.
+/// Elements that rows of a layer's weight are padded to.
 int64_t mlp_row_elements(int64_t in_features, Dtype dtype);
 
 /// "64-128-64"

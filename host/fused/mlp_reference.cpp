@@ -14,13 +14,13 @@ namespace wide::catalog {
 
 namespace {
 
-/// How much faster than its argument an activation changes, and what rounding adds to that.
+/// How much faster than its argument an activation changes, plus the effect of rounding.
 double slope_of(Activation activation) {
   return steepest_slope(activation) * (1 + 0x1p-7);
 }
 
-/// What lies between two layers: values, and what a kernel's may be off by: for certain, and the
-/// square of what it is in all likelihood.
+/// The values between two layers, and the errors of a kernel's: their bound, and the square of the
+/// likely error.
 struct Features {
   std::vector<double> values, most, squares;
   explicit Features(size_t count) : values(count), most(count), squares(count) {}
@@ -46,7 +46,7 @@ void judge_mlp_row(const MlpProblem& p, std::span<const double> x, std::span<con
   size_t bias = 0, weight = 0;
   for (size_t l = 0; l < num_layers && p.has_bias; ++l) weight += filled(p.widths[l + 1]);
 
-  // Behind a smooth activation numbers are whole no longer.
+  // After a smooth activation numbers are no longer whole.
   if (is_smooth(p.activation)) fill = Fill::uniform;
 
   Features inputs(x.size());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The judge of mlp: linear's, layer after layer, each with the errors that the ones before let
+// The judge of mlp: linear's, layer after layer, each with the errors that the previous ones let
 // pass.
 #pragma once
 
@@ -17,14 +17,14 @@ namespace wide::catalog {
 /// kMlpToleranceFormula. `weights` are the member's as MlpLayerPlace describes them.
 ///
 /// Bound: a layer adds t, linear's tolerance of its output as if its input were exact: its sum's
-/// order and its rounding. What its inputs are off by, e_i, reaches an output as
+/// order and its rounding. The errors of its inputs, e_i, reach an output as
 /// L |sum_i w_i e_i|, L at most how much faster than its argument the activation changes: never
-/// more than L sum_i |w_i| e_i. That is what it comes to only if all errors conspire; the roundings
-/// of a row's elements are independent, so that the variance of a sum is the sum of variances,
+/// more than L sum_i |w_i| e_i. It is as large only if all errors conspire; the roundings of a
+/// row's elements are independent, so that the variance of a sum is the sum of variances,
 /// L^2 sum_i w_i^2 e_i^2, of which six roots are ten standard deviations (a rounding's is at most
 /// t / sqrt(3)). Errors that one layer passes to two outputs of the next are not independent, but
-/// weights of either sign make covariances of either sign. The smaller of both counts: of narrow
-/// layers the first, which nothing exceeds; of wide ones the second, without which a deep chain's
+/// weights of either sign make covariances of either sign. The smaller of both counts: for narrow
+/// layers the first, which nothing exceeds; for wide ones the second, without which a deep chain's
 /// tolerance would exceed its values. The factor 1 + 2^-7 is the rounding of a value that is off.
 void judge_mlp_row(const MlpProblem& problem, std::span<const double> x,
                    std::span<const double> weights, Fill fill, std::span<double> values,

@@ -54,7 +54,7 @@ void draw_whole_weight(uint64_t key, int64_t first, size_t layer, std::span<doub
   }
 }
 
-/// Such that values neither grow nor vanish from layer to layer.
+/// Weights such that values neither grow nor vanish from layer to layer.
 void draw_weight(Fill fill, uint64_t key, int64_t first, std::span<double> row) {
   const double spread = std::sqrt(6.0 / static_cast<double>(row.size()));
   draw_values(shaped(Distribution::uniform(-spread, spread), fill, Dtype::fp32, false), key, first,
@@ -125,7 +125,7 @@ class MlpWorkload final : public PackedWorkload {
     return is_empty(like_) ? "" : cublas_unavailable_reason();
   }
 
-  /// A baseline member is sequential with N = 1: a call a layer.
+  /// A baseline member is sequential with N = 1: one call per layer.
   PreparedMembers prepare_members() override {
     std::vector<MlpArguments> members;
     for (int64_t n = 0; n < num_members(); ++n) {
@@ -136,7 +136,7 @@ class MlpWorkload final : public PackedWorkload {
                             std::move(members));
   }
 
-  /// What lies between the layers need not be in memory, nor what weights are filled up with.
+  /// Neither values between layers nor the padding of weights need be in memory.
   Cost cost() const override {
     double products = 0, outputs = 0;
     for (size_t l = 0; l + 1 < like_.widths.size(); ++l) {
@@ -218,13 +218,13 @@ std::vector<StrategyInfo> strategies() {
            cuda,
            hand_written,
            "layer by layer, one of linear's kernels for all members, epilogue fused",
-           // What lies between layers is written and read; linear's kernels read x again.
+           // Values between layers are written and read; linear's kernels read x again.
            {.streamed = 2.0, .rereads = 2.0, .bank_conflicts = 0.15}},
           {"fused",
            cuda,
            hand_written,
            "all layers of all members in one launch, what lies between them in registers",
-           // Rows of weights are filled up; of tf32, sums are exchanged with conflicts.
+           // Rows of weights are padded; for tf32, sums are exchanged with conflicts.
            {.streamed = 1.1, .rereads = 0, .bank_conflicts = 0.11}},
           {"sequential", cpu, sequential, "member by member, each layer over all threads"},
           {"wide", cpu, hand_written, "layer by layer, all members over all threads at once"}};

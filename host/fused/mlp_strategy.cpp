@@ -11,7 +11,7 @@ namespace wide {
 
 namespace {
 
-constexpr int kFewestWarps = 4;  ///< that bring weights, if not all of them have rows
+constexpr int kFewestWarps = 4;  ///< that load weights, if not all of them have rows
 
 /// Threads that a multiprocessor has registers for. Its schedulers have 16,384 each, a warp by what
 /// ptxas 13.0 makes of the kernels 96 times 32 (fp32; tf32 up to 8.9), or 104 times (tf32 on 9.0).
@@ -23,7 +23,7 @@ int64_t threads_at_once(const kernels::MlpFusedNet& net, kernels::MlpMath math,
   return width == 64 ? 512 : width == 128 ? 384 : 256;
 }
 
-/// Such that the whole takes least, in rounds of rows: a block that begins waits for its weights.
+/// Minimises the total time in rounds of rows: a block that begins waits for its weights.
 int64_t choose_blocks(int64_t members, int64_t tiles, int64_t warps, int64_t at_once) {
   constexpr int64_t kRoundsToBegin = 2, kMostWaves = 8;
   const int64_t most = std::min((tiles - 1) / warps + 1, kMostWaves * at_once / members + 1);
@@ -118,7 +118,7 @@ kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& p, const DeviceI
   const int wanted =
       static_cast<int>(std::clamp<int64_t>(tiles, kFewestWarps, kernels::kMaxMlpWarps));
   kernels::MlpFusedShape chosen{};
-  // Rather a ring than few warps, rather few warps than a ring without anything ahead.
+  // Prefers a ring to few warps, and few warps to a ring that loads nothing ahead.
   for (int warps = wanted; warps > 0 && chosen.warps == 0; warps /= 2) {
     for (const int slots : {0, kernels::kMaxMlpSlots, 3, 2}) {
       if (slots == 2 && warps > kFewestWarps) continue;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which strategy runs an mlp, how the fused kernel is laid out, and by what layers run where they
+// Which strategy runs an mlp, how the fused kernel is laid out, and what runs the layers where they
 // run one by one: pure functions of problem, device and what was verified.
 #pragma once
 
@@ -17,8 +17,8 @@ namespace wide {
 
 enum class MlpStrategy : uint8_t {
   sequential,      ///< member by member, layer by layer, by linear's `sequential`
-  cublas_batched,  ///< CUDA: one strided-batched cuBLAS GEMM and its epilogue a layer
-  layerwise,       ///< CUDA: one of linear's kernels a layer, all members at once
+  cublas_batched,  ///< CUDA: one strided-batched cuBLAS GEMM and epilogue per layer
+  layerwise,       ///< CUDA: one of linear's kernels per layer, all members at once
   fused,           ///< CUDA: all layers of all members in one launch: kernels/fused/mlp_fused.cuh
   wide,            ///< CPU: layer by layer, all members at once
 };
@@ -29,11 +29,11 @@ std::string_view strategy_name(MlpStrategy strategy);
 std::string mlp_layer_strategy(MlpStrategy strategy, const LinearProblem& layer,
                                const DeviceInfo& device);
 
-/// What the fused kernel multiplies, and what it is told of the layers. The problem is complete and
+/// The fused kernel's arithmetic, and its parameters for the layers. The problem is complete and
 /// has no more and no wider layers than the kernel takes.
 kernels::MlpMath mlp_math(const MlpProblem& problem);
 kernels::MlpFusedNet mlp_fused_net(const MlpProblem& problem);
-/// With as many warps as rows keep busy, and all weights in shared memory where they fit, else in a
+/// As many warps as rows keep busy, and all weights in shared memory where they fit, else in a
 /// ring; warps == 0 where not even that fits. Changes no bit.
 kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& problem, const DeviceInfo& device);
 
@@ -43,7 +43,7 @@ std::string mlp_unsupported_reason(MlpStrategy strategy, const MlpProblem& probl
 
 using MlpChoice = StrategyChoice<MlpStrategy>;
 
-/// What "auto" is: on the CPU `wide`; on CUDA fused where it is verified and takes the problem,
+/// "auto" is `wide` on the CPU; on CUDA fused where it is verified and takes the problem,
 /// else layerwise where that is verified, else cublas_batched, else sequential. Throws
 /// invalid_argument for an unknown name, unsupported with the reason for one that cannot run.
 MlpChoice choose_mlp_strategy(const MlpProblem& problem, const DeviceInfo& device,

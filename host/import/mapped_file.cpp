@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file's bytes, mapped: pages that nobody writes to are the file's own.
+// A file's bytes, mapped: unwritten pages are the file's own.
 #include "host/import/mapped_file.hpp"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ namespace {
 }
 
 int open_file(const std::string& path) {
-  // Without O_NONBLOCK to open a pipe is to wait for its writer.
+  // Without O_NONBLOCK, opening a pipe waits for its writer.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail(path, std::strerror(errno));
   return fd;
@@ -39,7 +39,7 @@ MappedFile::MappedFile(int fd, const std::string& shown) {
   void* data = nullptr;
   if (is_known && S_ISREG(status.st_mode) && status.st_size > 0) {
     // Without MAP_NORESERVE a file that is larger than the memory would be refused, as if all of it
-    // were to be written to.
+    // could be written to.
     data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_NORESERVE, fd, 0);
   }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file's bytes, mapped. In C views of them are handed out that may be written to: that changes a
-// copy of the page, which is this process's, and never the file.
+// A file's bytes, mapped. The C interface hands out writable views of them: writing changes a
+// private copy of the page, never the file.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace wide {
 
 class MappedFile {
  public:
-  /// Throws io, also for what is no regular file: a pipe would be waited for.
+  /// Throws io, also for anything but a regular file: opening a pipe would block.
   explicit MappedFile(const std::string& path);
   /// An open file, which is closed here; `shown` is its name in messages.
   MappedFile(int fd, const std::string& shown);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What readers of files have to say.
+// Messages of the readers of files.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace wide {
 
-/// "a", as messages show what a file holds: long texts are cut, what cannot be printed is marked.
+/// "a", as messages show a file's text: long texts are cut, unprintable characters are marked.
 std::string in_quotes(std::string_view text);
 
 /// Throws invalid_argument, with those of `names` that look like `name`.

@@ -21,7 +21,7 @@ struct Npy::State {
   /// Where an array's bytes are, its header in front.
   struct Place {
     ZipEntry zipped;                  ///< in an .npz
-    std::span<const std::byte> file;  ///< once they are known to be right
+    std::span<const std::byte> file;  ///< after they were validated
     std::unique_ptr<std::byte[]> unpacked;
     int64_t header_bytes = 0;
   };

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The header is Python's text of a dictionary, of which just what numpy.lib.format writes is taken:
-// nothing is evaluated.
+// The header is Python's text of a dictionary, of which only what numpy.lib.format writes is
+// accepted: nothing is evaluated.
 #include "host/import/npy_header.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kMagic{"\x93NUMPY", 6};
 
-/// How NumPy calls those dtypes of ours that it has.
+/// NumPy's names of the dtypes that it has.
 constexpr std::array<std::pair<Dtype, std::string_view>, 5> kNpyTypes{{{Dtype::fp32, "<f4"},
                                                                        {Dtype::fp16, "<f2"},
                                                                        {Dtype::int32, "<i4"},
@@ -100,8 +100,8 @@ Shape read_shape(Literal& literal, const std::string& what) {
   return Shape(extents);
 }
 
-/// Bytes of one element of a dtype that NumPy writes; none for what is no such name. The bytes of
-/// Python's objects are not known: they are a pickle, which nobody here reads.
+/// Bytes of one element of a dtype that NumPy writes; none for other names. The bytes of
+/// Python's objects are not known: they are a pickle, which is not read here.
 std::optional<int64_t> element_bytes(std::string_view type) {
   constexpr std::string_view kKinds = "biufcSUVmM";
   if (type.size() < 2 || std::string_view("<>|=").find(type[0]) == std::string_view::npos)

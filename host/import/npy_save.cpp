@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writing NumPy's files. An archive's entries are stored, so that they can be mapped; a header's
-// padding puts the elements behind it at a multiple of 64 bytes of the whole file.
+// padding puts the elements after it at a multiple of 64 bytes of the whole file.
 #include <algorithm>
 #include <set>
 #include <vector>
@@ -58,8 +58,8 @@ struct Entry {
   uint32_t checksum = 0;
 };
 
-/// What both of zip's headers of an entry have: zip64's version, the name in UTF-8, stored, the
-/// first day that zip knows, and sizes that the zip64 field has.
+/// The fields that both of zip's headers of an entry share: zip64's version, the name in UTF-8,
+/// stored, zip's first day, and sizes in the zip64 field.
 void put_facts(Record& record, const Entry& entry) {
   constexpr uint64_t kUtf8 = 1 << 11, kFirstDay = 0x21, kSeeZip64 = 0xffffffff;
   record.put(45, 2).put(kUtf8, 2).put(0, 2).put(0, 2).put(kFirstDay, 2).put(entry.checksum, 4);

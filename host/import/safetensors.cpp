@@ -35,7 +35,7 @@ constexpr std::string_view kIndexSuffix = ".index.json";
 /// Where each tensor of an index is, by the tensor's name.
 using WeightMap = std::map<std::string, std::string>;
 
-/// Beside the index, and nowhere else: whoever wrote it need not be trusted with other files.
+/// Beside the index, and nowhere else: its author is not trusted with other files.
 void require_file_name(const std::string& part, const std::string& index) {
   if (part.empty() || part == "." || part == ".." || part.find('/') != std::string::npos ||
       part.find('\0') != std::string::npos) {
@@ -49,7 +49,7 @@ WeightMap read_index(const std::string& path) {
   constexpr int kMaxDepth = 8;
   const MappedFile file(path);
   const auto bytes = file.bytes();
-  // What nests deeper than any index is dropped: destroying it would recurse as deep.
+  // Nesting deeper than any index's is dropped: destroying it would recurse as deep.
   const auto is_shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; };
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   const Json document = Json::parse(text, text + bytes.size(), is_shallow, false);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The header as it is read, token by token: what nests deeper than the format does, or is not what
-// the format has there, ends the reading, and no document is built that could be larger than the
+// The header, read token by token: anything that nests deeper than the format, or that the format
+// does not have there, ends the reading, and no document is built that could be larger than the
 // text.
 #include "host/import/safetensors_header.hpp"
 
@@ -191,7 +191,7 @@ void require_names_once(const std::vector<SafetensorsHeader::Tensor>& tensors,
     refuse_safetensors(file, "tensor " + in_quotes(*twice) + " is there twice");
 }
 
-/// That shape and dtype need just the bytes between the offsets.
+/// Requires that shape and dtype need exactly the bytes between the offsets.
 void require_size(const SafetensorsHeader::Tensor& tensor, const std::string& file) {
   const auto refuse = [&](const std::string& why) {
     refuse_safetensors(file, "tensor " + in_quotes(tensor.name) + why);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a safetensors header says, with all that can be checked without the tensors' bytes checked.
+// A safetensors header, with everything checked that does not need the tensors' bytes.
 #pragma once
 
 #include <map>
@@ -31,14 +31,14 @@ struct SafetensorsHeader {
     std::string name;
     const SafetensorsType* type = nullptr;
     Shape shape;
-    int64_t begin = 0, end = 0;  ///< behind the header
+    int64_t begin = 0, end = 0;  ///< after the header
   };
   std::vector<Tensor> tensors;  ///< by offset
   std::map<std::string, std::string> metadata;
 };
 
-/// `data_bytes`: what follows the header, which tensors must fill without a gap. `file` is its name
-/// in messages. Throws invalid_argument.
+/// `data_bytes`: the bytes after the header, which tensors must fill without a gap. `file` is its
+/// name in messages. Throws invalid_argument.
 SafetensorsHeader parse_safetensors_header(std::string_view text, int64_t data_bytes,
                                            const std::string& file);
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writing safetensors. Tensors go by falling element size behind a header of a multiple of eight
-// bytes, so that each is aligned to its elements.
+// Writing safetensors. Tensors follow by descending element size after a header of a multiple of
+// eight bytes, so that each is aligned to its elements.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -33,7 +33,7 @@ SafetensorsEntry entry_of(const NamedTensor& named) {
           tensor.data,  checked_bytes(tensor.shape, dtype_bytes(tensor.dtype))};
 }
 
-/// Of an element.
+/// Bits of an element.
 int bits_of(const SafetensorsEntry& entry) {
   return find_safetensors_type(entry.type)->bits;
 }
@@ -51,7 +51,7 @@ void require_writable(const SafetensorsEntry& entry) {
   require(entry.data != nullptr || entry.bytes == 0, "is absent");
 }
 
-/// With its length in front.
+/// The header, preceded by its length.
 std::string header_of(std::span<const SafetensorsEntry* const> entries,
                       const std::map<std::string, std::string>& metadata) {
   using Json = nlohmann::ordered_json;

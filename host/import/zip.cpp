@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The directory of a zip archive. Readers have been led astray by a second directory, by entries
-// that lie on one another (a bomb of a few kilobytes makes petabytes of them), by names and sizes
-// that differ between the directory and the entry, and by bytes in front that shift every offset:
-// each is refused.
+// The directory of a zip archive. Known attacks use a second directory, overlapping entries (with
+// which a bomb of a few kilobytes expands to petabytes), names and sizes that differ between the
+// directory and the entry, and leading bytes that shift every offset: all of these are
+// refused.
 #include "host/import/zip.hpp"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Archive {
   struct Directory {
     uint64_t begin = 0, end = 0, num_entries = 0;
   };
-  /// What an entry's header says, in the directory and in front of its bytes.
+  /// An entry's header, in the directory and before its bytes.
   struct Header {
     uint16_t flags, method;
     uint32_t checksum;
@@ -47,7 +47,7 @@ class Archive {
   };
   struct Located {
     ZipEntry entry;
-    uint64_t begin, end;  ///< with the header in front
+    uint64_t begin, end;  ///< including the header
   };
 
   [[noreturn]] void refuse(const std::string& why) const {
@@ -84,7 +84,7 @@ class Archive {
   const std::string& what_;
 };
 
-/// The one place from which a comment of the length that is there reaches to the file's end.
+/// The only place from which a comment of the stated length extends to the file's end.
 uint64_t Archive::find_end() const {
   if (bytes_.size() < kEndBytes) refuse("it is too short for an archive");
   const uint64_t last = bytes_.size() - kEndBytes;
@@ -128,7 +128,7 @@ Archive::Directory Archive::find_directory() const {
   return {begin, end, num_entries};
 }
 
-/// Numbers that are too large for their places, in the order in which the zip64 field has them.
+/// Reads numbers too large for their fields, in the order of the zip64 field.
 void Archive::apply_zip64(std::span<uint64_t*> masked, uint64_t extra, uint64_t extra_bytes,
                           std::string_view name) const {
   const uint64_t end = extra + extra_bytes;
@@ -152,7 +152,7 @@ void Archive::apply_zip64(std::span<uint64_t*> masked, uint64_t extra, uint64_t 
   if (!masked.empty() && !is_there) refuse(name, "has no zip64 field");
 }
 
-/// What stands in front of the entry's bytes; returns where these begin.
+/// Compares the header before the entry's bytes; returns where these begin.
 uint64_t Archive::require_same(const Header& header, uint64_t at, std::string_view name) const {
   require_room(at, kEntryBytes, "entry " + in_quotes(name));
   if (u32(at) != kEntrySignature) refuse(name, "is not where the directory says");

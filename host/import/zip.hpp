@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Zip archives, to read: what the directory says, checked against what each entry says of itself.
+// Zip archives, to read: the directory, checked against the header of each entry.
 // Format: PKWARE's APPNOTE 6.3.10, with zip64, without encryption and archives in several parts.
 #pragma once
 
@@ -23,18 +23,18 @@ struct ZipEntry {
   bool is_deflated = false;
 };
 
-/// In the order of the archive, no two of which overlap. `what` is the archive's name in messages.
+/// Entries in the order of the archive, not overlapping. `what` is the archive's name in messages.
 /// Throws invalid_argument.
 std::vector<ZipEntry> read_zip(std::span<const std::byte> archive, const std::string& what);
 
-/// The first `out.size()` bytes of an entry, which has so many. Throws invalid_argument where it is
-/// broken.
+/// The first `out.size()` bytes of an entry, which has that many. Throws invalid_argument where it
+/// is broken.
 void unpack_start(const ZipEntry& entry, std::span<std::byte> out, const std::string& what);
-/// All bytes: `out.size()` is `entry.bytes`. Throws invalid_argument also where they are more or
-/// less, or not those that the checksum is of.
+/// All bytes: `out.size()` is `entry.bytes`. Throws invalid_argument also where there are more or
+/// fewer, or the checksum differs.
 void unpack(const ZipEntry& entry, std::span<std::byte> out, const std::string& what);
 
-/// CRC-32 of what `so_far` is of, and of these bytes behind it.
+/// CRC-32 of the bytes that `so_far` covers, followed by these bytes.
 uint32_t zip_checksum(std::span<const std::byte> bytes, uint32_t so_far = 0);
 void require_checksum(const ZipEntry& entry, std::span<const std::byte> bytes,
                       const std::string& what);

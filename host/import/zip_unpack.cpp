@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unpacking an entry of a zip archive, never beyond the memory that is given.
+// Unpacking an entry of a zip archive, never past the given memory.
 #include <zlib.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Inflater {
   ~Inflater() { ::inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
 
-  /// How many bytes came; fewer than asked for only where the entry ends or is broken.
+  /// The number of bytes read; fewer than requested only where the entry ends or is broken.
   size_t read(std::span<std::byte> out) {
     size_t done = 0;
     while (done < out.size() && status_ == Z_OK) {
@@ -48,7 +48,7 @@ class Inflater {
     }
     return done;
   }
-  /// That the stream ends here, with the entry.
+  /// Whether the stream ends here, with the entry.
   bool is_at_end() {
     std::byte beyond;
     return read({&beyond, 1}) == 0 && status_ == Z_STREAM_END && rest_.empty();
@@ -84,7 +84,7 @@ void unpack(const ZipEntry& entry, std::span<std::byte> out, const std::string& 
 }
 
 uint32_t zip_checksum(std::span<const std::byte> bytes, uint32_t so_far) {
-  if (bytes.empty()) return so_far;  // crc32_z would begin anew for a null pointer
+  if (bytes.empty()) return so_far;  // crc32_z would restart for a null pointer
   return static_cast<uint32_t>(
       ::crc32_z(so_far, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of linear: fixes the strategy when it is made; a call compares its arguments with the
-// problem and starts the strategy, nothing else.
+// The plan of linear: fixes the strategy when it is made; a call only compares its arguments with
+// the problem and starts the strategy.
 #include "wide/linear.hpp"
 
 #include <string>
@@ -26,7 +26,7 @@ struct LinearPlan::State {
   LinearProblem problem;
   LinearChoice choice;
   LinearTiles tiles;
-  std::shared_ptr<const CublasLtPlan> cublaslt;  ///< of that strategy alone
+  std::shared_ptr<const CublasLtPlan> cublaslt;  ///< for that strategy only
   LinearWorkspace workspace;
   std::string range_name;  ///< "wide::linear(simt)"
 };
@@ -57,7 +57,7 @@ void require_count(const char* what, size_t got, int64_t expected) {
                    " entries, expected num_members = " + std::to_string(expected));
 }
 
-/// What prepare_weights and restore_weights have in common: the packed side. Quantised weights are
+/// Shared by prepare_weights and restore_weights: the packed side. Quantised weights are
 /// checked where they are made.
 void check_packed(const LinearProblem& problem, const ConstTensorView& weight,
                   const ConstTensorView& bias) {
@@ -83,7 +83,7 @@ bool launches_members(LinearStrategy strategy, const LinearProblem& problem,
          launches_linear_members(problem);
 }
 
-/// What run_linear_kernel() launches where an address has no tensor map; nothing where the plan's
+/// Names what run_linear_kernel() launches where an address has no tensor map; empty if the plan's
 /// kernel needs none.
 std::string stand_in_note(LinearStrategy strategy, const LinearProblem& problem,
                           const DeviceInfo& device, const LinearTiles& tiles) {

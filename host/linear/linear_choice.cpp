@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What "auto" is for linear. The heuristic knows no measurement of the machine it runs on; its
-// thresholds are where the arithmetic of launches and tiles changes, and are said so beside them.
+// "auto" for linear. The heuristic knows no measurement of the machine it runs on; its thresholds
+// are where the arithmetic of launches and tiles changes, as stated beside them.
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
@@ -11,8 +11,8 @@ namespace wide {
 
 namespace {
 
-// Whether one launch of ours is expected to beat the vendor's: it has the epilogue in it, and tiles
-// for few rows. Where time is arithmetic on large tiles, the vendor's are better tuned.
+// Whether one launch of ours is expected to beat the vendor's: it includes the epilogue, and has
+// tiles for few rows. Where arithmetic on large tiles dominates, the vendor's are better tuned.
 
 bool simt_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
   const bool has_tensor_cores = problem.dtype != Dtype::fp32 || problem.allow_tf32;
@@ -27,7 +27,7 @@ bool shared_input_is_expected_to_win(const LinearProblem& problem, const DeviceI
   return problem.shared_input && problem.num_members > 1;
 }
 
-/// So few rows that no tile is worth filling.
+/// Too few rows to fill any tile.
 bool gemv_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
   return problem.batch <= kMaxGemvBatch;
 }
@@ -47,7 +47,7 @@ bool small_m_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&)
   return problem.batch <= kMaxSmallBatch;
 }
 
-/// Features that are no multiple of 16 bytes send the vendor to kernels that load single elements.
+/// For features that are not multiples of 16 bytes the vendor uses kernels of single-element loads.
 bool tensor_core_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
   constexpr int64_t kVectorBytes = 16, kMaxMiddle = 512;
   const int64_t vector = kVectorBytes / dtype_bytes(problem.dtype);
@@ -57,7 +57,7 @@ bool tensor_core_is_expected_to_win(const LinearProblem& problem, const DeviceIn
   return is_ragged || is_middling;
 }
 
-/// Until its rates are measured: where the vendor's batched call has launches and tails to lose.
+/// Until its rates are measured: where the vendor's batched call loses time to launches and tails.
 bool wgmma_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
   constexpr int64_t kMaxMiddle = 1024;
   return problem.num_members > 1 && problem.batch <= kMaxMiddle &&
@@ -82,7 +82,7 @@ bool one_member_fills(const LinearProblem& problem, const DeviceInfo& device) {
          takes_batched(problem, device);
 }
 
-/// Where nothing that is expected to be faster can run it.
+/// Taken where nothing that is expected to be faster can run it.
 bool never(const LinearProblem&, const DeviceInfo&) {
   return false;
 }
@@ -126,7 +126,7 @@ LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceIn
       {wide, cpu, false, "the tiles of all members share the threads"},
       {sequential, cpu, false, "member after member"},
   };
-  // One kernel of ours reads quantised weights, of all members or of one after the other.
+  // One kernel of ours reads quantised weights, of all members or of one after another.
   static constexpr LinearRow kQuantizedTable[] = {
       {weight_only, cuda, false, "quantised weights are read once"},
       {sequential, cuda, false, "member after member"},

@@ -3,7 +3,7 @@
 //
 // linear on the CPU: blocks of outputs are handed to the threads, all members' at once (`wide`) or
 // one member's at a time (`sequential`). Both compute every block alike, so they give the same
-// bits; what differs is how well small members fill the threads.
+// bits; they differ in how well small members fill the threads.
 #include <algorithm>
 
 #include "host/core/activation_cpu.hpp"
@@ -56,7 +56,7 @@ void finish_block(const LinearProblem& problem, const LinearArguments& arguments
     }
     for (int c = 0; c < block.columns; ++c) {
       float value = sums[r][c] * (epilogue.alpha * factors[c]);
-      if (epilogue.has_bias) value += bias[c];  // adding 0 would make +0 of -0
+      if (epilogue.has_bias) value += bias[c];  // adding 0 would turn -0 into +0
       if (is_activated) value += residual[c];
       sums[r][c] = value;
     }

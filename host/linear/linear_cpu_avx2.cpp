@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The block kernel with AVX2, FMA and F16C: sixteen floats are two registers, six dot products
-// twelve of the sixteen there are.
+// The block kernel with AVX2, FMA and F16C: sixteen floats take two registers, six dot products
+// twelve of the sixteen.
 #include "host/linear/linear_cpu_block.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The block kernel with AVX-512: sixteen floats are one register, sixteen dot products half of
-// those there are.
+// The block kernel with AVX-512: sixteen floats take one register, sixteen dot products half of
+// the registers.
 #include "host/linear/linear_cpu_block.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

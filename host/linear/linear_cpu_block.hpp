@@ -30,8 +30,8 @@ struct LinearBlock {
   int rows = 0, columns = 0;  ///< at most kBlockRows, kBlockColumns
   int64_t depth = 0;
   float (*sums)[kBlockColumns] = nullptr;
-  /// Writes [first, first + count) of the weight's row `row` as floats, where the weight is no rows
-  /// of elements but what this knows; `first` is a multiple of kBlockDepth. Else null.
+  /// Writes [first, first + count) of the weight's row `row` as floats, where the weight is encoded
+  /// and not rows of elements; `first` is a multiple of kBlockDepth. Else null.
   void (*decode_weight)(const void* weight, int row, int64_t first, int64_t count,
                         float* out) = nullptr;
 };

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The block kernel for every processor, and the choice among the versions. Sixteen floats as four
-// short vectors: what SSE2 and NEON have registers for.
+// short vectors, the registers of SSE2 and NEON.
 #include <algorithm>
 #include <cstring>
 
@@ -50,7 +50,7 @@ void linear_block_portable(const LinearBlock& block) {
 }
 
 LinearBlockKernel best_linear_block() {
-#if defined(__x86_64__) && !defined(__clang__)  // which has the other versions not
+#if defined(__x86_64__) && !defined(__clang__)  // clang lacks the other versions
   static const LinearBlockKernel best = [] {
     __builtin_cpu_init();
     if (linear_block_avx512 != nullptr && __builtin_cpu_supports("avx512f")) {

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The block kernel, written once over a vector of sixteen floats. Included by one file per
-// instruction set, behind that file's target pragma: whatever is defined here is compiled for it,
-// hence the anonymous namespace.
+// instruction set, after that file's target pragma: all definitions here are compiled for it, hence
+// the anonymous namespace.
 //
 // A tile of a few rows and columns keeps its lanes in registers over one slice of k; between slices
-// they wait in memory. Operands of 16 bits are decoded one slice at a time into stack buffers,
+// they are kept in memory. Operands of 16 bits are decoded one slice at a time into stack buffers,
 // each value once per block. `Vector` has load, zero, fma(a, b, sum), store, sum, decode_fp16,
 // decode_bf16 and the tile's shape; sum adds lane l to l + 8, then l to l + 4, l + 2, l + 1.
 #pragma once
@@ -19,7 +19,7 @@
 namespace wide::cpu {
 namespace {
 
-/// Where the lanes of a block's sums are between slices of k.
+/// Holds the lanes of a block's sums between slices of k.
 struct alignas(64) Lanes {
   float v[kLanes];
 };
@@ -38,7 +38,7 @@ struct Slice {
   bool is_first, is_last;
 };
 
-/// fp8 is converted value by value: no instruction set has it, and nobody has asked for speed yet.
+/// fp8 is converted value by value: no instruction set has it, and speed has not mattered yet.
 inline void decode_fp8(Dtype dtype, const uint8_t* from, int64_t from_stride, int rows,
                        int64_t depth, float (*to)[kBlockDepth]) {
   for (int r = 0; r < rows; ++r) decode_row(dtype, from + r * from_stride, to[r], depth);
@@ -64,7 +64,7 @@ void decode(Dtype dtype, const uint16_t* from, int64_t from_stride, int rows, in
 }
 
 /// kRows x kColumns dot products over a slice. `column[c]` is a valid row of the weight for every
-/// c, also where fewer than kColumns are wanted: the rest is computed and dropped.
+/// c, even where fewer than kColumns are needed: the rest is computed and dropped.
 template <class Vector, int kRows, int kColumns>
 void multiply(const Slice& slice, int first_row, int first_column, int columns, BlockLanes& lanes,
               float (*out)[kBlockColumns]) {

@@ -5,8 +5,8 @@
 // strides, one for all by pointers.
 //
 // The epilogue follows in one kernel of ours. Where the output is 16-bit, or may be the residual
-// itself, the GEMM then writes its fp32 sums to the workspace: rounding happens once, in the end.
-// The grouped call has no such sums; it adds to a y that holds the bias, or the residual, already.
+// itself, the GEMM then writes its fp32 sums to the workspace: rounding happens once, at the end.
+// The grouped call has no such sums; it adds to a y that already holds the bias or the residual.
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuBLAS's handle for the time of a call.
+// cuBLAS's handle for the duration of a call.
 #pragma once
 
 #include <cublas_v2.h>
@@ -12,8 +12,7 @@
 
 namespace wide {
 
-/// The execution's handle as a call needs it, and as it was behind the call: it may be the
-/// engine's.
+/// The execution's handle, configured for a call and restored after it: it may be the engine's.
 class ConfiguredHandle {
  public:
   ConfiguredHandle(cublasHandle_t handle, bool allow_tf32, const Execution& execution,
@@ -33,18 +32,18 @@ class ConfiguredHandle {
   ConfiguredHandle(const ConfiguredHandle&) = delete;
 
  private:
-  /// The order matters: cublasSetStream takes a workspace back.
+  /// The order matters: cublasSetStream resets the workspace.
   void configure(bool allow_tf32, const Execution& execution, int64_t cublas_bytes) {
     WIDE_CHECK_CUBLAS(cublasSetStream(handle_, native_stream(execution.stream)));
     WIDE_CHECK_CUBLAS(
         cublasSetWorkspace(handle_, execution.workspace.data, static_cast<size_t>(cublas_bytes)));
     WIDE_CHECK_CUBLAS(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_HOST));
-    // An engine's handle may allow tf32 for everything; and 16-bit partial sums are never wanted.
+    // An engine's handle may allow tf32 for everything; 16-bit partial sums are never wanted.
     const int mode = (allow_tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH) |
                      CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     WIDE_CHECK_CUBLAS(cublasSetMathMode(handle_, static_cast<cublasMath_t>(mode)));
   }
-  /// Setting the stream takes back the execution's workspace, which is not the handle's to keep.
+  /// Setting the stream resets the execution's workspace, which the handle must not keep.
   void restore() const {
     (void)cublasSetPointerMode(handle_, pointer_mode_);
     (void)cublasSetMathMode(handle_, math_mode_);

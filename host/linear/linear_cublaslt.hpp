@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One cublasLtMatmul with its algorithm, found when the plan is made: cuBLASLt's heuristic offers
-// several, best guess first, and which is fastest only a measurement tells.
+// several, best guess first; only measuring shows which is fastest.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@
 
 namespace wide {
 
-/// Algorithms that cuBLASLt is asked for at most.
+/// The most algorithms that cuBLASLt is asked for.
 inline constexpr int kMaxCublasLtCandidates = 64;
 
-/// The policy of cublaslt is a place in the heuristic's list, "h0" its first guess: the list is the
-/// same for the same library, device and problem.
+/// A policy of cublaslt is an index into the heuristic's list, "h0" its first guess: the list is
+/// the same for the same library, device and problem.
 std::string cublaslt_policy(int candidate);
 /// -1 for anything but "h0" to "h63".
 int parse_cublaslt_policy(std::string_view policy);
@@ -31,7 +31,7 @@ class CublasLtPlan {
 
   const LinearWorkspace& workspace() const { return workspace_; }
   const std::string& policy() const { return policy_; }
-  /// What is fused, and how the algorithm was found.
+  /// Says what is fused, and how the algorithm was found.
   const std::string& explain() const { return explain_; }
 
  protected:

@@ -14,7 +14,7 @@
 namespace wide {
 
 /// Addresses of one call's operands. Null where the call has none; `residual` is y's where it adds
-/// none, since cuBLASLt wants an address.
+/// none, since cuBLASLt requires an address.
 struct CublasLtOperands {
   const void* weight = nullptr;
   const void* x = nullptr;
@@ -46,8 +46,8 @@ class CublasLtMatmul {
   cublasLtMatrixLayoutOpaque_t weight_, x_, residual_, y_;
 };
 
-/// The place of the fastest among `candidates`, each run several times in turns; what fails to run
-/// is left out. -1 where nothing ran.
+/// The index of the fastest of `candidates`, each run several times in turns; those that fail to
+/// run are left out. -1 where none ran.
 int fastest_candidate(const Context& context, cublasLtHandle_t handle, const LinearProblem& problem,
                       const CublasLtCall& call, const CublasLtMatmul& matmul,
                       const std::vector<cublasLtMatmulHeuristicResult_t>& candidates,

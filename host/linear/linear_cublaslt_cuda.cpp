@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // linear through cuBLASLt: one call for all members, with bias, residual and relu in it where
-// cuBLASLt has an algorithm that does so, else with our epilogue kernel behind it.
+// cuBLASLt has an algorithm that does so, else with our epilogue kernel after it.
 //
 // Algorithms depend on the operands' alignment, which a plan does not know: it keeps one for
-// multiples of 16 bytes and one for any address; where there is none such (fp8), simt stands in.
+// multiples of 16 bytes and one for any address; where there is none (fp8), simt stands in.
 // The execution's cublasHandle_t is used as a cublasLtHandle_t, which its documentation allows
 // ("cublasLtHandle_t": any valid cublasHandle_t can be used in its place with a cast).
 #include "host/linear/linear_cublaslt.hpp"
@@ -41,7 +41,7 @@ cublasLtMatrixLayoutOpaque_t layout_of(const BlasMatrix& matrix, Dtype dtype, in
   return layout;
 }
 
-/// What the library calls a handle, and only reads.
+/// The library's name for it is handle; it only reads it.
 cublasLtMatrixLayout_t handle_of(const cublasLtMatrixLayoutOpaque_t& layout) {
   return const_cast<cublasLtMatrixLayoutOpaque_t*>(&layout);
 }
@@ -72,7 +72,7 @@ void set(cublasLtMatmulPreferenceOpaque_t& preference, cublasLtMatmulPreferenceA
   WIDE_CHECK_CUBLAS(cublasLtMatmulPreferenceSetAttribute(&preference, name, &value, sizeof(value)));
 }
 
-/// A handle for as long as a plan is made.
+/// A handle for the time that a plan is made.
 class LtHandle {
  public:
   LtHandle() {
@@ -152,14 +152,14 @@ class Plan final : public CublasLtPlan {
   }
 
  private:
-  /// By our own kernel, as where wgmma has no tensor maps.
+  /// Runs our own kernel, as where wgmma has no tensor maps.
   void stand_in(const LinearArguments& arguments, const Execution& execution) const {
     constexpr LinearStrategy kSimt = LinearStrategy::simt;
     run_linear_kernel(device_, kSimt, linear_tiles(kSimt, problem_, device_, ""), problem_,
                       arguments, execution);
   }
 
-  /// Settles the call: with the epilogue in it where there are algorithms for that.
+  /// Fixes the call: with the epilogue in it where there are algorithms for that.
   std::vector<cublasLtMatmulHeuristicResult_t> find_candidates(cublasLtHandle_t handle) {
     for (const bool fuses : {true, false}) {
       call_ = describe_cublaslt(problem_, fuses);
@@ -221,7 +221,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> CublasLtMatmul::candidates(cublasLt
                                   ? CUBLASLT_REDUCTION_SCHEME_MASK
                                   : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
-  // Not read, only looked at for its alignment.
+  // Not read: only its alignment matters.
   auto operation =
       this->operation(call_.adds_bias() ? reinterpret_cast<const void*>(alignment) : nullptr);
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<size_t>(at_most));

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures cuBLASLt's algorithms for one problem. Candidates take turns, so that a clock that
-// changes meanwhile is no algorithm's advantage, and the median of the rounds decides. Calls are
-// replayed from a CUDA graph: enqueued one by one, short ones would all take what enqueueing takes.
-// Operands are random, because the power that a multiplication takes depends on what is multiplied.
+// Measures cuBLASLt's algorithms for one problem. Candidates take turns, so that a changing clock
+// favours no algorithm, and the median of the rounds decides. Calls are replayed from a CUDA graph:
+// enqueued one by one, short ones would all take as long as enqueueing. Operands are random,
+// because the power that a multiplication takes depends on its operands.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -23,7 +23,7 @@ namespace wide {
 namespace {
 
 constexpr int kRounds = 5;
-constexpr float kBlock_ms = 0.5f;  // of calls one after another: long against an event's resolution
+constexpr float kBlock_ms = 0.5f;  // of successive calls: long against an event's resolution
 constexpr int kMaxCalls = 50;
 
 class Event {
@@ -38,14 +38,14 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Bytes from the first element to behind the last.
+/// Bytes from the first element to the end of the last.
 int64_t span_bytes(const BlasMatrix& matrix, int64_t num_members, Dtype dtype) {
   const int64_t columns = (matrix.columns - 1) * matrix.leading;
   const int64_t members = (num_members - 1) * matrix.member;
   return (columns + members + matrix.rows) * dtype_bytes(dtype);
 }
 
-/// `bytes` of random values in [-1, 1]: one block of them, over and over.
+/// `bytes` of random values in [-1, 1]: one block of them, repeated.
 Tensor random_operand(const Context& context, Dtype dtype, int64_t bytes, Stream stream) {
   constexpr int64_t kBlock = 1 << 18;
   Tensor operand(context, Dtype::uint8, {bytes});
@@ -59,7 +59,7 @@ Tensor random_operand(const Context& context, Dtype dtype, int64_t bytes, Stream
                         block.data(), std::min(kBlock, bytes - at),
                         runtime::Direction::host_to_device, stream);
   }
-  context.synchronize(stream);  // before the block is gone
+  context.synchronize(stream);  // before the block is freed
   return operand;
 }
 
@@ -90,7 +90,7 @@ class Search {
                        native_stream(stream_.get())) == CUBLAS_STATUS_SUCCESS;
   }
 
-  /// So many calls as one graph; null where one fails, be it in a capture alone.
+  /// `calls` calls as one graph; null where one fails, even if only in a capture.
   Replay capture(const cublasLtMatmulAlgo_t& algorithm, int calls) {
     bool has_run = true;
     try {
@@ -103,7 +103,7 @@ class Search {
     }
   }
 
-  /// Milliseconds of a replay, behind another one: what launching it takes is hidden.
+  /// Milliseconds of a replay that follows another one: its launch time is hidden.
   float replay_ms(const Replay& replay) {
     const BesideCaptures beside;
     const cudaStream_t stream = native_stream(stream_.get());
@@ -129,7 +129,7 @@ class Search {
 
 struct Runner {
   int calls = 1;                   ///< of a replay
-  Search::Replay replay;           ///< null: it does not run
+  Search::Replay replay;           ///< null: the algorithm does not run
   std::vector<float> per_call_ms;  ///< of every round
 
   float median() const {

@@ -25,14 +25,14 @@ void require_rank(std::string_view argument, const ConstTensorView& view, int lo
                    std::string(expected));
 }
 
-/// Features of one output, and of one member's bias, must lie side by side.
+/// Features of one output, and of one member's bias, must be contiguous.
 void require_contiguous(std::string_view argument, const ConstTensorView& view) {
   WIDE_REQUIRE(view.shape.back() <= 1 || view.strides.back() == 1,
                "linear: " + std::string(argument) + " has strides " + to_string(view.strides) +
                    ", expected the last axis contiguous: stride 1");
 }
 
-/// Rows that all start at one address would read as "packed" in a problem.
+/// Rows that all start at one address would mean "packed" in a problem.
 void require_steps(std::string_view argument, const ConstTensorView& view, int64_t features,
                    const RowStrides& strides) {
   WIDE_REQUIRE(features == 0 || strides.row != 0 || strides.member != 0,
@@ -70,7 +70,7 @@ void describe_weight(const ConstTensorView& weight, LinearProblem& problem) {
   require_steps("weight", weight, in * out, problem.weight);
 }
 
-/// The blobs show neither in nor out: those are `like`'s.
+/// The blobs show neither in nor out: `like` gives them.
 void describe_quantized_weight(const ConstTensorView& weight, const LinearProblem& like,
                                LinearProblem& problem) {
   problem.weight_format = like.weight_format;
@@ -123,7 +123,7 @@ void describe_scale(const ConstTensorView& scale, LinearProblem& problem) {
   problem.scale_member_stride = scale.strides[0];
 }
 
-/// Rows of outputs, or of what is added to them.
+/// Rows of outputs or residuals.
 RowStrides describe_outputs(std::string_view argument, const ConstTensorView& view,
                             const LinearProblem& problem) {
   require_rank(argument, view, 2, 3, "[B, N*out], [B, T, N*out] or [B, N, out]");
@@ -155,7 +155,7 @@ void describe_y(const ConstTensorView& y, LinearProblem& problem) {
   problem.y = describe_outputs("y", y, problem);
 }
 
-/// In place: every element is read by whoever writes it, before.
+/// In place: every element is read by the thread that writes it, beforehand.
 bool is_same_memory(const ConstTensorView& residual, const ConstTensorView& y) {
   return residual.data == y.data && residual.shape == y.shape && residual.strides == y.strides;
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The epilogue's operands as kernels are told them.
+// The epilogue's operands as parameters of the kernels.
 #pragma once
 
 #include "kernels/linear/linear_params.hpp"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// One list of tiles per strategy; what a problem rules out is taken from it.
+// One list of tiles per strategy; those that a problem rules out are removed.
 #include "host/linear/linear_policy.hpp"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ bool can_run(LinearStrategy strategy, const NamedTile& tile, const LinearProblem
     return strategy == LinearStrategy::simt ? tile.rows == 64 : tile.columns <= 128;
   }
   if (!is_on_mma(strategy)) return true;
-  // 128 x 128 sums beside fp32 operands are more than a thread's registers.
+  // 128 x 128 sums plus fp32 operands exceed a thread's registers.
   if (problem.dtype == Dtype::fp32 && tile.rows == 128 && tile.columns == 128) return false;
   return tile.rows >= 64 || problem.batch <= kMaxSmallBatch;
 }
@@ -129,8 +129,8 @@ int parse_cublaslt_policy(std::string_view policy) {
 
 LinearTiles linear_tiles(LinearStrategy strategy, const LinearProblem& problem,
                          const DeviceInfo& device, std::string_view policy) {
-  // The member's own problem chooses, also where it is part of a wider one: so are its sums'
-  // orders. The tiles of wgmma and simt change no bit and suit what is launched.
+  // The member's own problem chooses, even within a wider one: it fixes the order of its sums.
+  // The tiles of wgmma and simt change no bit and suit what is launched.
   LinearProblem whole = strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;
   if (strategy == LinearStrategy::sequential) whole.num_members = 1;
   const LinearStrategy kernel = linear_kernel_of(strategy, problem, device);

@@ -26,7 +26,7 @@ void require_strides(const char* field, const RowStrides& strides) {
                                                             ", expected none below 0");
 }
 
-/// Elements from the first to behind the last, in bytes, must fit in 64 bits.
+/// Elements from the first to the end of the last, in bytes, must fit in 64 bits.
 void require_extent(const char* field, const LinearProblem& problem, int64_t rows, int64_t members,
                     int64_t features, const RowStrides& strides) {
   if (rows == 0 || members == 0 || features == 0) return;
@@ -41,7 +41,7 @@ void require_extent(const char* field, const LinearProblem& problem, int64_t row
                                text(strides) + ", expected an extent that fits in 64 bits");
 }
 
-/// Rows inside members or members inside rows, each beyond the end of the one before.
+/// Rows inside members or members inside rows, each past the end of the previous one.
 bool is_injective(int64_t rows, int64_t members, int64_t features, const RowStrides& strides) {
   const auto nests = [&](int64_t inner, int64_t inner_stride, int64_t outer, int64_t outer_stride) {
     const int64_t inner_span = (inner - 1) * inner_stride + features;
@@ -74,7 +74,7 @@ void check_sizes(const LinearProblem& problem) {
   const int64_t bytes = dtype_bytes(problem.dtype);
   (void)checked_bytes({problem.num_members, problem.out_features, problem.in_features}, bytes);
   (void)checked_bytes({problem.batch, problem.num_members, problem.in_features}, bytes);
-  // fp32 whatever the dtype: the sums of a vendor's GEMM lie in a workspace of this size.
+  // fp32 for any dtype: the sums of a vendor's GEMM lie in a workspace of this size.
   (void)checked_bytes({problem.batch, problem.num_members, problem.out_features}, 4);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What makes a LinearProblem a possible one. Apart from the plan, because operands that are
-// described and problems that are written by hand go through the same checks.
+// The checks of a LinearProblem. Separate from the plan, because problems described from operands
+// and problems written by hand go through the same checks.
 #pragma once
 
 #include "wide/linear.hpp"
@@ -23,7 +23,7 @@ LinearProblem complete_linear_problem(LinearProblem problem);
 /// Throws invalid_argument that names the first field in which `got` differs from the plan's.
 void require_same_linear_problem(const LinearProblem& got, const LinearProblem& plan);
 
-/// No output element at all.
+/// Whether there is no output element.
 bool is_empty(const LinearProblem& problem);
 
 }  // namespace wide

@@ -116,12 +116,12 @@ double tolerance(const ProductSum& of, double value) {
     error += static_cast<double>(of.terms) / 2 * 0x1p-24 * of.magnitude;
   error *= steepest_slope(of.activation);
   if (is_smooth(of.activation)) error += 16 * 0x1p-24 * std::fabs(of.value);
-  // Of the smallest sums every product is rounded to a multiple of fp32's smallest number.
+  // In the smallest sums every product is rounded to a multiple of fp32's smallest number.
   error += std::sqrt(static_cast<double>(of.terms)) * min_subnormal(Dtype::fp32);
   return error + unit_roundoff(of.y_dtype) * std::fabs(value) + min_subnormal(of.y_dtype);
 }
 
-/// More than tolerance() where a residual is added behind the activation.
+/// More than tolerance() where a residual is added after the activation.
 double added_last_tolerance(Dtype y_dtype, double before, double value) {
   return 2 * 0x1p-24 * std::fabs(value) +
          unit_roundoff(y_dtype) * std::max(0.0, std::fabs(value) - std::fabs(before));

@@ -24,15 +24,15 @@ struct LinearReferenceRow {
 };
 
 /// values[o] = alpha * scale[o] * sum_i x[i] * weight[o, i] + bias[o], and the residual where it is
-/// added before the activation; magnitudes[o], the same sum over absolute values, which error
-/// bounds are made of.
+/// added before the activation; magnitudes[o], the same sum over absolute values, from which error
+/// bounds are made.
 void linear_reference_row(const LinearProblem& problem, const LinearReferenceRow& row,
                           std::span<double> values, std::span<double> magnitudes);
 
-/// The row behind activation and residual, and for each value the largest error that passes.
+/// The row after activation and residual, and for each value the largest error that passes.
 void judge_linear_row(const LinearProblem& problem, const LinearReferenceRow& row, Fill fill,
                       std::span<double> values, std::span<double> tolerances);
-/// A sum of products in fp64 on its way to an output, and how strategies come by it.
+/// A sum of products in fp64 before it becomes an output, and how strategies compute it.
 struct ProductSum {
   int64_t terms = 0;
   Dtype dtype = Dtype::fp32, y_dtype = Dtype::fp32;  ///< of the factors, of the output
@@ -40,7 +40,7 @@ struct ProductSum {
   Activation activation = Activation::none;
   double value = 0;                         ///< with bias and residual, before the activation
   double magnitude = 0;                     ///< the same sum over absolute values
-  std::optional<double> residual_behind{};  ///< added behind the activation
+  std::optional<double> residual_behind{};  ///< added after the activation
 };
 struct JudgedOutput {
   double value = 0, tolerance = 0;
@@ -49,21 +49,21 @@ struct JudgedOutput {
 JudgedOutput judge_product_sum(const ProductSum& sum, Fill fill);
 extern const std::string_view kLinearToleranceFormula;
 
-/// Workload::mean_square_limit() of products of such factors: 10^-10 of fp32, 10^-7 of fp16, 6 *
-/// 10^-6 of bf16, which are rounded outputs' and what sums in fp32 add; tf32 in place of fp32 has
-/// 8 * 10^-8. None of fp8, whose sums have few bits, where tf32 is allowed, and for fills whose
-/// sums cancel.
+/// Workload::mean_square_limit() for products of such factors: 10^-10 for fp32, 10^-7 for fp16, 6 *
+/// 10^-6 for bf16, which cover the rounding of outputs and fp32 sums; tf32 instead of fp32 has
+/// 8 * 10^-8. No limit for fp8, whose sums have few bits, where tf32 is allowed, and for fills
+/// whose sums cancel.
 double product_mean_square_limit(Dtype dtype, Dtype y_dtype, bool allow_tf32, Fill fill);
 
-/// What the bytes of a member's blob stand for, [out, in], by plain loops over the order that
+/// The weight [out, in] that a member's blob encodes, by plain loops over the order that
 /// wide/weight_format.hpp describes.
 std::vector<double> linear_reference_weight(const LinearProblem& problem,
                                             std::span<const double> blob);
 
 double reference_activation(Activation activation, double value);
-/// Whether it computes: what it makes of whole numbers is off, too.
+/// Whether it is inexact even for whole numbers.
 bool is_smooth(Activation activation);
-/// The most that an activation moves by where its argument moves by 1, never less than 1.
+/// The largest change of an activation per unit of its argument, never less than 1.
 double steepest_slope(Activation activation);
 
 }  // namespace wide::catalog

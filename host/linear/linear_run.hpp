@@ -15,12 +15,12 @@ enum class CpuOrder : uint8_t { all_members, member_after_member };
 void run_linear_cpu(const Context& context, const LinearProblem& problem,
                     const LinearArguments& arguments, CpuOrder order);
 
-/// Blocks of one member's outputs, and one of them: what run_linear_cpu hands to the threads.
+/// The number of blocks of one member's outputs, and one of them, as run_linear_cpu's tasks.
 int64_t linear_cpu_blocks(const LinearProblem& problem);
 void run_linear_cpu_block(const LinearProblem& problem, const LinearArguments& arguments,
                           int64_t member, int64_t block);
 
-/// `strategy` is one of our kernels', `tiles` are its linear_tiles(); `execution` has
+/// `strategy` is one with a kernel of ours, `tiles` are its linear_tiles(); `execution` has
 /// linear_planes_bytes().
 void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const LinearTiles& tiles,
                        const LinearProblem& problem, const LinearArguments& arguments,

@@ -54,8 +54,8 @@ int64_t scales_of(const LinearProblem& problem) {
   return problem.epilogue.scale == OutputScale::per_member ? 1 : problem.out_features;
 }
 
-/// The operand of quantised weights: what packed ones would be, in fp32, as blobs. Multiples of a
-/// power of two are stored exactly, so integer fills are.
+/// The operand of quantised weights: the values of packed ones, in fp32, as blobs. Multiples of a
+/// power of two are stored exactly, hence integer fills, too.
 Operand::Description quantized_weight(const LinearProblem& problem,
                                       const WorkloadOptions& options) {
   const QuantizedWeight weight = linear_quantized_weight(problem);
@@ -248,7 +248,7 @@ class LinearWorkload final : public PackedWorkload {
     return dequantized_;
   }
 
-  /// Whether cuBLASLt has an algorithm, only cuBLASLt knows.
+  /// Only cuBLASLt knows whether it has an algorithm.
   std::string no_algorithm_reason(const LinearProblem& problem) const {
     try {
       (void)make_linear_plan(context(), problem, {.strategy = "cublaslt"});
@@ -309,7 +309,7 @@ std::vector<StrategyInfo> strategies() {
        DeviceType::cuda,
        hand_written,
        "one tiled kernel for all members, fp32 multiply-adds, epilogue fused",
-       // Blocks of one member read its x again, a tile of outputs each; sums are exchanged once.
+       // Blocks of one member, a tile of outputs each, read its x again; sums are exchanged once.
        {.rereads = 0.2, .bank_conflicts = 0.02}},
       {"gemv",
        DeviceType::cuda,
@@ -322,8 +322,8 @@ std::vector<StrategyInfo> strategies() {
        DeviceType::cuda,
        hand_written,
        "one tiled kernel for all members on tensor cores, up to 64 rows each, epilogue fused",
-       // Few rows of x are read by every tile of outputs, 16 wide at the least; so narrow a tile's
-       // sums are not exchanged without conflicts.
+       // Few rows of x are read by every tile of outputs, at least 16 wide; sums of such narrow
+       // tiles are not exchanged without conflicts.
        {.rereads = 0.9, .bank_conflicts = 0.15}},
       {"tensor_core",
        DeviceType::cuda,
@@ -334,7 +334,7 @@ std::vector<StrategyInfo> strategies() {
        DeviceType::cuda,
        hand_written,
        "one persistent kernel for all members: bulk tensor copies, warpgroup products (Hopper)",
-       // nvcc makes two stores of each first pair of sums that is exchanged; ptxas may join them.
+       // nvcc makes two stores for each first pair of sums exchanged; ptxas may join them.
        {.rereads = 0.2, .bank_conflicts = 0.05}},
       {"tf32x3",
        DeviceType::cuda,
@@ -342,7 +342,7 @@ std::vector<StrategyInfo> strategies() {
        "small_m or tensor_core for fp32: three tf32 products for one, fp32's accuracy",
        {.rereads = 0.9, .bank_conflicts = 0.15},  // as small_m
        {},
-       false},  // infinity less its tf32 is NaN
+       false},  // infinity minus its tf32 is NaN
       {"shared_input",
        DeviceType::cuda,
        hand_written,

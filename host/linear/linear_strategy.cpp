@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategies of linear by name, and what each of them cannot run.
+// The strategies of linear by name, and what each cannot run.
 #include "host/linear/linear_strategy.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string text_of(Dtype dtype) {
   return std::string(dtype_name(dtype));
 }
 
-/// fp8 is cuBLASLt's: its plain GEMMs do not take it, and sequential is our kernel's.
+/// fp8 is for cuBLASLt: cuBLAS's plain GEMMs do not take it, and sequential runs our kernel.
 bool uses_cublas(LinearStrategy strategy, const LinearProblem& problem) {
   return strategy == LinearStrategy::cublas_batched || strategy == LinearStrategy::cublaslt ||
          strategy == LinearStrategy::cublas_grouped ||

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which strategy runs a linear problem on which device. Pure functions of their arguments: they
-// are tested for devices that are not at hand.
+// are tested for absent devices.
 #pragma once
 
 #include <optional>
@@ -28,11 +28,11 @@ enum class LinearStrategy : uint8_t {
   cublas_grouped,  ///< one grouped cuBLAS call by pointers
   simt,            ///< fp32 multiply-adds: kernels/linear/linear_simt.cu
   gemv,            ///< one to four rows, fp32 multiply-adds: kernels/linear/linear_gemv.cu
-  small_m,         ///< a stream of weights on tensor cores: kernels/linear/linear_small_m.cu
+  small_m,         ///< streams weights to tensor cores: kernels/linear/linear_small_m.cu
   tensor_core,     ///< kernels/linear/linear_tensor_core.cu
   wgmma,           ///< Hopper's warpgroup products: kernels/linear/linear_wgmma.cu
-  tf32x3,          ///< the tiles of both for fp32, three tf32 products for one
-  shared_input,    ///< members that read one x as one wider member, by one of the kernels above
+  tf32x3,          ///< the tiles of both for fp32, three tf32 products per product
+  shared_input,    ///< members of one x as one wider member, by one of the kernels above
   weight_only,     ///< quantised weights: kernels/linear/linear_weight_only.cuh
   wide,            ///< CPU: all members' tiles at once
 };
@@ -48,14 +48,14 @@ std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProbl
 
 using LinearChoice = StrategyChoice<LinearStrategy>;
 
-/// "auto" is on the CPU `wide`; on CUDA a vendor's strategy, or one of our own that is in
+/// "auto" is `wide` on the CPU; on CUDA a vendor's strategy, or one of our own that is in
 /// `verified` for this compute capability and expected to be faster. Throws as choose_strategy().
 LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceInfo& device,
                                     std::span<const VerifiedStrategy> verified,
                                     std::string_view name = "auto", const Tuning& tuning = {});
 
-/// problem_key(), written as files have it since before other primitives were tuned. Equal for
-/// equal problems, whatever strides were written down or left out; alpha's value makes no
+/// problem_key(), in the format that files have had since before other primitives were tuned.
+/// Equal for equal problems, whether strides were given or left out; alpha's value makes no
 /// difference.
 std::string linear_problem_key(const LinearProblem& problem);
 
@@ -65,39 +65,39 @@ int64_t linear_tiles_of(const LinearProblem& problem, int64_t tile_m, int64_t ti
 kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem,
                                                 const DeviceInfo& device);
 
-/// What `gemv` takes at most.
+/// The most rows that `gemv` takes.
 inline constexpr int64_t kMaxGemvBatch = 4;
-/// Rows of x up to which the weights' bytes are what the time goes into: `small_m` takes no more,
-/// `weight_only` as one tile.
+/// Rows of x up to which reading the weights takes the time: `small_m` takes no more,
+/// `weight_only` takes these as one tile.
 inline constexpr int64_t kMaxSmallBatch = 64;
 
 /// Whether `kernel`, wgmma or tensor_core, should take a problem that small_m takes, too: its tile
-/// holds all rows, where small_m's two tiles both read the weights, and so many members like the
-/// problem's have enough tiles for all multiprocessors.
+/// holds all rows, where small_m's two tiles both read the weights, and `num_members` members have
+/// enough tiles for all multiprocessors.
 bool reads_weights_once_instead(LinearStrategy kernel, const LinearProblem& problem,
                                 const DeviceInfo& device, int64_t num_members);
-/// Members of an ensemble where a choice may not hang on their number: neighbours never change a
+/// Assumed number of members where a choice must not depend on it: neighbours never change a
 /// member's bits.
 inline constexpr int64_t kUsualMembers = 8;
 
 /// The members of a shared input as one member with all their outputs; the same problem where their
 /// weights, biases or outputs do not lie side by side.
 LinearProblem as_one_member(const LinearProblem& problem);
-/// Which of our kernels runs the strategy: itself, or for shared_input the one for that member.
-/// Also for sequential of fp8, which cuBLAS's GEMMs do not multiply.
+/// Which of our kernels runs the strategy: its own, or for shared_input the one for that member.
+/// Also for sequential with fp8, which cuBLAS's GEMMs do not multiply.
 LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& problem,
                                 const DeviceInfo& device);
-/// Whether `sequential` on CUDA launches that for each member, as cuBLAS's GEMMs multiply neither.
+/// Whether `sequential` on CUDA launches that per member: cuBLAS's GEMMs lack fp8 and codes.
 bool launches_linear_members(const LinearProblem& problem);
 
 /// The first of our kernels that takes the problem, those for few rows before those for many: what
-/// primitives made of linears run. By a member's own problem: row strides are multiples of what a
-/// member has.
+/// primitives built from linears run. By a member's own problem: row strides are multiples of
+/// those of a member.
 LinearStrategy own_linear_kernel(const LinearProblem& problem, const DeviceInfo& device);
 
 /// The tile of small_m, tensor_core and tf32x3. Where k is divided over warps, which changes the
-/// order of a sum, by the member's problem alone; the others add up in the same order, and may
-/// depend on what fills the device.
+/// order of a sum, it depends on the member's problem alone; the others sum in the same order, and
+/// may depend on what fills the device.
 kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const LinearProblem& problem,
                                               const DeviceInfo& device);
 /// Over how many blocks a tile of few rows divides its k: by the member's problem alone.

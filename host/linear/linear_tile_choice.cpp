@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which tile a kernel of linear takes.
+// The tile that a kernel of linear takes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@ namespace wide {
 
 namespace {
 
-/// So few 64-wide tiles that one member fills no device.
+/// Up to this many outputs, 64-wide tiles of one member fill no device.
 constexpr int64_t kFewOutputs = 256;
 
 int64_t ceil_div(int64_t a, int64_t b) {
@@ -32,11 +32,11 @@ int64_t linear_tiles_of(const LinearProblem& problem, int64_t tile_m, int64_t ti
 kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem,
                                                 const DeviceInfo& device) {
   using enum kernels::LinearSimtTile;
-  if (is_fp8(problem.dtype)) return m64n64;  // built for no other
-  // Rows that a tile does not have are multiplied as zeros: a tall tile must be filled.
+  if (is_fp8(problem.dtype)) return m64n64;  // the only one built
+  // Missing rows of a tile are multiplied as zeros: a tall tile must be filled.
   if (problem.batch <= 16) return m16n64;
   if (problem.batch <= 32) {
-    // Two low tiles read a weight twice, but are done in half the time where there is room for all.
+    // Two low tiles read a weight twice, but take half the time where the device has room for all.
     const int64_t tiles = linear_tiles_of(problem, tile_m(m32n64), tile_n(m32n64));
     const bool fills_device =
         tiles >= ceil_div(device.num_multiprocessors, std::max<int64_t>(problem.num_members, 1));
@@ -82,7 +82,7 @@ LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& pr
   using enum LinearStrategy;
   if (strategy != shared_input && strategy != sequential) return strategy;
   if (is_quantized(problem)) return weight_only;
-  // `sequential` asks of all members, though it launches one: each by the same kernel.
+  // `sequential` asks for all members, though it launches one: each by the same kernel.
   const LinearProblem asked = strategy == shared_input ? as_one_member(problem) : problem;
   const bool has_wgmma = linear_unsupported_reason(wgmma, asked, device).empty();
   if (is_fp8(problem.dtype)) return has_wgmma ? wgmma : simt;
@@ -134,9 +134,9 @@ kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const Lin
 }
 
 int choose_linear_planes(const LinearProblem& problem, kernels::LinearMmaTile tile) {
-  // Few long sums leave most of a device idle, whose blocks take turns with a memory that is far
-  // away. A share is long enough for the time of a second launch, and for its sums, written and
-  // read again, to be few bytes beside the weights.
+  // Few long sums leave most of a device idle, and its blocks wait on memory latency. A plane's
+  // share is long enough to pay for a second launch, and for its sums, written and read again, to
+  // be few bytes beside the weights.
   constexpr int64_t kEnoughBlocks = 64, kLeastSteps = 32, kMostPlanes = 8, kStepBytes = 128;
   if (tile_m(tile) >= 64) return 1;
   const int64_t blocks = linear_tiles_of(problem, tile_m(tile), tile_n(tile));
@@ -155,9 +155,9 @@ kernels::LinearWeightOnlyTile choose_linear_weight_only_tile(const LinearProblem
 kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
                                                   const DeviceInfo& device) {
   using enum kernels::LinearWgmmaTile;
-  // A block's tiles follow one another; a larger tile takes not quite as much longer as it is
-  // larger, for it reads less per product. The largest one's stores are not hidden behind products:
-  // of few inputs it is not worth it.
+  // A block's tiles follow one another; a larger tile's time grows by less than its size, for it
+  // reads less per product. The largest one's stores are not hidden behind products: with few
+  // inputs it is not worth it.
   struct Candidate {
     kernels::LinearWgmmaTile tile;
     double time;

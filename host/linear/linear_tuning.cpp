@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What linear's problems are called in tuning caches.
+// The keys of linear's problems in tuning caches.
 #include "host/core/problem_keys.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
@@ -10,7 +10,7 @@ namespace wide {
 
 namespace {
 
-/// " x=1024,256": row and member strides, where they are not what packed operands have.
+/// " x=1024,256": row and member strides, where they differ from those of packed operands.
 std::string strides_text(const char* name, const RowStrides& strides, const RowStrides& packed) {
   if (strides == packed) return "";
   return std::string(" ") + name + "=" + std::to_string(strides.row) + "," +
@@ -41,7 +41,7 @@ std::string epilogue_text(const Epilogue& epilogue) {
 
 std::string linear_problem_key(const LinearProblem& problem) {
   const LinearProblem p = complete_linear_problem(problem);
-  LinearProblem bare = p;  // what the strides would be, were none given
+  LinearProblem bare = p;  // the default strides
   bare.x = bare.y = bare.weight = bare.residual = {};
   bare.bias_member_stride = bare.scale_member_stride = 0;
   bare = complete_linear_problem(bare);

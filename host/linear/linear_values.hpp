@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the specs of linear and its kin have in common: the words of an epilogue, and what operands
-// are filled with.
+// What the specs of linear and related primitives share: the words of an epilogue, and the values
+// of operands.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace wide::catalog {
 
-/// Of the axes activation, bias, scale and residual.
+/// Reads the axes activation, bias, scale and residual.
 inline Epilogue epilogue_of_case(const Case& point) {
   Epilogue epilogue;
   epilogue.has_bias = point.word("bias") == "yes";
@@ -55,13 +55,13 @@ inline Distribution linear_input_distribution(Fill fill, Dtype dtype, const Epil
   return Distribution::integers(-kMaxInteger, kMaxInteger, density);
 }
 
-/// Weights, biases, residuals.
+/// For weights, biases and residuals.
 inline Distribution linear_parameter_distribution(Fill fill) {
   return fill == Fill::integers ? Distribution::integers(-kMaxInteger, kMaxInteger)
                                 : Distribution::uniform();
 }
 
-/// Around 1, and for integer fills powers of two.
+/// Values around 1; for integer fills powers of two.
 inline Distribution linear_scale_distribution(Fill fill) {
   return fill == Fill::integers ? Distribution::integers(1, kMaxScale)
                                 : Distribution::uniform(0.5, kMaxScale);

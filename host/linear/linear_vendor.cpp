@@ -12,7 +12,7 @@ namespace wide {
 
 namespace {
 
-/// Outputs are, that is: also those of fp8.
+/// Of the outputs: also true for fp8.
 bool is_16_bit(const LinearProblem& problem) {
   return dtype_bytes(*problem.y_dtype) == 2;
 }
@@ -23,7 +23,7 @@ std::string row_stride_reason(const char* name, int64_t rows, int64_t stride, in
          ", cuBLAS needs at least in_features = " + std::to_string(in);
 }
 
-/// Strides of whole 16 bytes, where there is more than one to step to.
+/// Strides must be multiples of 16 bytes where anything steps along them.
 std::string stride_reason(const char* name, Dtype dtype, const RowStrides& strides, int64_t rows,
                           int64_t members) {
   const int64_t vector = 16 / dtype_bytes(dtype);
@@ -35,7 +35,7 @@ std::string stride_reason(const char* name, Dtype dtype, const RowStrides& strid
          std::to_string(vector) + " elements";
 }
 
-/// The first of the operands whose strides are none.
+/// The same for the first operand that fails.
 std::string stride_reason(const LinearProblem& problem) {
   const int64_t members = problem.num_members;
   const std::string reasons[] = {
@@ -52,7 +52,7 @@ std::string stride_reason(const LinearProblem& problem) {
 
 BlasProblem blas_problem(const LinearProblem& problem, const RowStrides& to) {
   const int64_t in = problem.in_features, out = problem.out_features, batch = problem.batch;
-  // One row or one output leaves a stride that nothing steps along, but cuBLAS checks it.
+  // With one row or one output nothing steps along a stride, but cuBLAS checks it.
   return {{in, out, std::max(problem.weight.row, in), problem.weight.member},
           {in, batch, std::max(problem.x.row, in), problem.x.member},
           {out, batch, std::max(to.row, out), to.member}};

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear in the words of NVIDIA's libraries, and what they cannot say. Pure functions: what is
+// linear in terms of NVIDIA's libraries, and what these cannot express. Pure functions: what is
 // passed to a library is tested where the library cannot run.
 //
 // A row-major [rows, N*in] tensor is, for one member, a column-major in x rows matrix with leading
@@ -39,11 +39,11 @@ std::string blas_unsupported_reason(const LinearProblem& problem);
 
 /// Packed fp32 sums of the whole output.
 RowStrides sums_strides(const LinearProblem& problem);
-/// Whether our epilogue kernel needs the product as fp32 sums in a workspace: 16-bit ones would be
+/// Whether our epilogue kernel needs the product as fp32 sums in a workspace: 16-bit sums would be
 /// rounded twice, and y may be the residual.
 bool needs_sums(const LinearProblem& problem);
 
-/// What cuBLASLt does behind the product.
+/// What cuBLASLt does after the product.
 enum class CublasLtEpilogue : uint8_t { none, bias, relu, relu_bias };
 std::string_view to_string(CublasLtEpilogue epilogue);
 
@@ -57,7 +57,7 @@ struct CublasLtCall {
   CublasLtEpilogue epilogue = CublasLtEpilogue::none;
   int64_t bias_member_stride = 0;
   bool adds_residual = false;
-  bool needs_kernel = false;  ///< our epilogue kernel follows; all of the epilogue is its
+  bool needs_kernel = false;  ///< our epilogue kernel follows and does all of the epilogue
   bool writes_sums = false;   ///< to the workspace instead of y
 
   bool adds_bias() const {
@@ -65,17 +65,17 @@ struct CublasLtCall {
   }
 };
 
-/// Why cuBLASLt cannot multiply the problem's elements; empty where it can. fp8 it takes since
-/// compute capability 8.9, not fp8_e5m2 on both sides, and only rows of whole 16 bytes.
+/// Why cuBLASLt cannot multiply the problem's elements; empty where it can. It takes fp8 from
+/// compute capability 8.9 on, not fp8_e5m2 on both sides, and only rows of whole 16 bytes.
 std::string cublaslt_unsupported_reason(const LinearProblem& problem, const DeviceInfo& device);
 
 /// With the epilogue in the call where cuBLASLt has the same one and `fuses`. Both gelus and silu
-/// are ours in any case (its gelu is the one by tanh, with an error that it does not state and no
-/// word on -infinity, where ours is 0; and it has no silu), and so is a scale per member or output.
-/// Its relu is said to be max(x, 0), and nothing of NaN.
+/// are ours in any case (its gelu is the one by tanh, with undocumented error and result at
+/// -infinity, where ours is 0; and it has no silu), and so is a scale per member or output.
+/// Its relu is documented as max(x, 0), without mention of NaN.
 CublasLtCall describe_cublaslt(const LinearProblem& problem, bool fuses);
 
-/// One cublasGemmGroupedBatchedEx: a group of all members.
+/// One cublasGemmGroupedBatchedEx: all members in one group.
 struct CublasGroupedCall {
   BlasProblem blas;
   float alpha = 1;
@@ -87,7 +87,7 @@ CublasGroupedCall describe_cublas_grouped(const LinearProblem& problem);
 
 /// Why that call cannot run the problem; empty where it can. Its outputs have the type of its
 /// inputs, so that 16-bit sums are rounded before any activation of ours; and it reads addresses on
-/// the device, where it cannot look whether they suit the 16-byte loads of its kernels.
+/// the device, where it cannot check that they suit the 16-byte loads of its kernels.
 std::string cublas_grouped_unsupported_reason(const LinearProblem& problem);
 /// Whether its operands must begin at multiples of 16 bytes. Where they do not, cublas_batched's
 /// call stands in.

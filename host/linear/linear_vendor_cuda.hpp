@@ -39,7 +39,7 @@ LinearProduct linear_product(const LinearProblem& problem, const LinearArguments
                              const Execution& execution, const LinearWorkspace& workspace);
 
 /// Starts the epilogue kernel: from `sums`, or from zeros where that is null. Several planes of
-/// sums lie densely one behind another.
+/// sums lie contiguously.
 void finish_linear(const LinearProblem& problem, const LinearArguments& arguments,
                    const LinearProduct* sums, Stream stream, int num_planes = 1);
 

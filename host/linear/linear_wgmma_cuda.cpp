@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoding tensor maps is arithmetic of the host: it is done at every call, and nothing is
-// allocated or uploaded; the maps travel as parameters of the kernel.
+// Encoding tensor maps is host arithmetic: it is done at every call, and nothing is allocated or
+// uploaded; the maps are passed as kernel parameters.
 #include "host/linear/linear_wgmma_cuda.hpp"
 
 #include "host/core/cuda_check.hpp"
@@ -14,7 +14,7 @@ namespace wide {
 
 namespace {
 
-/// An operand {features, rows, members}, in boxes of one member. What all members share has one.
+/// An operand {features, rows, members}, in boxes of one member; one member if all share it.
 struct RowsMap {
   const void* data;
   Dtype dtype;
@@ -25,7 +25,7 @@ struct RowsMap {
 
 void encode(const RowsMap& map, CUtensorMap& encoded) {
   const int64_t vector = 16 / dtype_bytes(map.dtype);
-  // A stride that nobody takes has to be one all the same.
+  // A stride that nothing steps along must be valid all the same.
   const int64_t packed = (map.features + vector - 1) / vector * vector;
   const int64_t row = map.rows > 1 ? map.strides.row : packed;
   const int64_t members = map.strides.member == 0 ? 1 : map.members;

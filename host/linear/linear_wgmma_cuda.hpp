@@ -13,7 +13,7 @@
 
 namespace wide {
 
-/// False where an address is no multiple of 16 bytes, or there is nothing to multiply.
+/// False where an address is not a multiple of 16 bytes, or there is nothing to multiply.
 bool has_linear_maps(const LinearProblem& problem, const LinearArguments& arguments);
 
 void run_linear_wgmma(const DeviceInfo& device, kernels::LinearWgmmaTile tile,

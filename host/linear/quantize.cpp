@@ -56,7 +56,7 @@ bool is_on_cpu(const Context& context) {
   return context.device().type == DeviceType::cpu;
 }
 
-/// Threads for the work, and memory that it can look at.
+/// Threads for the work, and memory that they can access.
 Context host_of(const Context& context) {
   return is_on_cpu(context) ? context : Context::cpu();
 }
@@ -74,7 +74,7 @@ Tensor fetch_member(const Context& context, const Context& host, const ConstTens
   return fetched;
 }
 
-/// The other way.
+/// The reverse.
 void send_member(const Context& context, const Tensor& dense, const TensorView& member,
                  Stream stream) {
   if (is_on_cpu(context)) {
@@ -133,7 +133,7 @@ int64_t quantized_bytes(const QuantizedWeight& weight) {
   WIDE_REQUIRE(
       weight.out_features >= 0 && weight.in_features >= 0,
       "quantize: weight is " + to_string(member_shape(weight)) + ", expected [out, in] >= 0");
-  // Both rounded up, in fp32, would be more: whatever fits so fits as a blob.
+  // Both rounded up, in fp32, take more: whatever fits that way fits as a blob.
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2;
   WIDE_REQUIRE(weight.out_features <= kMost && weight.in_features <= kMost,
                "quantize: weight is " + to_string(member_shape(weight)) +

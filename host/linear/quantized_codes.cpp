@@ -3,7 +3,7 @@
 //
 // Codes are found in double precision: a weight has 24 significant bits and a scale 8, so that a
 // quotient in double lies on the same side of every midpoint as the true one, and "nearest" is
-// meant literally.
+// exact.
 #include "host/linear/quantized_codes.hpp"
 
 #include <algorithm>

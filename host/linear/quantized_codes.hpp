@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codes of quantised weights on the host: what they stand for, where they lie in a blob, and rows
-// of them as floats. wide/weight_format.hpp describes the order; this is its one implementation
-// outside of the kernel and the reference.
+// Codes of quantised weights on the host: their values, their places in a blob, and rows of them as
+// floats. wide/weight_format.hpp describes the order; this is its only implementation outside the
+// kernel and the reference.
 #pragma once
 
 #include <array>
@@ -16,25 +16,25 @@ namespace wide {
 
 /// The largest value of a code.
 double largest_value(WeightFormat format);
-/// What a code stands for, without its group's scale.
+/// The value of a code, without its group's scale.
 float value_of_code(WeightFormat format, uint32_t code);
-/// That of every code, made once.
+/// The values of all codes, made once.
 const std::array<float, 256>& values_of_codes(WeightFormat format);
-/// The code of the nearest value, ties to even; beyond the largest value, its. Not for NaN.
+/// The code of the nearest value, ties to even, clamped to the largest value. Not for NaN.
 uint32_t code_of_value(WeightFormat format, double value);
 
-/// What weights that share a scale are divided by, as quantize_weights() says: the first of equally
-/// good ones. NaN where one of them is no finite number.
+/// The scale of weights that share one, as quantize_weights() says: the first of equally good ones.
+/// NaN where a weight is not finite.
 float quantized_scale(WeightFormat format, std::span<const float> weights);
 /// The code of weight / scale.
 uint32_t quantized_code(WeightFormat format, float weight, float scale);
 
-/// Tiles of 64 inputs.
+/// The number of tiles of 64 inputs.
 constexpr int64_t quantized_tiles(const QuantizedWeight& weight) {
   return (weight.in_features + kQuantizedTile - 1) / kQuantizedTile;
 }
 
-/// Where tile `tile` begins in its strip, behind its group's scales.
+/// Where tile `tile` begins in its strip, after its group's scales.
 constexpr int64_t quantized_tile_offset(const QuantizedWeight& weight, int64_t tile) {
   const int64_t group = tile / (weight.group_size / kQuantizedTile);
   return (group + 1) * kQuantizedScaleBytes + tile * quantized_tile_bytes(weight.format);
@@ -57,7 +57,7 @@ constexpr CodePlace code_place(int bits, int output, int input) {
   const int lane = 4 * (output % 8) + input % 8 / 2, half = input % 2;
   const int field = 4 * (input / 16) + 2 * (input / 8 % 2) + output / 8, per_half = 16 / bits;
   const int bit = 32 * (field / per_half) + 16 * half + bits * (field % per_half);  // of the lane
-  const int vector = bits == 2 ? 8 : 16, byte = bit / 8;  // bytes of a lane that lie together
+  const int vector = bits == 2 ? 8 : 16, byte = bit / 8;  // contiguous bytes of a lane
   return {byte / vector * 32 * vector + lane * vector + byte % vector, bit % 8};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a parameter repeats along x of a binary node: what types are inferred by, members are placed
-// by, and rows are folded by must be one answer.
+// How a parameter repeats along x of a binary node: type inference, the placing of members and the
+// folding of rows must agree on it.
 #pragma once
 
 #include "wide/shape.hpp"

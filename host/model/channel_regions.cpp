@@ -119,7 +119,7 @@ bool ChannelRegions::can_move(const Node& node) const {
     if (is_image_here(other)) return graph_.type(other) == graph_.type(x);
     return num_elements(graph_.type(other).shape) == 1 || is_of_channels(graph_, other);
   }
-  // Which elements are dropped hangs on their numbers.
+  // Which elements are dropped depends on their numbers.
   if (std::holds_alternative<DropoutOp>(node.operation)) return !options_.drops_out;
   const bool takes_any = std::holds_alternative<ConcatOp>(node.operation) ||
                          std::holds_alternative<SliceOp>(node.operation);
@@ -165,8 +165,8 @@ int ChannelRegions::region_of_writer(Value value) const {
   return writer < 0 ? -1 : region_of_[z(writer)];
 }
 
-/// What a convolution would be with channels last, x's too: where it reads them first, wgmma would
-/// take neither.
+/// A convolution's problem with channels last, x's too: where it reads them first, wgmma takes
+/// neither.
 ConvProblem ChannelRegions::problem_of(const Node& node) const {
   const auto& op = std::get<ConvOp>(node.operation);
   const ValueType& type = graph_.type(node.operand("x"));
@@ -189,7 +189,7 @@ ConvProblem ChannelRegions::problem_of(const Node& node) const {
   return p;
 }
 
-/// Whether a convolution would run by what takes channels last alone; vendors take either.
+/// Whether a convolution would run by a strategy for channels last only; vendors take either.
 bool ChannelRegions::gains(const Node& node) const {
   try {
     const ConvChoice choice = choose_conv_strategy(

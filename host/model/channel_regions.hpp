@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which nodes of a graph are to have channels last: regions of nodes that can and that hang
-// together, by what their convolutions gain and what it costs to get in and out.
+// Which nodes of a graph get channels last: connected regions of nodes that can, by what their
+// convolutions gain and what copies at the borders cost.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ bool is_image(const Graph& graph, Value value);
 bool is_single_position(const Graph& graph, Value image);
 /// A parameter [C, 1, 1], one number for each channel of an image.
 bool is_of_channels(const Graph& graph, Value parameter);
-/// Whether a convolution reads an operand of another region where it lies: images of a few
-/// channels. Copied they would be no whole vectors, either.
+/// Whether a convolution reads an operand of another region in place: images of a few channels.
+/// Copies would not be whole vectors, either.
 bool reads_in_place(const Graph& graph, const Node& node, const Operand& operand);
 
 class ChannelRegions {
@@ -28,9 +28,9 @@ class ChannelRegions {
                  const Graph& graph, const ModelProblem& problem, const ModelOptions& options);
 
   bool any_moves() const;
-  /// Of a node, by its number.
+  /// Whether a node moves, by its number.
   bool moves(size_t node) const;
-  /// Whether a node's operand is an image that one which does not move has written.
+  /// Whether a node's operand is an image written by a node that does not move.
   bool enters(Value operand) const;
   /// A line for each region that moves.
   Notes notes() const;
@@ -39,7 +39,7 @@ class ChannelRegions {
   struct Region {
     int nodes = 0, convolutions = 0, gains = 0;
     std::string first, last;               ///< nodes
-    std::vector<Value> entering, leaving;  ///< what would have to be copied
+    std::vector<Value> entering, leaving;  ///< values that would have to be copied
     bool moves = false;
   };
 

@@ -64,7 +64,7 @@ MembersFile MembersFile::open(const std::string& path) {
   int64_t count = -1;
   const std::string& digits = count_text->second;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  // Members without parameters have no tensors: their number is anything that may be a count.
+  // Members without parameters have no tensors: their number may be any valid count.
   const auto entries = static_cast<int64_t>(file->entries().size());
   const int64_t most = entries == 0 ? kMostMembers : entries;
   WIDE_REQUIRE(

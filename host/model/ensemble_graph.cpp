@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ensembles behind the outputs of a graph that is finished: a file's, or a named one.
+// Ensembles after the outputs of a finished graph: a file's, or a named one.
 #include <algorithm>
 
 #include "host/core/check.hpp"

@@ -49,7 +49,7 @@ int64_t Graph::num_parameters() const {
 
 namespace {
 
-/// Of builders: no two that live at a time have one, but for copies.
+/// A builder's number: no two that live at the same time share one, except copies.
 uint32_t next_number() {
   static std::atomic<uint32_t> last{0};
   return ++last;
@@ -110,7 +110,7 @@ Value GraphBuilder::declare(const std::string& name, const Shape& shape, Dtype d
                                        ", expected extents of at least 1" +
                                        (is_parameter ? "" : " behind the batch"));
   }
-  // One axis more, that of the members, is to fit.
+  // One more axis, that of the members, must fit.
   WIDE_REQUIRE(shape.rank() < kMaxRank, "graph: " + what + " " + name + " is " + to_string(shape) +
                                             ", expected at most " + std::to_string(kMaxRank - 1) +
                                             " axes");

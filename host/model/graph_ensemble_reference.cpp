@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What members' values come to, by plain loops.
+// Ensembles of members' values, by plain loops.
 #include <algorithm>
 #include <cmath>
 

@@ -16,7 +16,7 @@ double logistic(double v) {
   return 1 / (1 + std::exp(-v));
 }
 
-/// Rows of x [rows, in] by those of a weight [out, in], and a bias or none.
+/// Rows of x [rows, in] times those of a weight [out, in], plus a bias or none.
 Reals multiply(const Reals& x, const Reals& weight, const Reals& bias, size_t in) {
   const size_t out = weight.size() / in;
   Reals y;

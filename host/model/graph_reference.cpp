@@ -85,7 +85,7 @@ class Evaluator {
  private:
   bool has(const char* name) const { return !node_->operand(name).is_absent(); }
   const Doubles& in(const char* name) const { return value(node_->operand(name)); }
-  /// What is computed is rounded, what is only moved is not.
+  /// Computed values are rounded, those that are only moved are not.
   void out(Doubles y, size_t which = 0) { keep(rounded(std::move(y)), which); }
   Doubles rounded(Doubles y) {
     if (noise_.result_error == 0) return y;
@@ -109,7 +109,7 @@ class Evaluator {
     word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
     return (word ^ (word >> 31)) & 1 ? 1 : -1;
   }
-  /// An element of an optional operand, or what stands for it.
+  /// An element of an optional operand, or its default.
   double at(const char* name, int64_t index, double absent) const {
     return has(name) ? in(name).values[static_cast<size_t>(index)] : absent;
   }
@@ -186,7 +186,7 @@ class Evaluator {
     return y;
   }
 
-  /// Of [B, heads or 1, Tq or 1, Tk], or without the batch.
+  /// An element of [B, heads or 1, Tq or 1, Tk], or without the batch.
   double score_bias(int64_t b, int64_t h, int64_t i, int64_t j, int64_t heads, int64_t tq,
                     int64_t tk) const {
     if (!has("bias")) return 0;
@@ -401,7 +401,7 @@ class Evaluator {
   }
 
   void compute(const DropoutOp&) { keep(in("x")); }
-  void compute(const EnsembleOp&) { keep(in("x")); }  // what the member adds to it
+  void compute(const EnsembleOp&) { keep(in("x")); }  // the member's contribution
 
   void compute(const ConcatOp& op) {
     const Shape& type = graph_.type(node_->outputs[0]).shape;

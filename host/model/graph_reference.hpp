@@ -23,17 +23,17 @@ struct Doubles {
 
 Doubles to_doubles(const ConstTensorView& view);
 
-/// Rounding errors at random, to see what becomes of them: each operand of a sum of K products
-/// times 1 +- sum_error sqrt(K), each result times 1 +- result_error. Parker, "Monte Carlo
-/// Arithmetic", 1997: how far such evaluations are apart is how far a computation in that precision
-/// may be off.
+/// Random rounding errors, to see their effect: each operand of a sum of K products times
+/// 1 +- sum_error sqrt(K), each result times 1 +- result_error. Parker, "Monte Carlo Arithmetic",
+/// 1997: the spread of such evaluations is how far a computation in that precision may be
+/// off.
 struct RoundingNoise {
   double sum_error = 0, result_error = 0;
   uint64_t seed = 1;
 };
 
 /// The values of the graph's outputs from those of its inputs (a member's own) and parameters.
-/// What becomes of several members' values is not known here: an ensemble gives the member's own.
+/// Values of other members are not known here: an ensemble gives the member's own.
 /// Throws std::logic_error for operations that it does not know.
 std::map<std::string, Doubles> evaluate_graph(const Graph& graph,
                                               const std::map<std::string, Doubles>& inputs,
@@ -43,23 +43,23 @@ std::map<std::string, Doubles> evaluate_graph(const Graph& graph,
 /// An ensemble of members' values, features last.
 Doubles joined_members(Ensemble mode, const std::vector<Doubles>& members);
 
-/// Multiplications and additions of one member for one row of the batch; of what moves or compares
-/// elements one each.
+/// Multiplications and additions of one member for one row of the batch; moving or comparing an
+/// element counts as one.
 double graph_flops(const Graph& graph);
 
-// What graph_reference.cpp is made of, in files of their own.
+// Parts of graph_reference.cpp in separate files.
 Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& weight);
 Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t out_height, int64_t out_width);
 Doubles transpose_of(const TransposeOp& op, const Doubles& x);
-/// What a blob stands for is linear's own tests' to hold to account: the library is asked.
+/// The weight that a blob encodes, by the library: linear's own tests check that.
 Doubles decoded_weight(const Doubles& blob, const QuantizedWeight& how);
 
-/// Operands of recurrent layers; those that are not there have no values.
+/// Operands of recurrent layers; absent ones have no values.
 struct RecurrentDoubles {
   Doubles x, input_weight, hidden_weight, input_bias, hidden_bias;
   Doubles hidden, cell;  ///< first states, which become the last ones
 };
-/// y. `noisy` is for operands of sums of so many products, `rounded` for results.
+/// y. `noisy` is for operands of sums of that many products, `rounded` for results.
 Doubles recurrent_of(const RecurrentOp& op, RecurrentDoubles& operands,
                      const std::function<Doubles(Doubles, int64_t)>& noisy,
                      const std::function<Doubles(Doubles)>& rounded);

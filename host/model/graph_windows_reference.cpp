@@ -56,8 +56,8 @@ struct ConvAxes {
   Along depth, rows, columns;
 };
 
-/// One weight's products with all that it meets, added to a channel of y: the innermost loop runs
-/// along a row, for networks take their time.
+/// One weight's products with all its inputs, added to a channel of y: the innermost loop runs
+/// along a row, for the sake of speed.
 void add_products(const ConvAxes& axes, double weight, const double* x, const Grid& in,
                   const std::array<int64_t, 3>& tap, double* y, const Grid& out) {
   const Along& columns = axes.columns;

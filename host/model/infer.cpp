@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types of what nodes compute, from those of their operands. One function per operation; what they
-// have in common is Operands, whose messages name the node.
+// Types of what nodes compute, from those of their operands. One function per operation; they share
+// Operands, whose messages name the node.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -23,7 +23,7 @@ ValueType with_last(ValueType type, int64_t last) {
   return type;
 }
 
-/// Of a member's quantised weight.
+/// Bytes of a member's quantised weight.
 int64_t bytes_of(const Operands& at, WeightFormat format, int64_t group_size, int64_t out,
                  int64_t in) {
   at.require(format != WeightFormat::packed, "format is packed, expected a quantised one");
@@ -152,7 +152,7 @@ Types infer(const EmbeddingOp&, const Operands& at) {
   return {{dtype, {kBatch, ids.shape[1], table.shape[1]}}};
 }
 
-/// What layernorm, rmsnorm and chain have in common.
+/// Shared by layernorm, rmsnorm and chain.
 Types infer_rows(const Operands& at, bool has_norm, bool has_beta, bool writes_sum) {
   const ValueType& x = at.floating("x", 2, 5);
   if (has_norm) at.optional_parameter("gamma", {x.shape.back()}, x.dtype);
@@ -347,7 +347,7 @@ Types infer(const ReshapeOp& op, const Operands& at) {
     }
     return n;
   };
-  for (int axis = first; axis < op.shape.rank(); ++axis) {  // none is worked out, as -1 asks for
+  for (int axis = first; axis < op.shape.rank(); ++axis) {  // -1, which would infer one, is refused
     at.require(op.shape[axis] >= 0, "shape is " + to_string(op.shape) +
                                         ", expected extents of at least 0" +
                                         (has_batch ? " behind the batch" : ""));

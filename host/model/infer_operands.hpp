@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node's operands as its inference looks at them: by name, with messages that name the node.
+// A node's operands as its inference uses them: by name, with messages that name the node.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,7 @@ class Operands {
                 (min_rank == max_rank ? "" : " to " + text(max_rank)) + " axes");
     return t;
   }
-  /// What is computed with.
+  /// Requires a dtype for computing.
   void require_floating(std::string_view name, Dtype dtype) const {
     require(dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16,
             text(name) + " is " + text(dtype_name(dtype)) + ", expected fp32, fp16 or bf16");
@@ -109,7 +109,7 @@ class Operands {
                             : "residual is absent, expected one: the operation adds it");
     if (has("residual")) same("residual", y);
   }
-  /// No operand beside these.
+  /// Throws for operands other than these.
   void only(std::initializer_list<std::string_view> names) const {
     for (const Operand& operand : node_.operands) {
       require(std::find(names.begin(), names.end(), operand.name) != names.end(),

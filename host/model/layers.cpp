@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each layer declares its parameters and appends its node; what does not fit is told by the node.
+// Each layer declares its parameters and appends its node; errors name the node.
 #include "wide/layers.hpp"
 
 #include "host/core/check.hpp"

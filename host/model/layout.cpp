@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small constraint problem: each value has a set of axes that are left, nodes take away what they
+// A small constraint problem: each value has a set of possible axes, nodes remove those that they
 // cannot read or write and tie operands to one another. Sets only shrink, so that propagation ends.
 #include "host/model/layout.hpp"
 
@@ -27,7 +27,7 @@ constexpr AxisSet only(int axis) {
 /// Axis a of one value is any axis of map[a] of another.
 using AxisMap = std::array<AxisSet, kMaxRank>;
 
-/// What two values of one node have to do with one another.
+/// The relation between two values of one node.
 struct Tie {
   const Node* node;
   Value from, to;
@@ -74,7 +74,7 @@ class Layouts {
   AxisSet& left(Value v) { return left_[static_cast<size_t>(v.index)]; }
   int rank(Value v) const { return graph_.type(v).shape.rank(); }
 
-  /// As the layout table has it, where that is left: channels of images, else features.
+  /// As in the layout table, where still possible: channels of images, else features.
   int preferred(Value v) {
     const int last = rank(v) - 1;
     for (const int axis : {rank(v) >= 4 ? 1 : last, last, 1, 0}) {
@@ -136,7 +136,7 @@ class Layouts {
           from |= only(axis);
           to |= others;
         }
-        // Where none of its axes could be what is left of the other, a copy of `from` is no help.
+        // Where none of its axes matches a remaining one of the other, copying `from` is no help.
         if (to == 0 && !reaches(t, left(t.to))) refuse(t.to, *t.node);
         changes = shrink(t.from, from, *t.node) || changes;
         changes = shrink(t.to, to, *t.node) || changes;
@@ -144,7 +144,7 @@ class Layouts {
     }
   }
 
-  /// Features last: rows have one stride where members are next to the features or in front of all.
+  /// Features last: rows have one stride where members are next to the features or before all axes.
   void rows(std::initializer_list<std::string_view> operands) {
     for (const std::string_view name : operands) {
       const Value v = node_->operand(name);
@@ -268,7 +268,7 @@ std::vector<bool> shared_values(const Graph& graph,
     bool all = std::all_of(node.operands.begin(), node.operands.end(),
                            [&](const Operand& operand) { return shared(operand.value); });
     if (drops_out && std::holds_alternative<DropoutOp>(node.operation)) all = false;
-    // Of all members there is one result, whatever they are.
+    // All members have one result, whatever they are.
     if (std::holds_alternative<EnsembleOp>(node.operation)) all = true;
     for (const Value y : node.outputs) is_shared[static_cast<size_t>(y.index)] = all;
   }

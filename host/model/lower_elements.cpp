@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Element by element: pointwise, binary, dropout; and what moves nothing, or only copies.
+// Element by element: pointwise, binary, dropout; and nodes that move nothing, or only copy.
 #include "host/core/check.hpp"
 #include "host/model/broadcast.hpp"
 #include "host/model/lowering.hpp"
@@ -145,7 +145,7 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
     x = rows_as_members(node, l.own_operand(node, "x"), l.device());
     y = rows_as_members(node, to, l.device());
     other = rows_as_members(node, l.own_operand(node, "other"), l.device());
-    // A factor that is a slice of positions has others of its channel between it and the next.
+    // A factor that is a slice of positions has others of its channel before the next one.
     other.view = TensorView(nullptr, other.view.dtype, Shape{other.view.shape[1]},
                             Strides{other.view.strides[1]}, l.device());
     broadcast = Broadcast::features;

@@ -5,7 +5,7 @@
 
 namespace wide {
 
-/// An x that is one for all members is read as that of each: the same value so many times.
+/// An x that is one for all members is read for each member: the same value every time.
 void lower(Lowering& l, const Node& node, const EnsembleOp& op) {
   const int64_t members = l.members_of(node);
   const PlacedView x = l.rows(node, "x"), y = l.rows(node, node.outputs[0]);

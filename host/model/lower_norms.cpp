@@ -20,8 +20,8 @@ PlacedView sum_of(const Lowering& l, const Node& node) {
   return node.outputs.size() > 1 ? l.rows(node, node.outputs[1]) : PlacedView{};
 }
 
-/// [B, N*C, positions..], copied where its positions lie otherwise than norms of channels read
-/// them.
+/// [B, N*C, positions..], copied where norms of channels cannot read its positions in
+/// place.
 PlacedView channels_of(Lowering& l, const Node& node) {
   const PlacedView x = l.joined(node, "x");
   require_one_position_stride(node.name, node.operand("x"), l.operand(node, "x"));

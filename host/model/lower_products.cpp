@@ -33,8 +33,8 @@ PlacedView key_lengths_of(const Lowering& l, const Node& node) {
   return place.is_shared() ? shared_view(place, l.device()) : stacked_view(place, l.device());
 }
 
-/// What is added to scores as [N or 1, B or 1, heads or 1, Tq, Tk]: an axis that is not there has a
-/// stride of 0, and so have queries that share a row.
+/// The bias of scores as [N or 1, B or 1, heads or 1, Tq, Tk]: a missing axis has a stride of 0,
+/// and so have queries that share a row.
 PlacedView score_bias_of(Lowering& l, const Node& node, int64_t queries) {
   const Value value = node.operand("bias");
   if (value.is_absent()) return {};

@@ -17,8 +17,8 @@ bool has_rows(const Graph& graph, Value value) {
   return shape.rank() > 0 && shape[0] == kBatch;
 }
 
-/// Nothing that differs from member to member but the rows: every sample is computed by itself,
-/// whoever's it is.
+/// Whether members differ only in their rows: every sample is computed independently of its
+/// member.
 bool treats_rows_alike(const Lowering& l, const Node& node) {
   const bool drops = std::holds_alternative<DropoutOp>(node.operation) && l.options().drops_out;
   return !drops && std::all_of(node.operands.begin(), node.operands.end(), [&](const Operand& o) {
@@ -26,8 +26,8 @@ bool treats_rows_alike(const Lowering& l, const Node& node) {
   });
 }
 
-/// A shared residual does not lie as y does, nor are quantised weights ragged_linear's; and who
-/// names strategies of `linear` gets them.
+/// Not with a shared residual, which does not lie as y does, nor with quantised weights; and named
+/// strategies of `linear` are honoured.
 bool is_ragged_linear(const Lowering& l, const Node& node) {
   const auto* op = std::get_if<LinearOp>(&node.operation);
   if (op == nullptr || op->weight_format != WeightFormat::packed) return false;
@@ -43,7 +43,7 @@ PlacedView flat(PlacedView view, int64_t elements) {
   return view;
 }
 
-/// Elements from row to row of [R, 1, D]; of at most one row it does not matter.
+/// Elements from row to row of [R, 1, D]; irrelevant for at most one row.
 int64_t row_stride(const PlacedView& rows) {
   return rows.view.shape[0] > 1 ? rows.view.strides[0] : rows.view.shape[2];
 }

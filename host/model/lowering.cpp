@@ -191,7 +191,7 @@ DropoutSlots& Lowering::dropout_slots(const Node& node, const DropoutOp& op) {
 }
 
 Bases Lowering::example() const {
-  // Wherever plans look for overlaps they are to find none: kStorageSpacing is more than any has.
+  // Plans that check for overlaps must find none: kStorageSpacing exceeds every storage.
   static std::byte* const anywhere = reinterpret_cast<std::byte*>(kStorageSpacing);
   return {.inputs = {},
           .outputs = {},

@@ -15,8 +15,8 @@
 
 namespace wide {
 
-/// A parameter, or what is computed of parameters, as the model stores it: for all members one
-/// behind the other, or once for all.
+/// A parameter, or a value computed from parameters, as the model stores it: for all members one
+/// after another, or once for all.
 struct ParameterSlot {
   Value value;
   Dims order;  ///< of the axes of the value's shape; rank 0: as they are
@@ -35,7 +35,7 @@ struct LoweredStep {
 
 /// Dropout's own parameters, which belong to members but not to the graph.
 struct DropoutSlots {
-  Value of;                                ///< what drops
+  Value of;                                ///< output of the dropout
   int32_t seeds = -1, probabilities = -1;  ///< storages
   int64_t number = 0;                      ///< which of the graph's dropouts it is
   float probability = 0;
@@ -60,18 +60,18 @@ class Lowering {
   /// model.
   int64_t members_of(const Node& node) const;
 
-  /// Of a ragged model: from now on places and parameters are those of one member, or of all
-  /// members (-1), whose rows are then as one member's.
+  /// For ragged models: from now on places and parameters are those of one member, or of all
+  /// members (-1), whose rows then count as one member's.
   void select(int64_t member) { member_ = member; }
   bool is_ragged() const { return !first_rows_.empty(); }
   int64_t first_row(int64_t member) const { return first_rows_[static_cast<size_t>(member)]; }
   int64_t num_rows(int64_t member) const { return first_row(member + 1) - first_row(member); }
 
   Place place(Value value) const;
-  /// An operand as a node of N members reads it: what is shared has a member stride of 0.
+  /// An operand as a node of N members reads it: shared ones have a member stride of 0.
   Place operand(const Node& node, std::string_view name) const;
-  /// For what reads no member stride of 0: an operand that is shared is copied, a copy for each
-  /// member, to lie as the node's result does. Throws unsupported where nothing may be moved.
+  /// For primitives that take no member stride of 0: a shared operand is copied, once per member,
+  /// into the layout of the node's result. Throws unsupported where nothing may be moved.
   Place own_operand(const Node& node, std::string_view name);
 
   /// Absent operands give absent views.
@@ -82,16 +82,16 @@ class Lowering {
   PlacedView positions(Value value) const;
   PlacedView joined(const Node& node, std::string_view name);  ///< [B, N*C, ..]; own_operand
   PlacedView joined(const Node& node, Value value) const;
-  /// A parameter as [N, ..], in another order of axes where `order` is none of rank 0.
+  /// A parameter as [N, ..], with its axes reordered where `order` is not of rank 0.
   PlacedView parameter(const Node& node, std::string_view name, const Dims& order = {});
   /// The same with the members' first axes joined: [N*Cout, ..].
   PlacedView joined_parameter(const Node& node, std::string_view name, const Dims& order = {});
-  /// Memory beside the graph's parameters, in the weights: so many elements of each member, [N,
-  /// elements]. Where `storage` is -1 it becomes that.
+  /// Memory for values that are not the graph's parameters, in the weights: [N, elements]. A
+  /// `storage` of -1 is set to the new one.
   PlacedView own_parameter(Dtype dtype, int64_t elements, int32_t& storage);
   DropoutSlots& dropout_slots(const Node& node, const DropoutOp& op);
 
-  /// The addresses that plans are described with: none of these is ever read.
+  /// The addresses that plans are described with: never read.
   Bases example() const;
 
   /// A step by a primitive's plan, which reads and writes these views.
@@ -107,7 +107,7 @@ class Lowering {
     if constexpr (requires { plan.vendor_calls(); }) info.vendor_calls = plan.vendor_calls();
     add_step(std::move(info), views, std::move(run));
   }
-  /// Beside what a node is lowered to: copies of outputs, parts of a concat.
+  /// In addition to a node's own step: copies of outputs, parts of a concat.
   void add_copy(const std::string& node, const PlacedView& from, const PlacedView& to,
                 int64_t num_members);
 
@@ -138,8 +138,8 @@ class Lowering {
 };
 
 /// Gives every value a place: inputs, outputs, activations, views, and results in place of operands
-/// that nobody needs any more. Copies of outputs that cannot be written where they are wanted are
-/// returned, to be added behind all steps.
+/// that are no longer needed. Copies of outputs that cannot be written in place are returned, to be
+/// added after all steps.
 struct OutputCopy {
   std::string name;
   Place from, to;

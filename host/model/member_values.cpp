@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic in double, rounded once to the dtype; what only moves elements moves bytes.
+// Arithmetic in double, rounded once to the dtype; nodes that only move elements move bytes.
 #include "host/model/member_values.hpp"
 
 #include <array>
@@ -196,11 +196,11 @@ class Evaluator {
   const Graph& graph_;
   const HostValues& parameters_;
   HostContext& host_;
-  std::map<Value, HostValue> computed_;  ///< references into it stay
+  std::map<Value, HostValue> computed_;  ///< references into it stay valid
 };
 
-/// What PyTorch's BatchNorm counts in training, "bn.num_batches_tracked", beside a
-/// "bn.running_mean" of the graph: of no use in inference.
+/// The counter of PyTorch's BatchNorm in training, "bn.num_batches_tracked", beside a
+/// "bn.running_mean" of the graph: unused in inference.
 bool is_batchnorm_counter(const Graph& source, std::string_view name) {
   constexpr std::string_view kCounter = "num_batches_tracked";
   if (!name.ends_with(kCounter)) return false;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// One member's parameters on the host, and what is computed of them before anything runs.
+// One member's parameters on the host, and what is computed from them before anything runs.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,16 @@ struct HostValue {
 
 using HostValues = std::map<std::string, HostValue, std::less<>>;
 
-/// A member's parameters as the graph wants them: on the host, dense, of the graph's dtype. Throws
-/// invalid_argument, with `member`, for what is missing, unknown or of another shape.
+/// A member's parameters as the graph expects them: on the host, dense, of its dtype. Throws
+/// invalid_argument, with `member`, for missing or unknown ones and other shapes.
 HostValues checked_parameters(const Context& context, const Graph& source, int64_t member,
                               const MemberParameters& parameters, Stream stream);
 
-/// One of them. Throws invalid_argument where there is none of that name.
+/// One of the parameters. Throws invalid_argument where there is none of that name.
 Value known_parameter(const Graph& source, int64_t member, std::string_view parameter);
-/// Throws invalid_argument for what a parameter of `source` can neither be read from nor written
-/// to: another shape, a dtype that is not converted, a null pointer, another device than the CPU
-/// and the context's.
+/// Throws invalid_argument where a parameter of `source` can be neither read from nor written to
+/// the view: another shape, a dtype that is not converted, a null pointer, another device than the
+/// CPU and the context's.
 void require_parameter(const Context& context, const Graph& source, int64_t member, Value parameter,
                        const ConstTensorView& view);
 HostValue checked_parameter(const Context& context, const Graph& source, int64_t member,
@@ -43,8 +43,8 @@ HostValue checked_parameter(const Context& context, const Graph& source, int64_t
 /// Rounded to nearest where the dtype is another one.
 HostValue converted(HostValue value, Dtype dtype);
 
-/// The threads that values are computed by: a model's own where it is on the CPU, else some that
-/// start when they are first asked for, once for all members that are loaded together.
+/// The threads that compute values: a model's own where it is on the CPU, else threads that start
+/// when first needed, once for all members that are loaded together.
 class HostContext {
  public:
   explicit HostContext(const Context& model);
@@ -54,12 +54,12 @@ class HostContext {
   std::optional<Context> context_;
 };
 
-/// A parameter, or what nodes of parameters only make of it, of the graph behind the passes. Throws
+/// A parameter, or a value that depends on parameters only, of the graph after the passes. Throws
 /// unsupported with the node's name where nothing computes it on the host.
 HostValue evaluate(const Graph& graph, Value value, const HostValues& parameters,
                    HostContext& host);
 
-/// Names of the parameters that a value is, or is computed of.
+/// Names of the parameters that a value is, or is computed from.
 std::set<std::string> parameters_in(const Graph& graph, Value value);
 
 /// Axes in another order: axis i of the result is axis order[i]; rank 0: as they are.

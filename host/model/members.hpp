@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all copies of a Model share: its members' parameters and masks, and who may be at them.
+// What all copies of a Model share: its members' parameters and masks, and the lock on them.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@
 
 namespace wide {
 
-/// Runs, and what reads members back, hold the lock shared; changes hold it exclusively. Runs on
-/// CUDA look at nothing on the host, and the stream orders them: they are left out. A change waits
+/// Runs, and calls that read members back, hold the lock shared; changes hold it exclusively. Runs
+/// on CUDA read nothing on the host, and the stream orders them: they do not lock. A change waits
 /// for current holders, and later ones wait for it, as threads that run without a pause would
-/// otherwise put it off for ever. Never allocates.
+/// otherwise starve it. Never allocates.
 class MembersLock {
  public:
   explicit MembersLock(Device device) : has_runs_(device.type == DeviceType::cpu) {}
@@ -43,12 +43,12 @@ class MembersLock {
   mutable std::shared_mutex members_;
 };
 
-/// What members that are loaded one after another have in common.
+/// Shared by members that are loaded one after another.
 struct MemberLoads {
   HostContext host;
   bool makes_model = false;
-  /// Of what is one for all members, by its slot, while a model is made: what the first had, which
-  /// would else have to be read back for each of the others.
+  /// Values that are one for all members, by slot, while a model is made: the first member's, which
+  /// would otherwise have to be read back for each of the others.
   std::map<const ParameterSlot*, std::vector<std::byte>> shared{};
 };
 
@@ -62,7 +62,7 @@ struct Model::State {
 
   Context context;
   Tensor weights;
-  /// Of each member: parameters that are not in the weights as they were given.
+  /// Per member: parameters that are not in the weights as they were given.
   std::vector<HostValues> kept;
   std::vector<bool> is_masked;
   MembersLock lock;  ///< of all of the above

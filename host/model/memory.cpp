@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Greedy by size: within a few percent of the best for the chains and ladders that networks are,
-// and the same on every machine.
+// Greedy by size: within a few percent of the optimum for the chains and ladders of networks, and
+// the same on every machine.
 #include "host/model/memory.hpp"
 
 #include <algorithm>

@@ -21,8 +21,8 @@ struct Packing {
   int64_t bytes = 0;             ///< of all
 };
 
-/// The largest piece first, each at the lowest offset where nothing lies that lives at the same
-/// time. Without `reuses` each has its own.
+/// The largest piece first, each at the lowest offset that is free during its lifetime. Without
+/// `reuses` each has its own.
 Packing pack_lifetimes(std::span<const Lifetime> lifetimes, bool reuses);
 
 }  // namespace wide

@@ -98,7 +98,7 @@ Model Model::with_problem(const ModelProblem& problem, const std::string& what) 
 
 namespace {
 
-/// Checks everything that a run is given, and has its addresses.
+/// Checks all arguments of a run, and returns their addresses.
 Bases bases_of(const ModelPlan& plan, Tensor& weights, const ModelArguments& arguments,
                const Execution& execution) {
   const ModelPlan::State& s = state_of(plan);
@@ -125,7 +125,7 @@ Bases bases_of(const ModelPlan& plan, Tensor& weights, const ModelArguments& arg
           .storages = s.storages};
 }
 
-/// A step that finds no handles when others have run already would be too late.
+/// Checked before the first step: a later one that finds no handles would be too late.
 void require_handles_of(const ModelPlan& plan, const Execution& execution) {
   const ModelPlan::State& s = state_of(plan);
   const Device device = s.context.device();
@@ -133,7 +133,7 @@ void require_handles_of(const ModelPlan& plan, const Execution& execution) {
   if (!s.cudnn_caller.empty()) require_cudnn(s.cudnn_caller, execution, device);
 }
 
-/// What is left of the workspace behind the activations.
+/// The workspace after the activations.
 Execution of_steps(const ModelPlan& plan, const Execution& execution) {
   const ModelMemory& memory = plan.memory();
   Execution own = execution;

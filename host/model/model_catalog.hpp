@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models that the catalogue takes in while a program runs.
+// Models that are added to the catalogue while a program runs.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ using ParametersOf = std::function<OwnedParameters(uint64_t seed, int64_t id)>;
 
 /// As add_model of the catalogue, with parameters that are not drawn at random.
 const PrimitiveSpec& add_model(const std::string& name, Graph graph, ParametersOf parameters);
-/// What a workload of a model's case gives a member. Throws invalid_argument for a primitive's.
+/// A member's parameters in a workload of a model's case. Throws invalid_argument for primitives.
 OwnedParameters model_parameters(const Case& point, uint64_t seed, int64_t member);
 
 }  // namespace wide::catalog

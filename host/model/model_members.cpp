@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens to a model's members. Whatever can be refused or allocated comes before the first
-// byte that is written, so that members are what they were when a change fails.
+// Changes of a model's members. All checks and allocations come before the first byte that is
+// written, so that members are unchanged when a change fails.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -39,7 +39,7 @@ auto slot_bytes(const ModelPlan::State& s, const ParameterSlot& slot, Weights& w
   return bytes_at(weights, start + own * slot.member_bytes, slot.member_bytes);
 }
 
-/// The slot that holds a parameter as it was given, but for the order of its axes; nullptr: none.
+/// The slot that holds a parameter as it was given, except for its axes' order; nullptr: none.
 const ParameterSlot* raw_slot(const ModelPlan::State& s, const std::string& parameter) {
   for (const ParameterSlot& slot : s.slots) {
     const bool is_raw = s.graph.kind(slot.value) == ValueKind::parameter;
@@ -48,7 +48,7 @@ const ParameterSlot* raw_slot(const ModelPlan::State& s, const std::string& para
   return nullptr;
 }
 
-/// What a slot is to hold of a member.
+/// The new content of a slot for a member.
 struct SlotContent {
   const ParameterSlot* slot;
   HostValue value;
@@ -59,7 +59,7 @@ SlotContent content_of(const ModelPlan::State& s, const ParameterSlot& slot,
   return {&slot, permuted(evaluate(s.graph, slot.value, values, host), slot.order)};
 }
 
-/// What a slot holds of a member now; waits.
+/// The current content of a slot for a member; waits.
 std::vector<std::byte> read_slot(const ModelPlan::State& s, const Model::State& state,
                                  const ParameterSlot& slot, int64_t member, Stream stream) {
   std::vector<std::byte> bytes(static_cast<size_t>(slot.member_bytes));
@@ -72,8 +72,8 @@ bool is_one_for_all(const ModelPlan::State& s, const ParameterSlot& slot) {
   return slot.place.num_members == 1 && s.problem.num_members > 1;
 }
 
-/// What is one for all members no member changes: it leaves `contents`, as what is there already,
-/// unless this is the first member of all.
+/// A member must not change values that are one for all: those are removed from `contents`, as they
+/// are stored already, unless this is the very first member.
 void settle_shared(const ModelPlan::State& s, const Model::State& state,
                    std::vector<SlotContent>& contents, int64_t member, Stream stream,
                    const MemberLoads& loads) {
@@ -168,7 +168,7 @@ void Model::set(int64_t member, std::string_view parameter, const ConstTensorVie
   for (const ParameterSlot& slot : s.slots) {
     const std::set<std::string> names = parameters_in(s.graph, slot.value);
     if (!names.contains(name)) continue;
-    HostValues values;  // what the slot is made of: of others what they are now
+    HostValues values;  // what the slot is made from: others' current values
     for (const std::string& n : names) {
       values.emplace(n, n == name ? value : stored_value(s, state, member, n, stream));
     }
@@ -290,7 +290,7 @@ bool Model::is_masked(int64_t member) const {
 
 namespace {
 
-/// What one dropout of the graph reads of all members.
+/// The operands of one dropout of the graph, for all members.
 struct DropoutContent {
   std::vector<int64_t> seeds;  ///< [N, 2]
   std::vector<float> probabilities;

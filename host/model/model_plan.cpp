@@ -38,7 +38,7 @@ void check_strategies(const Graph& graph, const ModelOptions& options) {
   }
 }
 
-/// Offsets of activations by when they are needed, and the scratch behind them.
+/// Offsets of activations by when they are needed, and the scratch after them.
 void plan_memory(ModelPlan::State& s, const std::vector<LoweredStep>& steps) {
   std::vector<Lifetime> lifetimes;
   std::vector<size_t> owners;
@@ -69,7 +69,7 @@ int64_t bytes_of(std::span<const ModelOperand> operands) {
   return bytes;
 }
 
-/// What a primitive refuses is told with the node that asks for it.
+/// A primitive's refusal is reported with the node that asks for it.
 void lower_node(Lowering& l, const Node& node) {
   try {
     if (l.is_ragged()) return lower_ragged(l, node);
@@ -224,8 +224,8 @@ std::string ModelPlan::explain() const {
 
 namespace {
 
-/// Whether a plan can be made and takes no more than `bytes`. Where there is none for one row or
-/// member either, that is an error; for more it is an answer.
+/// Whether a plan can be made and takes no more than `bytes`. If there is none even for one row or
+/// member, that is an error; for more it means no.
 bool fits(const Context& context, const Graph& graph, const ModelProblem& problem, bool is_first,
           int64_t bytes, const ModelOptions& options) {
   try {
@@ -240,7 +240,7 @@ bool fits(const Context& context, const Graph& graph, const ModelProblem& proble
   }
 }
 
-/// The largest count up to `limit` that fits, for what grows with it.
+/// The largest count up to `limit` that fits, if memory grows with the count.
 int64_t largest(int64_t limit, const std::function<bool(int64_t)>& fits) {
   if (limit < 1 || !fits(1)) return 0;
   int64_t most = 1, too_many = 0;

@@ -14,12 +14,12 @@
 namespace wide {
 
 struct ModelReplay::State {
-  Model model;  ///< a share of it: the caller's may move or go
+  Model model;  ///< shares it: the caller's may move or be destroyed
   std::vector<ConstTensorView> inputs;
   std::vector<TensorView> outputs;
   Execution execution;
   std::unique_ptr<Replay> captured{};  ///< null on the CPU
-  /// Held by a run: a second one would be at the same workspace on the CPU, and a CUDA graph is
+  /// Held by a run: a second one would use the same workspace on the CPU, and a CUDA graph is
   /// launched by one thread at a time.
   std::mutex turn{};
 

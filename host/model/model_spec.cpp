@@ -46,7 +46,7 @@ std::vector<StrategyInfo> strategies(const Graph& graph) {
   return list;
 }
 
-/// `usual` is the graph of a case of defaults.
+/// `usual` is the graph of the default case.
 PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const Graph& usual,
                       const GraphOf& graph_of, int64_t usual_batch,
                       const ParametersOf& parameters_of = {}) {

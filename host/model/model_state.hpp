@@ -16,11 +16,11 @@ namespace wide {
 
 struct ModelPlan::State {
   Context context;
-  Graph source;  ///< as it was given: its parameters are what members have
+  Graph source;  ///< as it was given: members have its parameters
   Graph graph;   ///< after the passes
   ModelProblem problem;
   ModelOptions options;  ///< its tuning is the one below
-  /// A copy, as plans for other batches are made when the caller's may be gone.
+  /// A copy, as plans for other batches are made when the caller's may no longer exist.
   std::shared_ptr<const TuningCache> tuning;
   ModelMemory memory;
   std::vector<ModelOperand> inputs, outputs;

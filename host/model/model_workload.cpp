@@ -21,7 +21,7 @@ namespace wide::catalog {
 namespace {
 
 /// How a strategy compiles.
-/// The automatic choices are `compiled`, whose steps are chosen so.
+/// The automatic choices are `compiled` with automatic choices for its steps.
 ModelOptions options_of(const PlanOptions& asked) {
   const std::string& strategy = asked.strategy;
   if (strategy == "channels_last") return {.channel_layout = ChannelLayout::channels_last};
@@ -35,7 +35,7 @@ ModelOptions options_of(const PlanOptions& asked) {
   return options;
 }
 
-/// What a reader of a value expects of it: ids below the table's rows, lengths up to all positions.
+/// The values that a reader expects: ids below the table's rows, lengths up to all positions.
 Distribution distribution_of(const Graph& graph, Value input) {
   const Dtype dtype = graph.type(input).dtype;
   for (const Node& node : graph.nodes()) {
@@ -122,7 +122,7 @@ class ModelWorkload final : public PackedWorkload {
             plan.workspace_bytes()};
   }
 
-  /// Every parameter and input once, whatever lies between.
+  /// Every parameter and input once, not intermediates.
   Cost cost() const override {
     const double rows = static_cast<double>(problem_.num_members * problem_.batch);
     const ModelMemory& memory = plan_.memory();
@@ -148,8 +148,8 @@ class ModelWorkload final : public PackedWorkload {
     for (const Operand* output : outputs_) parts.push_back(output->read(which, stream));
     return parts.size() == 1 ? std::move(parts[0]) : joined(parts);
   }
-  /// Of one output its own; of several a row is what they have of a row of the batch, one behind
-  /// the other.
+  /// One output has its own rows; a row of several is their parts of a row of the batch, one after
+  /// another.
   int64_t rows(int64_t member) const override {
     return outputs_.size() == 1 ? PackedWorkload::rows(member) : problem_.batch;
   }
@@ -186,7 +186,7 @@ class ModelWorkload final : public PackedWorkload {
 
  private:
   static constexpr int kNoisy = 3;
-  /// Of the coarsest dtype that a value of the graph is rounded to.
+  /// The unit roundoff of the coarsest dtype that a value of the graph is rounded to.
   double rounding() const {
     double most = 0;
     for (const Node& node : graph_->nodes()) {
@@ -196,7 +196,7 @@ class ModelWorkload final : public PackedWorkload {
     return most;
   }
 
-  /// What one output has of a row of the batch.
+  /// One output's part of a row of the batch.
   struct Evaluated {
     std::vector<double> values;
     double tolerance = 0;
@@ -248,7 +248,7 @@ class ModelWorkload final : public PackedWorkload {
     return add_operand(packing, operand.dtype, shape, distribution, is_shared);
   }
 
-  /// A dense member as a model of one member wants it.
+  /// A dense member as a model of one member expects it.
   static TensorView as(const ModelOperand& operand, const TensorView& member) {
     return TensorView(member.data, member.dtype, operand.shape, member.device);
   }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The named architectures, by the builder that everybody has.
+// The named architectures, by the public builder.
 #include "wide/models.hpp"
 
 #include <array>
@@ -65,7 +65,7 @@ Graph convnet(const ModelSizes& sizes) {
   return std::move(g).build();
 }
 
-/// Two 3x3 convolutions around which x is added; a 1x1 one on the way where sizes change.
+/// Two 3x3 convolutions with a skip connection, which has a 1x1 one where sizes change.
 Value basic_block(GraphBuilder& g, const std::string& name, Value x, int64_t channels,
                   int64_t stride) {
   Value shortcut = x;
@@ -109,8 +109,8 @@ Graph resnet18(const ModelSizes& sizes) {
   return std::move(g).build();
 }
 
-/// Attention and two linear layers, x added to what each makes; norms behind, as BERT has them, or
-/// in front.
+/// Attention and two linear layers, each with a skip connection; norms after these, as in BERT, or
+/// before.
 Value encoder_layer(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
                     bool norm_first, Value key_lengths) {
   const int64_t width = g.type(x).shape[2];
@@ -171,8 +171,8 @@ Graph vit(const ModelSizes& sizes) {
   return std::move(g).build();
 }
 
-/// A step of a recurrent policy: what is seen, through a layer and an LSTM, whose states come from
-/// the step before and go to the next, to actions' logits and a value.
+/// A step of a recurrent policy: from observations, through a layer and an LSTM, whose states come
+/// from the previous step and go to the next, to actions' logits and a value.
 Graph agent(const ModelSizes& sizes) {
   GraphBuilder g("agent", sizes.dtype);
   const int64_t width = or_else(sizes.width, 128);
@@ -203,7 +203,7 @@ constexpr std::array<NamedModel, 9> kModels{{
 }};
 
 void check_sizes(std::string_view model, const ModelSizes& sizes) {
-  // What is larger would take minutes to put together, or be more than 64 bits can count.
+  // Larger ones would take minutes to build, or exceed 64 bits.
   constexpr int64_t kMostLayers = 1 << 14, kMost = 1 << 24;
   const auto check = [&](const char* what, int64_t size, int64_t most) {
     WIDE_REQUIRE(size >= 0 && size <= most,

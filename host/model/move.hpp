@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies between layouts, where members cannot lie as all that read a value want them to.
+// Copies between layouts, where the readers of a value need different layouts of members.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace wide {
 
-/// A node that cannot read an operand where it lies, or whose result others cannot.
+/// A node that cannot read an operand in place, or whose result others cannot.
 class MoveNeeded : public Error {
  public:
   /// `value`, the operand or the result, is absent where it is not known which operand it is.
@@ -29,10 +29,10 @@ class MoveNeeded : public Error {
 
 class Rewrite;
 
-/// Copies in front of the nodes that need them, or behind them.
+/// Copies before the nodes that need them, or after them.
 class Moves {
  public:
-  /// Puts one in; throws what was needed where all that would help is copied already.
+  /// Inserts one; throws `needed` where everything that would help is copied already.
   Graph insert(const Graph& graph, const MoveNeeded& needed, Notes& notes);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations in words: their names, and the attributes that are not as by default.
+// Operations as text: their names, and the attributes that differ from the defaults.
 #include <cstdio>
 
 #include "host/core/check.hpp"
@@ -152,7 +152,7 @@ void list(const SliceOp& op, Attributes& a) {
   a.add("first", op.first, int64_t{-1});
   a.add("count", op.count, int64_t{-1});
 }
-void list(const ReshapeOp&, Attributes&) {}  // its type says it
+void list(const ReshapeOp&, Attributes&) {}  // its type shows it
 void list(const TransposeOp& op, Attributes& a) {
   a.add<std::string>("order", to_string(op.order), "");
 }

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions with channels last. Matrix units want the terms of a sum side by side, as a pixel's
-// channels are there; tensor maps take nothing else. A network's images are turned once: its first
-// layer reads them as they came, and where the last one pools them to a single position there is
-// nothing to turn back.
+// Convolutions with channels last. Matrix units need the terms of a sum contiguous, as a pixel's
+// channels are there; tensor maps take nothing else. A network's images are transposed once: its
+// first layer reads them as given, and where the last one pools them to a single position nothing
+// needs transposing back.
 #include "host/model/channel_regions.hpp"
 #include "host/model/rewrite.hpp"
 
@@ -16,7 +16,7 @@ using enum ChannelLayout;
 
 /// A node's operation on images with channels last.
 Operation with_channels_last(Operation operation, bool reads_first) {
-  constexpr int kMoved[] = {0, 3, 1, 2};  // where axes have gone
+  constexpr int kMoved[] = {0, 3, 1, 2};  // new places of axes
   if (auto* conv = std::get_if<ConvOp>(&operation)) {
     conv->layout = channels_last;
     if (reads_first) conv->x_layout = channels_first;
@@ -56,8 +56,8 @@ class ChannelMover {
  private:
   Value& last_of(Value old) { return last_[static_cast<size_t>(old.index)]; }
 
-  /// An image `x` of the new graph, `old` of the old one, with its axes in another order. Of a
-  /// single position nothing moves.
+  /// An image `x` of the new graph, `old` of the old one, with its axes in another order. A single
+  /// position is not moved.
   Value turned(const char* suffix, Value x, Value old, const Dims& order, const Shape& shape) {
     const std::string name = rewrite_.free_name(graph_.name(old) + suffix);
     if (is_single_position(graph_, old)) {
@@ -75,7 +75,7 @@ class ChannelMover {
     return value;
   }
 
-  /// For readers that do not move: channels first again, of what has been moved.
+  /// For readers that do not move: moved values with channels first again.
   void restore(Value old) {
     const auto index = static_cast<size_t>(old.index);
     if (!is_last_only_[index]) return;
@@ -84,7 +84,7 @@ class ChannelMover {
                                  {kBatch, graph_.type(old).shape[1], 1, 1}));
   }
 
-  /// A parameter of a node that moves: one number for each channel stands along the last axis.
+  /// A parameter of a node that moves: one number per channel lies along the last axis.
   Value parameter(const Node& node, const Operand& operand) {
     const Value own = rewrite_(operand.value);
     const bool is_factor =
@@ -119,7 +119,7 @@ class ChannelMover {
   const ChannelRegions& regions_;
   Rewrite rewrite_;
   std::vector<Value> last_;         ///< values of the new graph, by those of the old one
-  std::vector<bool> is_last_only_;  ///< those that exist with channels last alone
+  std::vector<bool> is_last_only_;  ///< those that exist with channels last only
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes without being replaced: dropout in inference, and what nobody reads.
+// Nodes removed without a replacement: dropout in inference, and unread ones.
 #include "host/core/strategy_choice.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/rewrite.hpp"
@@ -14,9 +14,9 @@ Graph remove_dropout(const Graph& graph, Notes& notes) {
     if (std::holds_alternative<DropoutOp>(node.operation)) {
       bool is_output = false;
       for (const Operand& output : graph.outputs()) is_output |= output.value == node.outputs[0];
-      // What is left of x: it may be of a dropout that went.
+      // What has become of x: it may be the result of a removed dropout.
       const Value x = rewrite(node.operand("x"));
-      // An output is to be what a node computes, so that an input's own name does not become one.
+      // An output must be computed by a node, so that an input's own name does not become one.
       if (!is_output || rewrite.builder().graph().kind(x) == ValueKind::computed) {
         rewrite.replace(node.outputs[0], x);
         notes.push_back(node.name + ": dropout does nothing in inference");
@@ -68,7 +68,7 @@ Graph run_passes(const Graph& graph, const ModelOptions& options, Notes& notes) 
   if (!options.drops_out) current = remove_dropout(current, notes);
   if (options.folds_batchnorm) current = fold_batchnorm(current, options, notes);
   if (options.fuses_epilogues) current = fuse_epilogues(current, options, notes);
-  Notes unsaid;  // of parameters whose node another one took in
+  Notes unsaid;  // of parameters whose node was fused into another
   return remove_dead_nodes(current, unsaid);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batchnorm in inference is a factor and a summand of each channel: so is a layer's bias.
+// Batchnorm in inference is a factor and a summand per channel: weights and bias can hold them.
 #include "host/model/layout.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/rewrite.hpp"
@@ -10,7 +10,7 @@ namespace wide {
 
 namespace {
 
-/// Whether channels of y are the rows of the layer's weight, and nothing comes between.
+/// Whether channels of y are the rows of the layer's weight, with nothing in between.
 bool can_take_in(const Graph& graph, const Node& layer) {
   if (const auto* conv = std::get_if<ConvOp>(&layer.operation)) {
     return conv->activation == Activation::none && conv->residual == Residual::none &&
@@ -22,8 +22,8 @@ bool can_take_in(const Graph& graph, const Node& layer) {
          graph.type(layer.outputs[0]).shape.rank() == 2;
 }
 
-/// The layer that a batchnorm can be folded into; nullptr where there is none. A layer that is
-/// computed once for all members would become one for each by a batchnorm of their own.
+/// The layer that a batchnorm can be folded into; nullptr where there is none. A per-member
+/// batchnorm would make a layer that is computed once for all members one per member.
 const Node* layer_of(const Graph& graph, const Readers& readers, const std::vector<bool>& is_shared,
                      const Node& node) {
   if (!std::holds_alternative<BatchnormOp>(node.operation)) return nullptr;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a layer's epilogue can do is done there, while the sums are still in registers.
+// Work that a layer's epilogue can do is done there, while the sums are still in registers.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -15,10 +15,10 @@ namespace wide {
 
 namespace {
 
-/// A layer with what it takes in.
+/// A layer with the nodes that are fused into it.
 struct Fusion {
   const Node* layer = nullptr;
-  std::vector<const Node*> taken;  ///< in their order; the fused node stands where the last stood
+  std::vector<const Node*> taken;  ///< in their order; the fused node takes the place of the last
   Activation activation = Activation::none;
   Residual residual = Residual::none;
   Value residual_value{}, bias{};
@@ -72,7 +72,7 @@ class Fuser {
  private:
   bool shared(Value v) const { return is_shared_[static_cast<size_t>(v.index)]; }
 
-  /// The other operand of an addition that `fusion` can do; absent where it is none.
+  /// The other operand of an addition that `fusion` can do; absent for other nodes.
   Value summand(const Node& add, Value value) const {
     const auto* op = std::get_if<BinaryOp>(&add.operation);
     const bool is_sum =
@@ -81,7 +81,7 @@ class Fuser {
     return add.operand("x") == value ? add.operand("other") : add.operand("x");
   }
 
-  /// An epilogue adds it to the sum: what the layer does to that comes later.
+  /// An epilogue adds it to the sum: the layer's other steps come later.
   bool take_bias(Fusion& f, const Node& node, Value value) const {
     const bool is_first = f.taken.empty() && f.activation == Activation::none &&
                           f.residual != Residual::after_activation;
@@ -99,7 +99,7 @@ class Fuser {
     const Value other = summand(node, value);
     const bool can = f.residual == Residual::none && !other.is_absent() && other != value &&
                      graph_.type(other) == graph_.type(value) && shared(other) == shared(value);
-    // A cube that is read in one layout and added in the other: no place of members suits both.
+    // A value that is read in one layout and added in the other: no layout of members suits both.
     const auto* conv = std::get_if<ConvOp>(&f.layer->operation);
     const bool is_turned = conv != nullptr && conv->x_layout.value_or(conv->layout) != conv->layout;
     if (!can || (is_turned && other == f.layer->operand("x"))) return false;
@@ -109,7 +109,7 @@ class Fuser {
     return true;
   }
 
-  /// A residual behind the activation is the last that an epilogue does.
+  /// A residual after the activation is the last step of an epilogue.
   static bool take_activation(Fusion& f, const Node& node) {
     const Activation activation = activation_of(node);
     const bool can = activation != Activation::none && f.activation == Activation::none &&
@@ -172,11 +172,11 @@ class Fuser {
   std::map<const Node*, size_t> owner_;
 };
 
-/// An addition in front of a norm, which then reads both and writes the sum where others want it.
+/// An addition before a norm, which then reads both and writes the sum where others read it.
 struct NormFusion {
   const Node* add;
   const Node* norm;
-  const Node* place;  ///< the node that they stand behind as one
+  const Node* place;  ///< the node after which the fused one stands
 };
 
 bool is_plain_norm(const Node& node, Value x) {
@@ -186,7 +186,7 @@ bool is_plain_norm(const Node& node, Value x) {
          node.outputs.size() == 1;
 }
 
-/// The last of the nodes that compute what a norm reads: gamma and beta may come behind x.
+/// The last of the nodes that compute what a norm reads: gamma and beta may come after x.
 const Node* last_writer(const Graph& graph, const Node& norm) {
   const Node* last = nullptr;
   for (const Operand& operand : norm.operands) {
@@ -201,7 +201,7 @@ bool reads(const Node& node, Value value) {
                      [&](const Operand& operand) { return operand.value == value; });
 }
 
-/// The first norm of a sum, where it can stand in front of all others that read the sum.
+/// The first norm of a sum, where it can come before all other readers of the sum.
 std::optional<NormFusion> fusion_of(const Graph& graph, const Node& add,
                                     const std::vector<bool>& is_shared) {
   const auto* op = std::get_if<BinaryOp>(&add.operation);
@@ -215,7 +215,7 @@ std::optional<NormFusion> fusion_of(const Graph& graph, const Node& add,
   for (const Node& node : graph.nodes()) {
     if (first_reader == nullptr && reads(node, y)) first_reader = &node;
     if (!is_plain_norm(node, y)) continue;
-    // A sum for all members would be written for each.
+    // A sum that is one for all members would be written for each.
     if (shared(node.outputs[0]) != shared(y)) return {};
     const Node* place = last_writer(graph, node);
     if (first_reader <= place) return {};

@@ -47,7 +47,7 @@ class MlpFuser {
         rewrite.copy(node);
         continue;
       }
-      // Where the last layer stood: what the layers read may be computed between them.
+      // In the place of the last layer: operands of the layers may be computed between them.
       const auto found = mlps_.find(&node);
       if (found == mlps_.end()) continue;
       const Layers& layers = found->second;
@@ -69,7 +69,7 @@ class MlpFuser {
     mlps_.emplace(layers.back(), layers);
   }
 
-  /// The longest run of layers from `first` that an mlp can be.
+  /// The longest run of layers from `first` that can be an mlp.
   Layers layers_from(const Node& first) const {
     if (plain_layer(&first) == nullptr) return {};
     Layers layers{&first};
@@ -105,7 +105,7 @@ class MlpFuser {
     return p;
   }
 
-  /// Whichever automatic choice the options name for all primitives.
+  /// The automatic choice that the options name for all primitives.
   std::string automatic() const {
     std::string all = strategy_of(options_, "all", "all");
     return is_automatic(all) ? all : std::string(kAuto);
@@ -114,12 +114,12 @@ class MlpFuser {
   bool is_worth_it(const Layers& layers) const {
     const auto named = options_.strategies.find("mlp");
     const bool is_named = named != options_.strategies.end();
-    // Whoever names a strategy for linear layers wants to see them run by it.
+    // Linear layers with a named strategy must run by it.
     const bool names_layers = std::any_of(layers.begin(), layers.end(), [&](const Node* layer) {
       return !is_automatic(strategy_of(options_, layer->name, "linear"));
     });
     if (names_layers && !is_named) return false;
-    // Of members with rows of their own a layer is one call, and an mlp one for every member.
+    // In ragged models a layer is one call, but an mlp one per member.
     if (!problem_.batches.empty() && !is_named) return false;
     try {
       const MlpChoice choice =

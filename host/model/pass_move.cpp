@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies between layouts: a transpose that keeps the order, whose result lies as its reader wants.
-// They stand in front of the node that needs them, or behind a view that cannot be as others read
-// it, wherever members stand in what it is a view of.
+// Copies between layouts: a transpose that keeps the order, whose result lies as its reader needs.
+// They come before the node that needs them, or after a view that others cannot read, whatever the
+// layout of members in the viewed value.
 #include <set>
 #include <string>
 #include <vector>

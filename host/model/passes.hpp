@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rewriting of graphs before they are lowered. A pass takes a graph and gives one that computes the
-// same; what it did it says in a note for each node that went.
+// same, with a note for each node that it removed.
 #pragma once
 
 #include <span>
@@ -21,35 +21,35 @@ std::string strategy_of(const ModelOptions& options, std::string_view node,
                         std::string_view primitive);
 
 /// Removes dead nodes and dropout, folds batchnorms and fuses epilogues, as the options ask for;
-/// the two passes that look at a device, prefer_channels_last() and fuse_mlps(), come after it.
+/// the two passes that depend on a device, prefer_channels_last() and fuse_mlps(), come after it.
 Graph run_passes(const Graph& graph, const ModelOptions& options, Notes& notes);
 
-/// Nodes whose results nobody reads, and parameters that only they had.
+/// Removes nodes whose results are unread, and parameters that only they read.
 Graph remove_dead_nodes(const Graph& graph, Notes& notes);
 
-/// Dropout, which is the identity where nothing is to be dropped.
+/// Removes dropout, which is the identity where nothing is dropped.
 Graph remove_dropout(const Graph& graph, Notes& notes);
 
-/// A batchnorm behind a convolution or linear layer that only it reads becomes part of the layer's
+/// A batchnorm after a convolution or linear layer that only it reads becomes part of the layer's
 /// weight and bias: w' = w gamma / sqrt(var + eps), b' = (b - mean) gamma / sqrt(var + eps) + beta,
 /// in double, rounded once. Not where the layer is computed once for all members and the batchnorm
-/// is not: what is fused, here and below, is shared as its parts are.
+/// is not: here and below, only nodes that are shared alike are fused.
 Graph fold_batchnorm(const Graph& graph, const ModelOptions& options, Notes& notes);
 
-/// relu, gelu, gelu_tanh or silu, and the addition of a residual, behind linear or conv layers that
-/// only they read become part of the layer: one rounding where there were two or three. Likewise a
-/// residual in front of a layernorm or rmsnorm.
+/// relu, gelu, gelu_tanh or silu, and the addition of a residual, after linear or conv layers that
+/// only they read become part of the layer: one rounding instead of two or three. So does a
+/// residual before a layernorm or rmsnorm.
 Graph fuse_epilogues(const Graph& graph, const ModelOptions& options, Notes& notes);
 
-/// Convolutions and pools of images with channels last, and the element-wise nodes, concats and
+/// Puts channels last in convolutions and pools of images, and the element-wise nodes, concats and
 /// slices between them: regions that are transposed once where they begin and end, if at all. A
-/// region is, where the options want channels last, or where they say nothing and more of its
-/// convolutions would run by `wgmma`, by what is verified, than there are copies to be made.
+/// region moves where the options ask for channels last, or where they leave it open and more of
+/// its convolutions would run by `wgmma`, by what is verified, than copies are needed.
 Graph prefer_channels_last(const DeviceInfo& device, std::span<const VerifiedStrategy> verified,
                            const Graph& graph, const ModelProblem& problem,
                            const ModelOptions& options, Notes& notes);
 
-/// Linear layers behind one another, with one activation between them, in one launch: where the
+/// Fuses consecutive linear layers, with one activation between them, into one launch: where the
 /// options name a strategy for the primitive mlp, or where they name none for linear (or all) and
 /// mlp would take its strategy `fused` on this device, by what is verified.
 Graph fuse_mlps(const DeviceInfo& device, std::span<const VerifiedStrategy> verified,

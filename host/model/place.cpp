@@ -14,7 +14,7 @@ namespace wide {
 
 namespace {
 
-/// Extents and strides side by side, to be put together axis by axis.
+/// Extents and strides, built up axis by axis.
 class Axes {
  public:
   void add(int64_t extent, int64_t stride) {
@@ -55,11 +55,11 @@ Folded fold(const Place& place, int begin, int end) {
   return folded;
 }
 
-/// Strides of the axes [to_begin, to_end) of `shape` that hold what [begin, end) of the place do.
+/// Strides of the axes [to_begin, to_end) of `shape`, whose elements are those of [begin, end).
 bool reshape_part(const Place& place, int begin, int end, const Shape& shape, int to_begin,
                   int to_end, Strides& strides) {
   int from = end - 1;
-  int64_t run = 1, stride = 1;  // of what is left of the old axes from the back
+  int64_t run = 1, stride = 1;  // of the remaining old axes, from the back
   for (int to = to_end - 1; to >= to_begin; --to) {
     if (shape[to] == 1) {
       strides[to] = run == 1 ? 1 : stride;
@@ -71,7 +71,7 @@ bool reshape_part(const Place& place, int begin, int end, const Shape& shape, in
       stride = place.strides[from];
       run = place.shape[from--];
     }
-    // Old axes that continue one another are one.
+    // Old axes that continue one another are merged.
     while (run % shape[to] != 0 || run < shape[to]) {
       while (from >= begin && place.shape[from] == 1) --from;
       if (from < begin || place.strides[from] != run * stride) return false;

@@ -36,8 +36,8 @@ struct Place {
   Shape shape;
   Strides strides;
   int64_t num_members = 1;    ///< 1 for what all members share
-  int64_t member_stride = 0;  ///< 0 likewise
-  int member_axis = -1;       ///< what members stand in front of; -1: nothing
+  int64_t member_stride = 0;  ///< 0 for these
+  int member_axis = -1;       ///< that members stand in front of; -1: none
   bool is_shared() const { return member_axis < 0; }
 };
 
@@ -52,19 +52,19 @@ struct PlacedView {
 /// invalid_argument for more bytes than fit in 64 bits.
 Place packed_place(Dtype dtype, const Shape& shape, int64_t num_members, int member_axis);
 
-/// Elements from the first to behind the last.
+/// Elements from the first to the end of the last.
 int64_t extent_elements(const Place& place);
 
 /// Elements [first, first + count) of an axis.
 Place sliced_place(const Place& place, int axis, int64_t first, int64_t count);
 /// The same elements in another shape, members in front of `member_axis`. Throws unsupported with
-/// `node` where strides cannot say it.
+/// `node` where strides cannot express it.
 Place reshaped_place(const std::string& node, const Place& place, const Shape& shape,
                      int member_axis);
 
-/// Throws MoveNeeded for `value` of `node` unless neighbours along its last axis lie side by side.
+/// Throws MoveNeeded for `value` of `node` unless its last axis is contiguous.
 void require_side_by_side(const std::string& node, Value value, const Place& place);
-/// The same unless all axes in front of the last one are rows of one stride, too.
+/// Also throws unless all axes before the last one are rows of one stride.
 void require_one_row_stride(const std::string& node, Value value, const Place& place);
 /// Throws MoveNeeded unless the positions of a volume's planes, [B, C, planes, rows, columns], are
 /// rows of one stride, as norms of channels read them.
@@ -80,7 +80,7 @@ PlacedView joined_view(const std::string& node, const Place& place, Device devic
 PlacedView folded_view(const std::string& node, const Place& place, int split, Device device);
 /// [N, ..]: members in front of everything, with any strides.
 PlacedView stacked_view(const Place& place, Device device);
-/// A member's shape, without members: of a shared value.
+/// A member's shape, without members: for shared values.
 PlacedView shared_view(const Place& place, Device device);
 
 /// Addresses of one run.

@@ -37,7 +37,7 @@ Shape with_batch(const Shape& shape, int64_t batch) {
   return concrete;
 }
 
-/// The shape of all members, and how they are in it.
+/// The shape of all members, and their layout in it.
 ModelOperand operand_of(const std::string& name, const Place& place,
                         const std::vector<int64_t>& first_rows) {
   if (!first_rows.empty()) {
@@ -93,7 +93,7 @@ class Placer {
     const Shape& shape = graph_.type(v).shape;
     return shape.rank() == 0 || shape[0] != kBatch;
   }
-  /// Of a ragged model: one member, as it were, which has all members' rows.
+  /// For ragged models: like a single member that has all members' rows.
   std::vector<int> rows_first() const {
     std::vector<int> axes;
     for (const bool is_shared : l_.is_shared_) axes.push_back(is_shared ? -1 : 0);
@@ -139,7 +139,7 @@ class Placer {
     }
   }
 
-  /// Roots that can be written where the caller wants an output: those that are not cut.
+  /// Roots that can be written directly to an output: those that are not cut.
   void choose_outputs() {
     wanted_.assign(static_cast<size_t>(graph_.num_values()), -1);
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
@@ -190,7 +190,7 @@ class Placer {
     return reshaped_place(node.name, x, concrete(y), axes_[static_cast<size_t>(y.index)]);
   }
 
-  /// Where x lies, if this is the last that is read of it and y fits in it exactly.
+  /// Where x lies, if this is its last reader and y fits in it exactly.
   std::optional<int32_t> storage_of_x(const Node& node, int number, const Place& y) {
     if (!l_.options().reuses_memory || !std::visit(MayBeInPlace{}, node.operation)) return {};
     const Value x = node.operand("x");

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Parameters, or what was made of parameters.
+/// Whether a node reads parameters, or values computed from parameters.
 bool has_parameters(const Graph& graph, const Node& node) {
   return std::any_of(node.operands.begin(), node.operands.end(), [&](const Operand& operand) {
     const Shape& shape = graph.type(operand.value).shape;
@@ -75,7 +75,7 @@ std::string list_text(const Graph& graph) {
   return text;
 }
 
-/// Modules are what stands between the dots of names.
+/// Modules are the parts of names between dots.
 std::string tree_text(const Graph& graph) {
   std::string text = graph.name() + "\n";
   std::vector<std::string> open;  // the modules that the last node was in

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantised weights are one more way to compute parameters of parameters: when members are loaded.
+// Quantised weights are parameters computed from parameters: when members are loaded.
 #include <algorithm>
 #include <map>
 
@@ -13,7 +13,7 @@ namespace wide {
 
 namespace {
 
-/// The node's, where its weights are not quantised yet.
+/// The node's operation, where its weights are not quantised yet.
 const LinearOp* packed_linear(const Node& node) {
   const auto* op = std::get_if<LinearOp>(&node.operation);
   return op != nullptr && op->weight_format == WeightFormat::packed ? op : nullptr;
@@ -64,7 +64,7 @@ class Quantizer {
     rewrite_.append(node.name, op, std::move(operands), node.outputs);
   }
 
-  /// One for all layers that read this weight.
+  /// One blob for all layers that read this weight.
   Value blob_of(const Node& node, Value weight) {
     const auto [found, is_new] = blobs_.try_emplace(weight);
     if (is_new) {

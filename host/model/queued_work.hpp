@@ -8,8 +8,8 @@
 
 namespace wide {
 
-/// Stands behind that memory. The scope is left by wait() or by an exception, and then waits, too:
-/// an allocator may have given the memory to somebody else by the time the work comes to it.
+/// Declare it after that memory. The scope ends with wait() or by an exception, and then waits,
+/// too: an allocator might otherwise hand the memory out again before the work uses it.
 class QueuedWork {
  public:
   QueuedWork(const Context& context, Stream stream) : context_(context), stream_(stream) {}
@@ -17,7 +17,7 @@ class QueuedWork {
     if (is_over_) return;
     try {
       context_.synchronize(stream_);
-    } catch (...) {  // what unwinds says what was wrong
+    } catch (...) {  // the exception in flight reports the error
     }
   }
   QueuedWork(const QueuedWork&) = delete;

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Members with batches of their own. Values lie as those of one member would whose rows are all
-// members', one member's behind the other's: what has no parameters runs on these as it is, and a
-// member's rows are a slice of them, so that everything else runs on slices as it would with one
+// Members with batches of their own. Values lie like those of a single member that has all members'
+// rows, one member's after another's: nodes without parameters run on these directly, and a
+// member's rows are a slice of them, so that all other nodes run on slices as with one
 // member. A linear layer is one ragged_linear.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace wide {
 
-/// With the `batch` that its batches make. Throws invalid_argument for what no model can have.
+/// With `batch` set from its batches. Throws invalid_argument for what no model can have.
 ModelProblem checked_problem(ModelProblem problem);
 
 /// N + 1 entries: member i has rows [first[i], first[i + 1]) of the values; none where all members

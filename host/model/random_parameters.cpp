@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters to try a graph with. A value depends on seed, member, parameter's name and place only.
+// Parameters to try out a graph. A value depends on seed, member, parameter's name and place only.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,7 @@ struct Range {
   double middle = 0, reach = 0.1;
 };
 
-/// By what the nodes that read a parameter call it.
+/// By the name that a parameter has as an operand of its readers.
 Range range_of(const Graph& graph, Value parameter) {
   const Shape& shape = graph.type(parameter).shape;
   for (const Node& node : graph.nodes()) {

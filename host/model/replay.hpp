@@ -17,7 +17,7 @@ class Replay {
   virtual void launch(Stream stream) const = 0;
 };
 
-/// What `enqueue` puts on a stream of the context's device.
+/// Captures what `enqueue` puts on a stream of the context's device.
 std::unique_ptr<Replay> capture_replay(const Context& context,
                                        const std::function<void(Stream)>& enqueue);
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Without CUDA there is no context that asks for this.
+// Without CUDA there is no context that calls this.
 #include "host/core/check.hpp"
 #include "host/model/replay.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// How passes make a graph of another: node by node, every value of the old graph knowing its own in
-// the new one.
+// How passes make a graph from another: node by node, mapping every value of the old graph to the
+// new one's.
 #pragma once
 
 #include <functional>
@@ -22,16 +22,16 @@ class Rewrite {
 
   const Graph& graph() const { return graph_; }
   GraphBuilder& builder() { return builder_; }
-  /// Absent for what is absent. Throws std::logic_error where the new graph has no such value yet:
+  /// Absent for absent values. Throws std::logic_error where the new graph has no such value yet:
   /// a pass that reads it there puts nodes in a wrong order.
   Value operator()(Value old) const;
   void replace(Value old, Value by) { new_values_[static_cast<size_t>(old.index)] = by; }
-  /// As it is.
+  /// Copies a node unchanged.
   void copy(const Node& node);
-  /// Another operation in a node's place, that computes what `outputs` of the old graph are.
+  /// Another operation in a node's place, which computes `outputs` of the old graph.
   void append(const std::string& name, const Operation& operation, std::vector<Operand> operands,
               const std::vector<Value>& outputs);
-  /// `wanted`, or what is like it and no name of the old graph.
+  /// `wanted`, or a similar name that the old graph does not have.
   std::string free_name(std::string wanted) const;
   /// Operands of the old graph as those of the new one.
   std::vector<Operand> operands(const Node& node) const;
@@ -44,7 +44,7 @@ class Rewrite {
   std::set<std::string, std::less<>> names_;  ///< of the old graph
 };
 
-/// Who reads the values of a graph, which must outlive this: as operands and as outputs.
+/// The readers of a graph's values, as operands and as outputs. The graph must outlive this.
 class Readers {
  public:
   explicit Readers(const Graph& graph);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the runs of models, whole, in chunks or captured, and changes of their members check alike.
+// Checks shared by runs of models, whole, in chunks or captured, and changes of their members.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace wide {
 
-/// Throws invalid_argument where the device has streams and this is none: Stream::cpu() would be
+/// Throws invalid_argument where the device has streams and this is not one: Stream::cpu() would be
 /// CUDA's default stream by accident.
 void require_stream(Device device, Stream stream);
 
 /// Steps read inputs after outputs are written, and write the workspace all the time: throws
 /// invalid_argument with the names where an output overlaps an input or another output, or
 /// an operand overlaps the `workspace_bytes` that are used of the workspace. There is a view for
-/// each operand. Inputs, which nobody writes, may overlap. Allocates nothing.
+/// each operand. Inputs, which are only read, may overlap. Allocates nothing.
 void require_apart(std::span<const ModelOperand> inputs, std::span<const ModelOperand> outputs,
                    const ModelArguments& arguments, const Execution& execution,
                    int64_t workspace_bytes);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products that stop where numbers end, so that whatever is asked for has an answer.
+// Products that saturate, so that every question has an answer.
 #include "host/model/sizes.hpp"
 
 #include <limits>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-/// Of factors of at least 1; kMost where it does not fit.
+/// For factors of at least 1; kMost where it does not fit.
 int64_t product(int64_t a, int64_t b) {
   int64_t result = 0;
   return __builtin_mul_overflow(a, b, &result) ? kMost : result;

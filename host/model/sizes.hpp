@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// How large a model's values may be. Plans of primitives are described by addresses that nothing
-// lies at, a storage each: these are kStorageSpacing apart, and so nothing may be as large as that.
+// How large a model's values may be. Plans of primitives are described by fake addresses, one per
+// storage: these are kStorageSpacing apart, so nothing may be as large as that.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ class TooLarge : public Error {
 /// Throws TooLarge with what it is, as "mlp: x".
 void check_size(const std::string& what, int64_t bytes);
 
-/// Of every value, of all members that it has. `problem` as checked_problem() has it.
+/// Checks every value, for all its members. `problem` comes from checked_problem().
 void check_sizes(const Graph& graph, const ModelProblem& problem,
                  const std::vector<bool>& is_shared);
 

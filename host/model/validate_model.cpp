@@ -33,8 +33,8 @@ class Run {
     for (const ModelOperand& o : plan.outputs()) outputs_.emplace_back(context, o.dtype, o.shape);
   }
 
-  /// Of a member alone: drops what it drops in a model of all, whose member i draws by seed i. A
-  /// mask depends on nothing else but which element of a member is asked for.
+  /// For a member alone: drops what it drops in a model of all, whose member i draws by seed i. A
+  /// mask depends on nothing else but the element's number in its member.
   void drop_as(int64_t member) {
     if (model_.plan().state().dropouts.empty()) return;
     model_.seed_dropout(static_cast<uint64_t>(member), 0, stream_.get());
@@ -88,7 +88,7 @@ int64_t place_of(const ModelOperand& operand, const ModelOperand& single, int64_
   return (i / inner * n + m) * inner + i % inner;
 }
 
-/// Ids below what tables have, lengths below what there are positions; floats in [-1, 1].
+/// Ids below the tables' rows, lengths below the number of positions; floats in [-1, 1].
 double input_value(const Graph& graph, Value input, uint32_t word) {
   double below = 2;
   bool is_length = false;
@@ -148,7 +148,7 @@ Input random_input(const Graph& graph, size_t k, const ModelOperand& wide_operan
   return input;
 }
 
-/// Of one output: what a member has in that of all against what it has alone.
+/// One output of a member in the model of all against its output alone.
 double error_of(const ModelOperand& wide_operand, const ModelOperand& single, int64_t n, int64_t m,
                 const Bytes& all, const Bytes& alone) {
   double scale = 0, error = 0;
@@ -156,7 +156,7 @@ double error_of(const ModelOperand& wide_operand, const ModelOperand& single, in
     const double expected = load_element(alone.data(), single.dtype, i);
     const double got =
         load_element(all.data(), single.dtype, place_of(wide_operand, single, n, m, i));
-    if (got == expected) {  // infinities, too, which are no scale
+    if (got == expected) {  // infinities, too, which give no scale
       if (std::isfinite(expected)) scale = std::max(scale, std::abs(expected));
       continue;
     }
@@ -172,7 +172,7 @@ bool is_ensemble(const Graph& graph, Value output) {
   return std::holds_alternative<EnsembleOp>(graph.producer(output)->operation);
 }
 
-/// What ensembles join beside the outputs that there are, since theirs say nothing of one member.
+/// Adds the inputs of ensembles to the outputs, since an ensemble says nothing about one member.
 Graph with_joined_values(const Graph& graph) {
   Rewrite rewrite(graph);
   for (const Node& node : graph.nodes()) rewrite.copy(node);
@@ -244,7 +244,7 @@ std::vector<double> validate_model(const Context& context, const Graph& given,
     }
     const std::vector<Bytes> outputs = one.run();
     for (size_t k = 0; k < outputs.size(); ++k) {
-      if (is_ensemble(graph, graph.outputs()[k].value)) continue;  // of one member it says nothing
+      if (is_ensemble(graph, graph.outputs()[k].value)) continue;  // says nothing of one member
       errors.back() =
           std::max(errors.back(), error_of(wide_plan.outputs()[k], dense(plan->outputs()[k]), n, m,
                                            wide_outputs[k], outputs[k]));

@@ -57,7 +57,7 @@ constexpr auto kBatchnormFields = [](const auto& same, const BatchnormProblem& g
   same("momentum", got.momentum, plan.momentum);
 };
 
-/// A number of each member's own.
+/// Requires one number per member.
 void require_per_member(const char* name, const ConstTensorView& view, const BatchnormArguments& a,
                         const BatchnormProblem& p) {
   if (view.is_absent()) return;
@@ -70,7 +70,7 @@ void require_per_member(const char* name, const ConstTensorView& view, const Bat
                                             " shares addresses with y, expected memory of its own");
 }
 
-/// What mode train writes shares no byte with anything.
+/// The outputs of mode train must overlap nothing.
 void require_apart(const BatchnormArguments& a, const BatchnormProblem& p) {
   if (p.mode == BatchnormMode::eval) return;
   const std::array<ConstTensorView, 2> written{a.running_mean, a.running_variance};

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU device's batchnorm: a channel of a member is a slice. `wide` spreads all members'
-// channels over the threads at once, `sequential` one member's after the other's.
+// channels over the threads at once, `sequential` those of one member after another.
 #include <cmath>
 
 #include "host/core/vectorised.hpp"

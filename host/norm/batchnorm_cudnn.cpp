@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// In mode eval cuDNN's normalisation wants 1 / sqrt(variance + epsilon), which nobody has: the
-// formula is given to its fusion of element-wise operations instead, which takes operands as rows
+// In mode eval cuDNN's normalisation takes 1 / sqrt(variance + epsilon), which is not available:
+// the formula goes to its fusion of element-wise operations instead, which takes operands as rows
 // of a matrix, [B, N*C, H*W]. Mode train is an operation of cuDNN's own.
 #include "host/norm/batchnorm_cudnn.hpp"
 
@@ -148,7 +148,7 @@ BatchnormCudnn::BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem
   const std::string reason = batchnorm_cudnn_unsupported_reason(problem);
   if (!reason.empty()) throw_unsupported("batchnorm: cudnn: " + reason);
   graph_ = describe_batchnorm_cudnn(problem);
-  // Nothing is multiplied and summed: an engine's note on tensor cores says nothing here.
+  // Nothing is multiplied and summed: an engine's note on tensor cores is irrelevant.
   plan_ = make_cudnn_plan("batchnorm", device, graph_.graph, {.allows_tensor_cores = true});
 }
 

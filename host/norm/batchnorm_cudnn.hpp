@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// batchnorm as one call of cuDNN's over the channels of all members: packed, these are [B, N*C] as
-// any other channels.
+// batchnorm as one call of cuDNN's over the channels of all members: packed, these are [B, N*C]
+// like any other channels.
 #pragma once
 
 #include "host/cudnn/cudnn_plan.hpp"
@@ -10,19 +10,19 @@
 
 namespace wide {
 
-/// Why cuDNN cannot be told of the problem; empty where it can.
+/// Why cuDNN cannot express the problem; empty where it can.
 std::string batchnorm_cudnn_unsupported_reason(const BatchnormProblem& problem);
-/// Why a plan of cuDNN's cannot run on the operands, which no plan knows; empty where it can.
+/// Why a plan of cuDNN's cannot run on the operands, unknown to a plan; empty where it can.
 std::string batchnorm_cudnn_unsupported_reason(const BatchnormArguments& arguments);
 
-/// The problem in cuDNN's terms. Ids are of tensors in memory, or of none.
+/// The problem in cuDNN's terms. Ids are of tensors in memory, or kNoCudnnTensor.
 struct BatchnormCudnnGraph {
   CudnnGraph graph;
   CudnnTensorId x = kNoCudnnTensor, y = kNoCudnnTensor;
   CudnnTensorId gamma = kNoCudnnTensor, beta = kNoCudnnTensor;
   CudnnTensorId mean = kNoCudnnTensor, variance = kNoCudnnTensor;
   CudnnTensorId next_mean = kNoCudnnTensor, next_variance = kNoCudnnTensor;
-  /// What mode train also writes, and nobody reads: fp32 [N*C] each, one behind the other.
+  /// Written in mode train but never read: fp32 [N*C] each, contiguous.
   CudnnTensorId saved_mean = kNoCudnnTensor, saved_inv_std = kNoCudnnTensor;
 };
 BatchnormCudnnGraph describe_batchnorm_cudnn(const BatchnormProblem& problem);
@@ -30,7 +30,7 @@ BatchnormCudnnGraph describe_batchnorm_cudnn(const BatchnormProblem& problem);
 /// Bytes of each of the two, up to the next 256.
 int64_t batchnorm_saved_bytes(const BatchnormProblem& problem);
 
-/// Addresses for all of the graph's tensors in memory; `saved` for the two that nobody reads.
+/// Addresses for all of the graph's tensors in memory; `saved` for the two that are never read.
 CudnnBindings bind_batchnorm_cudnn(const BatchnormCudnnGraph& graph,
                                    const BatchnormProblem& problem,
                                    const BatchnormArguments& arguments, void* saved);
@@ -38,7 +38,7 @@ CudnnBindings bind_batchnorm_cudnn(const BatchnormCudnnGraph& graph,
 /// The graph with its plan.
 class BatchnormCudnn {
  public:
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
+  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
   BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem& problem);
 
   /// Why it cannot run the problem's members one by one; empty where it may.
@@ -49,7 +49,7 @@ class BatchnormCudnn {
 
   int64_t workspace_bytes() const { return saved_bytes_ + plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
-  /// On operands that there is no reason against.
+  /// Operands must have no unsupported reason.
   void run(const BatchnormArguments& arguments, const Execution& execution) const;
 
  private:

@@ -14,10 +14,10 @@ struct ChannelStatistics {
   double mean = 0;
   double variance = 0;   ///< biased
   int64_t count = 0;     ///< values that they were taken from; 0: given
-  double roundings = 0;  ///< that a sum over these values goes through, at most
+  double roundings = 0;  ///< at most, in a sum over these values
 };
 
-/// Of every channel of one member's x [B, C, positions].
+/// The statistics of every channel of one member's x [B, C, positions].
 std::vector<ChannelStatistics> channel_statistics(const BatchnormProblem& problem,
                                                   std::span<const double> x);
 
@@ -29,14 +29,14 @@ std::vector<ChannelStatistics> channel_statistics(const BatchnormProblem& proble
 /// appear.
 ///   |gamma| s (|x - mean| + sqrt(variance)) c u + 8 u (|gamma (x - mean) s| + |beta|) + u_out |y|
 ///   + min
-/// Given statistics have no error: c = 0. Else c is the longest way of a value into a sum. On CUDA
+/// Given statistics have no error: c = 0. Else c is the longest path of a value into a sum. On CUDA
 /// up to 512 lanes each add four chunks of 16 bytes, up to 32 values, one after another in every
 /// round of 2048 chunks; a tree of 10 levels adds the lanes, and x - mean is a rounding more. On
 /// the CPU 16 lanes add 512 values, a tree of 4 levels the lanes, and the rest is fp64. So up to
 /// 2048 chunks c = 32 + 10 + 1, taken as 48, and the values of four chunks for every round more.
-/// Few values do not come to that: a lane that adds 32 takes 97 chunks or more, of which every
-/// other one may hold a single value; so M >= 441, and 5 levels add the lanes. c <= 16 + sqrt(M)
-/// there, and for shorter lanes likewise.
+/// Few values need less: a lane that adds 32 takes 97 chunks or more, of which every other one may
+/// hold a single value; so M >= 441, and 5 levels add the lanes. c <= 16 + sqrt(M) there, and for
+/// shorter lanes, too.
 void batchnorm_reference(const BatchnormProblem& problem, const ChannelStatistics& statistics,
                          double gamma, double beta, std::span<const double> x, std::span<double> y,
                          std::span<double> tolerance);

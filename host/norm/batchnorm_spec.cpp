@@ -159,7 +159,7 @@ class BatchnormWorkload final : public PackedWorkload {
   Operand* y_ = nullptr;
   BatchnormArguments arguments_;
   BatchnormProblem problem_;
-  mutable std::vector<ChannelStatistics> statistics_;  ///< of the member looked at last
+  mutable std::vector<ChannelStatistics> statistics_;  ///< of the member used last
   mutable int64_t statistics_member_ = -1;
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kChainName = "chain";
 
-/// One of the parameters, wherever parameters are.
+/// One of the parameters and its places.
 struct Parameter {
   const char* name;
   bool ChainProblem::*is_present;

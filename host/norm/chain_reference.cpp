@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plain fp64 loops over one row; the norms are judged as they are by themselves.
+// Plain fp64 loops over one row; the norms are judged as by themselves.
 #include "host/norm/chain_reference.hpp"
 
 #include <algorithm>
@@ -19,14 +19,14 @@ namespace {
 
 constexpr double u = 0x1p-24, kInfinity = std::numeric_limits<double>::infinity();
 
-/// The sum, and how far off what is stored of it may be.
+/// The sum, and how far the stored one may be off.
 void add_up(const ChainProblem& p, const ChainRow& row, std::span<double> sums,
             std::span<double> errors) {
   const bool computes = is_smooth(p.activation);
   const bool is_plain = row.bias.empty() && row.residual.empty() && !computes;
   for (size_t d = 0; d < sums.size(); ++d) {
     double v = row.x[d] + (row.bias.empty() ? 0 : row.bias[d]);
-    // The activations' limit: nothing of it is left, nor of its error.
+    // The activations' limit: neither the value nor its error remains.
     if (p.activation != Activation::none && v == -kInfinity) v = 0;
     const double a = reference_activation(p.activation, v);
     sums[d] = a + (row.residual.empty() ? 0 : row.residual[d]);

@@ -36,7 +36,7 @@ struct Chain {
 };
 
 PrimitiveSpec make_spec() {
-  // bias, gamma and beta: as long as a row each, again for every row of three.
+  // bias, gamma and beta: each as long as a row, reread for every row of three operands.
   PrimitiveSpec spec = row_norm_spec<Chain>(
       "chain", "y = norm(residual + activation(x + bias)), every row of every member",
       {{"norm", "of the sum", "layernorm", {"layernorm", "rmsnorm", "none"}, 0},

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the norms over channels check alike. Their problems and arguments have these fields under
-// the same names; what else they have is theirs to check.
+// The checks that norms over channels share. Their problems and arguments have these fields under
+// the same names; each norm checks its other fields itself.
 #pragma once
 
 #include <string>
@@ -79,7 +79,7 @@ void read_channels(std::string_view primitive, const Arguments& a, Problem& p) {
   p.beta_member_stride = read_parameters(primitive, "beta", a.beta, a.y, p, p.dtype);
 }
 
-/// No output element at all.
+/// Whether there is no output element.
 template <class Problem>
 bool is_empty_channels(const Problem& p) {
   return p.batch == 0 || p.channels == 0 || p.height == 0 || p.width == 0;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the operands of the norms over channels to what their kernels are told alike.
+// From the operands of the norms over channels to the parameters that their kernels share.
 #pragma once
 
 #include "host/core/current_device.hpp"
@@ -30,7 +30,7 @@ void set_channel_params(kernels::ChannelNormParams& params, const Problem& probl
   params.epsilon = problem.epsilon;
 }
 
-/// Leaves member n alone.
+/// Narrows the parameters to member n.
 inline void select_member(kernels::ChannelNormParams& params, int64_t n, Dtype dtype) {
   const int64_t bytes = dtype_bytes(dtype);
   params.num_members = 1;

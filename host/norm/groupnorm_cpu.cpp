@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU device's groupnorm: a group of a batch row of a member is a slice. `wide` spreads all
-// members' groups over the threads at once, `sequential` one member's after the other's.
+// members' groups over the threads at once, `sequential` those of one member after another.
 #include <cmath>
 
 #include "host/core/vectorised.hpp"

@@ -103,7 +103,7 @@ class GroupnormWorkload final : public PackedWorkload {
             static_cast<double>(y_->bytes())};
   }
 
-  /// In the reference's words a group of a batch row is a channel of a batch of one.
+  /// In the reference's terms a group of a batch row is a channel of a batch of one.
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
     const GroupnormProblem& p = problem_;
@@ -138,11 +138,11 @@ class GroupnormWorkload final : public PackedWorkload {
   Operand* y_ = nullptr;
   GroupnormArguments arguments_;
   GroupnormProblem problem_;
-  mutable std::vector<ChannelStatistics> statistics_;  ///< of the member looked at last
+  mutable std::vector<ChannelStatistics> statistics_;  ///< of the member used last
   mutable int64_t statistics_member_ = -1;
 };
 
-/// Axes between the batch and what all norms have, and what they are in all sweeps.
+/// `sizes`: the axes between the batch and those of all norms; the others: their sweeps.
 PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
                         const std::vector<AxisInfo>& sizes, const std::vector<Axis>& small_sizes,
                         const std::vector<Axis>& full_sizes) {
@@ -177,7 +177,7 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
   return spec;
 }
 
-/// cuDNN has the norm of one channel a group.
+/// cuDNN has the norm with one channel per group.
 PrimitiveSpec instancenorm(PrimitiveSpec spec) {
   spec.strategies = with_cudnn(std::move(spec.strategies));
   return spec;

@@ -53,7 +53,7 @@ InstancenormCudnn::InstancenormCudnn(const CudnnDevice& device, const GroupnormP
   const std::string reason = instancenorm_cudnn_unsupported_reason(problem);
   if (!reason.empty()) throw_unsupported("groupnorm: cudnn: " + reason);
   graph_ = describe_instancenorm_cudnn(problem);
-  // Nothing is multiplied and summed: an engine's note on tensor cores says nothing here.
+  // Nothing is multiplied and summed: an engine's note on tensor cores is irrelevant.
   plan_ = make_cudnn_plan("groupnorm", device, graph_.graph, {.allows_tensor_cores = true});
 }
 

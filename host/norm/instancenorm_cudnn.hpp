@@ -10,12 +10,12 @@
 
 namespace wide {
 
-/// Why cuDNN cannot be told of the problem; empty where it can.
+/// Why cuDNN cannot express the problem; empty where it can.
 std::string instancenorm_cudnn_unsupported_reason(const GroupnormProblem& problem);
-/// Why a plan of cuDNN's cannot run on the operands, which no plan knows; empty where it can.
+/// Why a plan of cuDNN's cannot run on the operands, unknown to a plan; empty where it can.
 std::string instancenorm_cudnn_unsupported_reason(const GroupnormArguments& arguments);
 
-/// The problem in cuDNN's terms. Ids are of tensors in memory, or of none.
+/// The problem in cuDNN's terms. Ids are of tensors in memory, or kNoCudnnTensor.
 struct InstancenormCudnnGraph {
   CudnnGraph graph;
   CudnnInstancenorm operation;
@@ -28,7 +28,7 @@ CudnnBindings bind_instancenorm_cudnn(const InstancenormCudnnGraph& graph,
 /// The graph with its plan.
 class InstancenormCudnn {
  public:
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
+  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
   InstancenormCudnn(const CudnnDevice& device, const GroupnormProblem& problem);
 
   /// Why it cannot run the problem's members one by one; empty where it may.
@@ -39,7 +39,7 @@ class InstancenormCudnn {
 
   int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
-  /// On operands that there is no reason against.
+  /// Operands must have no unsupported reason.
   void run(const GroupnormArguments& arguments, const Execution& execution) const;
 
  private:

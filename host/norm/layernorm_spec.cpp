@@ -41,7 +41,7 @@ struct Layernorm {
 };
 
 PrimitiveSpec make_spec() {
-  // gamma and beta: as long as two rows, again for every row.
+  // gamma and beta: as long as two rows, reread for every row.
   PrimitiveSpec spec = row_norm_spec<Layernorm>(
       "layernorm",
       "y = (x - mean) / sqrt(variance + eps) * gamma + beta, every row of every member",

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the CPU device's norms have in common: sums in independent lanes, over values that are
-// decoded to floats on the stack, a chunk at a time.
+// Shared by the CPU device's norms: sums in independent lanes, over values that are decoded to
+// floats on the stack, a chunk at a time.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +35,8 @@ class Sum {
   double total_ = 0;
 };
 
-/// Both moments of what is left of values when a rough mean is taken off them. Not a number where
-/// a value is none.
+/// Both moments of values minus a rough mean. NaN where a value is
+/// NaN.
 class Moments {
  public:
   void add(const float* values, int64_t count, float rough_mean) {
@@ -47,8 +47,8 @@ class Moments {
     });
   }
   float mean(int64_t count) const { return rest_.mean(count); }
-  /// The mean square about the rough mean, moved to one about `about` more: the variance where
-  /// that is mean().
+  /// The mean square about the rough mean, moved to one about the rough mean plus `about`: the
+  /// variance where `about` is mean().
   float square(int64_t count, float about) const {
     const float square = squares_.mean(count) - about * about;
     return square < 0.0f ? 0.0f : square;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each check is one message; the names are the primitive's.
+// Each check has one message; the names are the primitive's.
 #include "host/norm/norm_plan.hpp"
 
 #include <cmath>

@@ -8,7 +8,7 @@
 
 namespace wide::catalog {
 
-/// Axes that every norm has, behind those of its sizes.
+/// Axes that every norm has, after those of its sizes.
 inline AxisInfo affine_axis() {
   return {"affine", "gamma and beta", "yes", {"yes", "no"}, 0};
 }
@@ -16,7 +16,7 @@ inline AxisInfo offset_axis() {
   return {"offset", "mean of x, which costs a bad kernel its accuracy", int64_t{0}, {}, 0};
 }
 
-/// What x is filled with.
+/// The values of x.
 inline Distribution around_offset(const Case& point) {
   const auto offset = static_cast<double>(point.integer("offset"));
   return Distribution::uniform(offset - 1, offset + 1);

@@ -41,7 +41,7 @@ struct Rmsnorm {
 };
 
 PrimitiveSpec make_spec() {
-  // gamma: as long as a row, again for every row.
+  // gamma: as long as a row, reread for every row.
   PrimitiveSpec spec = row_norm_spec<Rmsnorm>(
       "rmsnorm", "y = x / sqrt(mean square + eps) * gamma, every row of every member",
       {dtype_axis("of x, gamma and y"),

@@ -60,8 +60,8 @@ RowStrides output_strides(std::string_view primitive, const char* name, const Te
   return rows.strides;
 }
 
-/// num_members and features from the first parameter that there is, else as they are; features
-/// that are not said (0) are x's, packed.
+/// num_members and features from the first parameter present, else unchanged; features that are
+/// not given (0) are x's, packed.
 void read_sizes(std::string_view primitive, const ChainArguments& a, ChainProblem& p) {
   const std::string name = std::string(primitive) + ": ";
   struct Parameter {

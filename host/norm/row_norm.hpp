@@ -27,7 +27,7 @@ ChainProblem describe_rows(std::string_view primitive, const ChainArguments& arg
 void require_same_chain(std::string_view primitive, const ChainProblem& got,
                         const ChainProblem& plan);
 
-/// Once operands are known to be right.
+/// After the operands were validated.
 void run_row_norm_cpu(const Context& context, const ChainProblem& problem, WideStrategy strategy,
                       const ChainArguments& arguments);
 void run_row_norm_cuda(const Context& context, const ChainProblem& problem, WideStrategy strategy,

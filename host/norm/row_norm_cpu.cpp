@@ -3,7 +3,7 @@
 //
 // The CPU device's layernorm, rmsnorm and chain: the same statistics as the CUDA kernels', over
 // chunks of a row. `wide` spreads all rows of all members over the threads at once, `sequential`
-// one member's rows after the other's.
+// the rows of one member after another.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,7 +23,7 @@ constexpr std::array<float, kChunk> filled(float value) {
   chunk.fill(value);
   return chunk;
 }
-/// What changes no value, nor a zero's sign.
+/// They change no value, nor a zero's sign.
 constexpr auto kNoFactor = filled(1.0f), kNoShift = filled(-0.0f);
 
 /// One row of one member.
@@ -38,7 +38,7 @@ class RowNormaliser {
     Sum sum;
     Moments moments;
     float rough_mean = 0;
-    // One loop, not one a pass: what fetches a chunk is inlined wherever it is called.
+    // One loop, not one per pass: the code that fetches a chunk is inlined at every call.
     for (const Pass pass : {Pass::sum, Pass::moments, Pass::store}) {
       if ((pass == Pass::sum && !is_centred) || (pass == Pass::moments && !is_normed)) continue;
       const float mean = is_centred ? moments.mean(p_.features) : 0.0f;
@@ -61,7 +61,7 @@ class RowNormaliser {
  private:
   enum class Pass { sum, moments, store };
 
-  /// What is written may lie where the row was read: nobody reads it after this.
+  /// May write where the row was read: it is not read after this.
   void store(const float* v, int64_t first, int64_t count, float rough_mean, float mean,
              float scale) {
     char* y = row_at(a_.y.data, p_.y, row_, member_, p_.dtype);
@@ -95,7 +95,7 @@ class RowNormaliser {
     cpu::map(values, others, values, count, [](float value, float other) { return value + other; });
   }
 
-  /// A chunk of what is normalised; the only one of a row is fetched once.
+  /// A chunk of the normalised values; a row's only chunk is fetched once.
   const float* chunk(int64_t first, int64_t count) {
     if (chunk_ == nullptr || p_.features > kChunk) chunk_ = fetch(first, count);
     return chunk_;

@@ -53,7 +53,7 @@ kernels::RowNormParams member_of(kernels::RowNormParams params, int64_t n, int64
   return params;
 }
 
-/// A norm by itself has a kernel without questions.
+/// A plain norm has a kernel without branches for options.
 auto launcher_of(const ChainProblem& p) {
   const bool is_norm = !p.has_bias && !p.has_residual && !p.has_sum &&
                        p.activation == Activation::none && p.norm != ChainNorm::none;

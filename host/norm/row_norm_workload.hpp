@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operands, plans and references of layernorm, rmsnorm and chain, in chain's words; what differs is
-// a Primitive's:
+// Operands, plans and references of layernorm, rmsnorm and chain, in chain's terms; a Primitive has
+// the differences:
 //   Problem, Arguments, Plan
 //   kX, kParameter: operands' layouts    kFlops, kReferenceFlops: of an element
-//   problem_of(point): in chain's words  x_values(point): what x is filled with
+//   problem_of(point): in chain's terms  x_values(point): the values of x
 //   describe, make_plan: the public functions of that name
-//   problem, arguments: chain's words in the primitive's own
+//   problem, arguments: from chain's terms to the primitive's
 //   reference(problem, row, y, tolerance)
 #pragma once
 
@@ -72,7 +72,7 @@ class RowNormWorkload final : public PackedWorkload {
   std::string baseline_unsupported_reason() const override { return ""; }
 
   /// A baseline member is our own kernel with N = 1: cuDNN's layernorm and rmsnorm take dense rows
-  /// only, and so no member of `sequential`'s. PyTorch's are among the peers.
+  /// only, hence no member of `sequential`. PyTorch's are among the peers.
   PreparedMembers prepare_members() override {
     typename Primitive::Problem one = Primitive::problem(shape_);
     one.num_members = 1;
@@ -124,7 +124,7 @@ class RowNormWorkload final : public PackedWorkload {
   typename Primitive::Problem problem_;
 };
 
-/// What the specs of all three say alike; `own` are the axes behind those of sizes.
+/// What the specs of all three share; `own` are the axes after those of sizes.
 template <class Primitive>
 PrimitiveSpec row_norm_spec(std::string_view name, std::string_view summary,
                             std::vector<AxisInfo> own, double rereads) {

@@ -13,7 +13,7 @@ namespace wide {
 
 struct SliceMoments {
   float rough_mean = 0;
-  float mean = 0;  ///< of what is left without the rough one
+  float mean = 0;  ///< of the values minus the rough mean
   float variance = 0;
 };
 
@@ -66,19 +66,19 @@ class CpuSlice {
   }
 
  private:
-  /// Whether runs are floats that lie together: nothing to decode.
+  /// Whether runs are contiguous floats: nothing to decode.
   template <class Pointer>
   bool is_direct_at(const Place<Pointer>& place) const {
     return dtype_ == Dtype::fp32 && place.row_stride == width_;
   }
-  /// Of a position of a run without gaps.
+  /// The address of a position of a run without gaps.
   template <class Pointer>
   Pointer address(const Place<Pointer>& place, int64_t run, int64_t position) const {
     return place.first + (run * place.run_stride + position) * dtype_bytes(dtype_);
   }
 
-  /// Calls f(address, place in the chunk, count) for what of the positions [first, first + count)
-  /// lies together.
+  /// Calls f(address, place in the chunk, count) for the contiguous pieces of the positions
+  /// [first, first + count).
   template <class Pointer, class F>
   void for_each_piece(int64_t run, int64_t first, int64_t count, const Place<Pointer>& place,
                       const F& f) const {

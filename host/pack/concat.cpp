@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// concat, slice and flatten: views with an axis for members, then the copies that pack is made of.
+// concat, slice and flatten: views with an axis for members, then the same copies as pack.
 #include "wide/concat.hpp"
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU device's binary: one loop a function over each chunk of both operands, then the
+// The CPU device's binary: one loop per function over each chunk of both operands, then the
 // activation's.
 #include <algorithm>
 

@@ -12,7 +12,7 @@ namespace wide::catalog {
 ///
 /// Bound, with u = 2^-24: z = function(x, other) is rounded once, u |z|, and again to 16 bits,
 /// u |z| + u_out |z|: a quotient of an approximate reciprocal does not pass. Activations are
-/// pointwise's functions, with pointwise's bound, and what they make of an argument that is off by
+/// pointwise's functions, with pointwise's bound plus the effect of an argument that is off by
 /// 2 u |z|.
 void binary_reference(const BinaryProblem& problem, std::span<const double> x,
                       std::span<const double> others, std::span<double> y,

@@ -64,7 +64,7 @@ class BinaryWorkload final : public PackedWorkload {
     return prepared_members(plan, std::move(arguments));
   }
 
-  /// One operation per element, whatever the function takes: the time is that of the bytes.
+  /// One operation per element, whatever the function: bytes determine the time.
   Cost cost() const override {
     const double elements = static_cast<double>(problem_.num_members) *
                             static_cast<double>(problem_.rows) *
@@ -100,7 +100,7 @@ class BinaryWorkload final : public PackedWorkload {
                        shape_.broadcast == Broadcast::members);
   }
 
-  /// Stored as [N, 1] where there is one of each member.
+  /// Stored as [N, 1] where there is one per member.
   ConstTensorView packed_other() const {
     ConstTensorView other = other_->packed();
     if (shape_.broadcast != Broadcast::features) return other;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator once more, as its paper writes it down: products of words split in halves, keys by
-// round.
+// A second implementation of the generator, as in its paper: products of words split in halves,
+// keys by round.
 #include "host/pointwise/dropout_reference.hpp"
 
 #include <array>

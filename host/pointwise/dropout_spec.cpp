@@ -27,7 +27,7 @@ class DropoutWorkload final : public PackedWorkload {
         shape_(problem_of(point)),
         x_(add_operand(operands::dropout_x, shape_.dtype, {shape_.rows, shape_.features},
                        Distribution::uniform())),
-        // As many bits as a double tells.
+        // As many bits as a double holds.
         seeds_(add_operand(operands::dropout_seed, Dtype::int64, {2},
                            Distribution::integers(0, 0x1p53 - 1))),
         probabilities_(add_operand(operands::dropout_probability, Dtype::fp32, {1},
@@ -108,7 +108,7 @@ PrimitiveSpec make_spec() {
       "one launch over all elements of all members, a Philox block for four of them",
       {.streamed = 1.03,
        .rereads = 0.1,
-       .is_memory_bound = true});  // what a member's blocks have in common
+       .is_memory_bound = true});  // operands that a member's blocks share
   spec.sweeps = {{"quick", {{"n", ints({8, 32})}, {"batch", ints({1024})}, {"d", ints({256})}}},
                  {"full",
                   {{"n", ints({2, 4, 8, 16, 32, 64, 100})},

@@ -95,7 +95,7 @@ EnsembleProblem describe_ensemble(const EnsembleArguments& a, const EnsembleProb
 
 namespace {
 
-/// `sequential` looks at one member a launch.
+/// `sequential` takes one member per launch.
 LaunchRefusal launches_of(const EnsembleProblem& p) {
   return launch_refusal("blocks", p.num_members, [&](int64_t members) -> int64_t {
     const int64_t vector = 16 / dtype_bytes(p.dtype);
@@ -136,7 +136,7 @@ std::string EnsemblePlan::explain() const {
   return state_->choice.explain;
 }
 
-/// What `sequential` keeps between members, and on the CPU the votes of every row.
+/// Holds what `sequential` keeps between members, and on the CPU the votes of every row.
 int64_t EnsemblePlan::workspace_bytes() const {
   const EnsembleProblem& p = state_->problem;
   const bool is_cpu = state_->context.device().type == DeviceType::cpu;

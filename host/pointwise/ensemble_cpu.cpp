@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU device's ensembles, over chunks of a row that are decoded to floats: `wide` takes all
-// members of a chunk while its sums lie on the stack, `sequential` one member's rows after the
-// other's, sums in the workspace. Votes lie there in either case: a row's features have no limit.
+// members of a chunk while its sums lie on the stack, `sequential` the rows of one member after
+// another, sums in the workspace. Votes lie there in either case: a row's features have no limit.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kChunk = cpu::kRowChunk;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// A chunk's sums: of up to three kinds, as the mode has them.
+/// A chunk's sums: up to three kinds, depending on the mode.
 using Parts = std::array<float*, 3>;
 
 void begin(Ensemble mode, const Parts& parts, int64_t count) {
@@ -31,7 +31,7 @@ void begin(Ensemble mode, const Parts& parts, int64_t count) {
   }
 }
 
-/// The k-th member that counts, k from 1.
+/// Adds the k-th member that counts, k from 1.
 void add(Ensemble mode, const Parts& parts, const float* x, int64_t count, int64_t k) {
   float *a = parts[0], *b = parts[1], *c = parts[2];
   const float inverse = 1.0f / static_cast<float>(k);
@@ -47,14 +47,14 @@ void add(Ensemble mode, const Parts& parts, const float* x, int64_t count, int64
   } else {  // the largest, and the sum of exp(x - largest)
     for (int64_t i = 0; i < count; ++i) {
       const float shrunk = cpu::exp(-std::fabs(x[i] - a[i]));
-      const float power = x[i] == a[i] ? 1.0f : shrunk;  // of equal infinities, too
+      const float power = x[i] == a[i] ? 1.0f : shrunk;  // for equal infinities, too
       b[i] = x[i] > a[i] ? b[i] * power + 1.0f : b[i] + power;
       a[i] = x[i] > a[i] ? x[i] : a[i];
     }
   }
 }
 
-/// Of k members, into the mode's first part.
+/// The result for k members, into the mode's first part.
 void finish(Ensemble mode, const Parts& parts, int64_t count, int64_t k) {
   const auto [a, b, c] = parts;
   const auto members = static_cast<float>(k);
@@ -69,9 +69,9 @@ void finish(Ensemble mode, const Parts& parts, int64_t count, int64_t k) {
   }
 }
 
-/// Of equals the first; the first NaN, where there is one.
+/// The first of equals; the first NaN, where there is one.
 int64_t largest_of(Dtype dtype, const char* row, int64_t features) {
-  constexpr int64_t kStep = 64;  // few of which have what is larger than all before
+  constexpr int64_t kStep = 64;  // few of which exceed all before
   float largest = -kInfinity;
   int64_t index = 0;
   bool is_nan = false;
@@ -148,7 +148,7 @@ class Runner {
     return {parts, parts + plane, parts + 2 * plane};
   }
 
-  /// body(row, first, count) for pieces of y's rows, of which so many members are read, from
+  /// body(row, first, count) for pieces of y's rows, for which `num_members` members are read, from
   /// several threads.
   template <class Body>
   void for_each_piece(int64_t length, int64_t num_members, const Body& body) const {

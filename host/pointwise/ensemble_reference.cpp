@@ -16,7 +16,7 @@ constexpr double kU = 0x1p-24;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Judged {
-  double value = 0, tolerance = 0;  ///< without what rounding to the dtype costs
+  double value = 0, tolerance = 0;  ///< without rounding to the dtype
 };
 
 Judged mean_of(const std::vector<double>& x) {

@@ -14,12 +14,12 @@ namespace wide::catalog {
 ///
 /// Bound, with u = 2^-24:
 ///   mean      K - 1 additions and a division: (K + 1) u mean |x| + u_out |y| + min
-///   variance  Differences to the first member, d, are rounded once, by u |d|. Of any members
+///   variance  Differences to the first member, d, are rounded once, by u |d|. For any members
 ///             sum d^2 <= K S, S the sum of squares about the mean, since the first is one of them
 ///             and (first - mean)^2 <= S (K - 1) / K: that moves S by at most 2 u sqrt(K) S. The
 ///             running mean is off by some sqrt(i) roundings of numbers that are at most
 ///             sqrt(2 S), and meets sum |delta| <= sqrt(2 K S): 4 K u S. Adding up: K u S.
-///             In all (7 K + 8) u y + u_out y + min. No offset of all members is in it.
+///             In all (7 K + 8) u y + u_out y + min, independent of an offset of all members.
 ///   vote      a quotient of two whole numbers: (u + u_out) y
 ///   log_mean_exp  As softmax_reference has it: a term errs by (2 |d| + 4) u of itself, d = x - m,
 ///             once more for each of up to K times that the largest grows, A = sum |d| exp(d) /

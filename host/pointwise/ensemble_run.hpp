@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ensemble's plan calls once operands are known to be right.
+// What ensemble's plan calls after the operands were validated.
 #pragma once
 
 #include "host/core/wide_strategy.hpp"
@@ -16,7 +16,7 @@ void run_ensemble_cuda(const Context& context, const EnsembleProblem& problem,
                        WideStrategy strategy, const EnsembleArguments& arguments, void* state,
                        Stream stream);
 
-/// Numbers of four bytes that are kept of each element of y while members go by.
+/// Four-byte numbers kept per element of y from member to member.
 constexpr int64_t ensemble_parts(Ensemble mode) {
   return mode == Ensemble::variance ? 3 : mode == Ensemble::log_mean_exp ? 2 : 1;
 }

@@ -53,7 +53,7 @@ class EnsembleWorkload final : public PackedWorkload {
     throw Error(ErrorCode::unsupported, baseline_unsupported_reason());
   }
 
-  /// One operation per element of x, whatever the mode takes: the time is that of the bytes.
+  /// One operation per element of x, whatever the mode: bytes determine the time.
   Cost cost() const override {
     const double elements =
         counted() * static_cast<double>(problem_.rows) * static_cast<double>(problem_.features);
@@ -84,7 +84,7 @@ class EnsembleWorkload final : public PackedWorkload {
   }
 
  private:
-  /// By the mask "some": a third, and never the first.
+  /// The mask "some" leaves out a third, never the first.
   static bool is_left_out(int64_t member) { return member % 3 == 1; }
 
   Operand& add_mask() {

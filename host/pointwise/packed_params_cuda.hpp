@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// From packed operands to the parameters of kernels that go through them element by element.
+// From packed operands to the parameters of element-wise kernels.
 #pragma once
 
 #include "host/core/pointer.hpp"
@@ -26,8 +26,8 @@ inline kernels::PackedParams packed_params(const PackedRows& rows, const void* x
   return params;
 }
 
-/// launch(params, member): of all members at once, or of each by itself. By value: what launch
-/// makes of a member's parameters may be where these came from.
+/// launch(params, member): for all members at once, or for each by itself. By value: launch may
+/// write a member's parameters to where these came from.
 template <class Launch>
 void launch_members(WideStrategy strategy, Dtype dtype, kernels::PackedParams params,
                     const Launch& launch) {

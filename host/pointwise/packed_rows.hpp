@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the primitives of this family read off x and y, which are alike: [rows, members, features].
+// What primitives of this family read off x and y, which are alike: [rows, members, features].
 #pragma once
 
 #include <string_view>
@@ -25,7 +25,7 @@ PackedRows rows_of(const Problem& p) {
   return {p.num_members, p.rows, p.features, p.dtype, p.x, p.y};
 }
 
-/// x and y as views of them are described.
+/// Completes x and y as their views are described.
 template <class Problem>
 void complete_rows(Problem& p) {
   const RowStrides packed = packed_rows(p.num_members, p.features);
@@ -33,15 +33,15 @@ void complete_rows(Problem& p) {
   p.y = complete_strides(p.y, packed, p.rows, p.num_members, p.features);
 }
 
-/// `features` tells [.., N, D] from [.., N*D] where N divides D; 0: not known, then it is the
-/// latter. Throws invalid_argument where y is not like x, overlaps it without being x, or itself.
+/// `features` tells [.., N, D] from [.., N*D] where N divides D; 0: unknown, then it is the
+/// latter. Throws invalid_argument where y is not like x, overlaps x without being x, or itself.
 PackedRows describe_packed_rows(std::string_view primitive, const ConstTensorView& x,
                                 const ConstTensorView& y, int64_t num_members, int64_t features);
 
 /// Sizes and dtype; throws invalid_argument.
 void require_legal_rows(std::string_view primitive, const PackedRows& rows);
 
-/// What all of the family have, for the list of fields.
+/// The fields that all of the family have, for the list of fields.
 template <class Same, class Problem>
 void same_rows(const Same& same, const Problem& got, const Problem& plan) {
   same("rows", got.rows, plan.rows);

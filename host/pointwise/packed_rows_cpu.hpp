@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the CPU device goes through packed rows: `wide` spreads all rows of all members over the
-// threads at once, `sequential` one member's rows after the other's.
+// threads at once, `sequential` the rows of one member after another.
 #pragma once
 
 #include "host/core/row_cpu.hpp"

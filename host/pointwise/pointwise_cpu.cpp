@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU device's pointwise: one loop a function over each chunk of a row, in the forms that the
+// The CPU device's pointwise: one loop per function over each chunk of a row, in the forms that the
 // CUDA kernel has.
 #include <algorithm>
 #include <cmath>

@@ -12,7 +12,7 @@ namespace wide {
 
 namespace {
 
-/// The parameters of the function, as kernels know them.
+/// The function's parameters as the kernels expect them.
 void set_parameters(kernels::PointwiseParams& params, const PointwiseProblem& problem) {
   using enum PointwiseFunction;
   if (problem.function == leaky_relu) params.a = problem.slope;

@@ -13,13 +13,13 @@ namespace wide::catalog {
 
 namespace {
 
-/// A value, and z of the bound; a negative z is a function that only chooses or multiplies.
+/// A value, and z of the bound; z is negative for functions that only choose or multiply.
 struct Judged {
   double value;
   double exponent = -1;
 };
 
-/// Products of x and of what vanishes as x falls.
+/// Whether the function is a product of x and a factor that vanishes as x falls.
 bool vanishes_left(PointwiseFunction function) {
   using enum PointwiseFunction;
   return function == gelu || function == gelu_tanh || function == silu || function == hardswish;

@@ -18,7 +18,7 @@ PointwiseProblem problem_of(const Case& point) {
   p.features = point.integer("d");
   p.function = *parse_pointwise_function(point.word("function"));
   p.dtype = point.dtype();
-  // Not those that hide a mistake: other than the defaults and than one another.
+  // Values that do not hide a mistake: different from the defaults and from one another.
   p.slope = 0.125f, p.alpha = 0.75f, p.beta = 1.5f, p.low = -0.5f, p.high = 0.75f;
   if (p.function == PointwiseFunction::prelu) {
     p.num_slopes = point.word("slopes") == "feature" ? p.features : 1;
@@ -73,7 +73,7 @@ class PointwiseWorkload final : public PackedWorkload {
     return prepared_members(plan, std::move(arguments));
   }
 
-  /// One operation per element, whatever the function takes: the time is that of the bytes.
+  /// One operation per element, whatever the function: bytes determine the time.
   Cost cost() const override {
     const auto read = static_cast<double>(x_->bytes() + bytes_of(slope_));
     const double elements = static_cast<double>(problem_.num_members) *
@@ -126,7 +126,7 @@ std::vector<Sweep> sweeps() {
 PrimitiveSpec make_spec() {
   PrimitiveSpec spec;
   spec.name = "pointwise";
-  spec.version = 2;  // of the first, seq was no part
+  spec.version = 2;  // the first lacked seq
   spec.summary = "y = function(x), every element of every member";
   spec.axes = {
       {"n", "members", int64_t{4}, {}, 1},

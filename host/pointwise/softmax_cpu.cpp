@@ -20,7 +20,7 @@ void run_row(const SoftmaxProblem& p, const SoftmaxArguments& a, int64_t row, in
   const char* x = row_at(a.x.data, p.x, row, member, p.dtype);
   char* y = row_at(a.y.data, p.y, row, member, p.dtype);
 
-  // NaN is not larger: the sum gets it.
+  // NaN is not larger: the sum catches it.
   const auto larger = [](float most, float v) { return v > most ? v : most; };
   cpu::Lanes peaks(-std::numeric_limits<float>::infinity());
   cpu::for_each_chunk(p.dtype, x, p.features, [&](const float* v, int64_t, int64_t count) {
@@ -29,7 +29,7 @@ void run_row(const SoftmaxProblem& p, const SoftmaxArguments& a, int64_t row, in
   });
   const float largest = peaks.join(larger);
 
-  // y keeps the powers where it holds what was summed up; x may lie there, too.
+  // y keeps the powers where it holds the summed values exactly; x may lie there, too.
   const bool is_kept = p.dtype == Dtype::fp32 && !p.is_log;
   const auto power = [&](float v) { return cpu::exp_of_negative(v - largest); };
   cpu::Lanes sums(0.0f);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// recurrent's verbs. x's products of all steps are one linear; what follows is one launch, or for
-// every step a linear of what the step before left, and the cells.
+// recurrent's verbs. x's products of all steps are one linear; the rest is one launch, or for every
+// step a linear of the previous step's state, and the cells.
 #include "wide/recurrent.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace wide {
 
 namespace {
 
-/// Where things lie in the workspace, in bytes; what is not needed has none.
+/// Offsets in the workspace, in bytes; unneeded parts have none.
 struct Places {
   int64_t input_gates = 0;   ///< u of all steps
   int64_t hidden_gates = 0;  ///< v of one
@@ -99,7 +99,7 @@ struct RecurrentPlan::State {
   RecurrentChoice choice;
   int64_t members_at_once = 1;
   std::optional<LinearPlan> input{};
-  /// Of the first step's hidden states, and of y's; none where fused.
+  /// For the first step's hidden states, and for y's; none where fused.
   std::optional<LinearPlan> first{}, step{};
   Places places{};
   std::string explain{}, range{};
@@ -218,7 +218,7 @@ void RecurrentPlan::restore_weights(const ConstTensorView& input_weight,
           const ConstTensorView& packed) { unpack(operand, packed, own, stream); });
 }
 
-/// Sums of a product, packed at `place` of the workspace.
+/// Computes the sums of a product, packed at `place` of the workspace.
 void RecurrentPlan::State::multiply(const LinearPlan& plan, const ConstTensorView& x,
                                     const ConstTensorView& weight, const ConstTensorView& bias,
                                     int64_t place, int64_t first_member,
@@ -262,7 +262,7 @@ ConstTensorView RecurrentPlan::State::first_hidden(const RecurrentArguments& a,
   return zeros;
 }
 
-/// What follows x's products, step by step.
+/// The steps after x's products, one by one.
 void RecurrentPlan::State::run_steps(const RecurrentArguments& a, const Execution& execution,
                                      int64_t first_member) const {
   const RecurrentProblem& p = problem;
@@ -344,7 +344,7 @@ void RecurrentPlan::State::run_no_steps(const RecurrentArguments& a, Stream stre
   const Shape shape{p.batch, p.num_members, p.hidden};
   const TensorView last(a.last_cell.data, Dtype::fp32, shape, lie(p.last_cell), a.y.device);
   if (!p.has_first_state) {
-    fill_bytes(last, 0, stream);  // what may lie between rows and members is not ours
+    fill_bytes(last, 0, stream);  // gaps between rows and members are not ours
   } else if (a.first_cell.data != a.last_cell.data) {
     const MemberCopy copy{
         ConstTensorView(a.first_cell.data, Dtype::fp32, shape, lie(p.first_cell), a.y.device),

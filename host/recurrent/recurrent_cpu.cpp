@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU device's cells: a step of some sequences a task, unit by unit in chunks.
+// The CPU device's cells: a task is a step of some sequences, unit by unit in chunks.
 #include <algorithm>
 
 #include "host/core/independent.hpp"
@@ -20,10 +20,10 @@ using kernels::RecurrentCellParams;
 constexpr int64_t kChunk = 128;  ///< units whose gates stay in the first-level cache
 constexpr int kMostGates = 4;
 
-/// A chunk's gates u and v as floats, what was before, and what comes of them.
+/// A chunk's gates u and v as floats, the previous states, and the results.
 struct Chunk {
   const float *u[kMostGates], *v[kMostGates];
-  const float *before, *cell_before;  ///< of gru and lstm
+  const float *before, *cell_before;  ///< for gru and lstm
   float *h, *cell_after;
   int64_t count;
 };

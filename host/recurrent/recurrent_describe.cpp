@@ -28,7 +28,7 @@ void require_contiguous(std::string_view argument, const ConstTensorView& view) 
                    ", expected the last axis contiguous: stride 1");
 }
 
-/// Strides that are all 0 would read as "packed" in a problem.
+/// Strides that are all 0 would mean "packed" in a problem.
 template <class Strides>
 void require_steps(std::string_view argument, const ConstTensorView& view, const Strides& strides) {
   WIDE_REQUIRE(view.num_elements() <= 1 || strides != Strides{},
@@ -48,7 +48,7 @@ RowStrides describe_weight(std::string_view argument, const ConstTensorView& wei
   return strides;
 }
 
-/// The weights' shapes, which the others' follow from.
+/// The weights' shapes, from which the others follow.
 void describe_weights(const RecurrentArguments& a, RecurrentProblem& p) {
   constexpr const char* kInput = "[num_members, gates * hidden, in_features]";
   constexpr const char* kHidden = "[num_members, gates * hidden, hidden]";
@@ -83,7 +83,7 @@ void describe_biases(const RecurrentArguments& a, RecurrentProblem& p) {
   p.hidden_bias_member_stride = look_at("hidden_bias", a.hidden_bias);
 }
 
-/// Sequences [B, T, N*D] or [B, T, N, D]; of one that all members share [B, T, D].
+/// Sequences [B, T, N*D] or [B, T, N, D]; [B, T, D] where all members share one.
 RecurrentStrides describe_sequences(std::string_view argument, const ConstTensorView& view,
                                     const RecurrentProblem& p, int64_t features, bool is_shared) {
   const int rank = view.rank();

@@ -39,7 +39,7 @@ struct Stepped {
   int64_t extent, stride;
 };
 
-/// Elements from the first to behind the last in bytes, which must fit in 64 bits. `strides` are
+/// Elements from the first to the end of the last must fit in 64 bits, in bytes. `strides` are
 /// for the message.
 template <class Strides>
 void require_extent(const char* field, std::array<Stepped, 3> axes, int64_t features, Dtype dtype,
@@ -58,7 +58,7 @@ void require_extent(const char* field, std::array<Stepped, 3> axes, int64_t feat
                                ", expected an extent that fits in 64 bits");
 }
 
-/// Axes nest in some order, each stepping over all that lies inside.
+/// Axes nest in some order, each stepping over everything inside.
 bool is_disjoint(std::array<Stepped, 3> axes, int64_t features) {
   std::sort(axes.begin(), axes.end(),
             [](const Stepped& a, const Stepped& b) { return a.stride < b.stride; });
@@ -78,7 +78,7 @@ std::array<Stepped, 3> axes_of(const RecurrentProblem& p, const RowStrides& s) {
   return {{{p.batch, s.row}, {1, 0}, {p.num_members, s.member}}};
 }
 
-/// Those of a state [B, N, H] that there is; none of one that there is not.
+/// The strides of a state [B, N, H] if it exists; else none.
 RowStrides complete_state(const char* field, const RecurrentProblem& p, bool exists, Dtype dtype,
                           const RowStrides& given) {
   if (!exists) return {};
@@ -182,7 +182,7 @@ RecurrentProblem complete_recurrent_problem(RecurrentProblem p) {
   WIDE_REQUIRE(!p.has_last_cell || p.batch == 0 || is_disjoint(axes_of(p, p.last_cell), p.hidden),
                "recurrent: last_cell has strides " + text(p.last_cell) +
                    ", expected elements that do not overlap each other");
-  // The products' problems check and complete what is theirs.
+  // The products' problems check and complete their own fields.
   const LinearProblem input = recurrent_input_product(p, p.num_members);
   const LinearProblem hidden =
       recurrent_hidden_product(p, p.num_members, recurrent_step_strides(p));

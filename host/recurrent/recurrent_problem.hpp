@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What makes a RecurrentProblem a possible one, and the same as the problems of its products. What
-// those refuse, the whole refuses; nothing is checked twice.
+// The checks of a RecurrentProblem, and its products as problems of linear. What those refuse, the
+// whole refuses; nothing is checked twice.
 #pragma once
 
 #include <string_view>
@@ -21,13 +21,13 @@ RecurrentProblem complete_recurrent_problem(RecurrentProblem problem);
 /// complete.
 void require_same_recurrent_problem(const RecurrentProblem& got, const RecurrentProblem& plan);
 
-/// Packed, and what nothing steps along as packed; member stride 0 where all members share x.
+/// Packed where open or nothing steps along it; member stride 0 where all members share x.
 RecurrentStrides complete_recurrent_strides(const RecurrentProblem& problem,
                                             const RecurrentStrides& strides, int64_t features,
                                             bool is_shared);
 
 /// Sequences and steps of x as rows of one stride: sequence after sequence, or step after step, as
-/// x lies. A complete problem's fold.
+/// in x. For complete problems, which fold.
 struct RecurrentRows {
   bool is_step_after_step = false;
   int64_t stride = 0;  ///< of x, from row to row
@@ -37,14 +37,14 @@ RecurrentRows recurrent_rows(const RecurrentProblem& problem);
 /// Strides of `members` members' gates u, packed in the order of x's rows.
 RecurrentStrides recurrent_gate_strides(const RecurrentProblem& problem, int64_t members);
 
-/// x's products, u = W_input x + b_input, of `members` neighbouring members, complete. Of one
+/// x's products, u = W_input x + b_input, of `members` neighbouring members, complete. For one
 /// member, x is its own even where it is shared.
 LinearProblem recurrent_input_product(const RecurrentProblem& problem, int64_t members);
-/// A step's, v = W_hidden h + b_hidden, of hidden states that lie so.
+/// A step's product, v = W_hidden h + b_hidden, of hidden states with strides `hidden`.
 LinearProblem recurrent_hidden_product(const RecurrentProblem& problem, int64_t members,
                                        const RowStrides& hidden);
-/// Of y's steps, and of the states that sequences begin with, as a strategy that goes step by step
-/// has them: zeros are packed for `members`.
+/// Strides of y's steps, and of the states that sequences begin with, for strategies that run step
+/// by step: zeros are packed for `members`.
 RowStrides recurrent_step_strides(const RecurrentProblem& problem);
 RowStrides recurrent_first_strides(const RecurrentProblem& problem, int64_t members);
 

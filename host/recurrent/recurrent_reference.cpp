@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kUlp = 0x1p-24;  ///< half of one, of fp32
 
-/// A number in fp64, and what a kernel's may be off by: at the most, and the square of what it is
-/// in all likelihood.
+/// A number in fp64, and the error of a kernel's: its bound, and the square of the likely
+/// error.
 struct Uncertain {
   double value = 0, most = 0, square = 0;
 
@@ -25,7 +25,7 @@ struct Uncertain {
   double tolerance() const { return std::min(most, 6 * std::sqrt(square)); }
 };
 
-/// Sums and products, without what rounding their own results adds.
+/// Sums and products, without the rounding of their own results.
 Uncertain operator+(const Uncertain& a, const Uncertain& b) {
   return {a.value + b.value, a.most + b.most, a.square + b.square};
 }
@@ -35,7 +35,7 @@ Uncertain operator*(const Uncertain& a, const Uncertain& b) {
           x * x * b.square + y * y * a.square + a.square * b.square};
 }
 
-/// A function of bounded values whose slope is at most that. At an infinity it is its limit.
+/// A function with bounded values and at most this slope. At an infinity it has its limit.
 template <class F>
 Uncertain bounded(const Uncertain& x, double slope, const F& f) {
   const double value = f(x.value);
@@ -55,7 +55,7 @@ Uncertain rounded_in_fp32(const Uncertain& x) {
   return x.rounded(2 * kUlp * std::fabs(x.value));
 }
 
-/// A row of weights by a vector, and a bias: linear's sum, with what the vector is off by.
+/// A row of weights times a vector, plus a bias: linear's sum, with the vector's errors.
 template <class Vector>
 Uncertain product(const RecurrentProblem& p, std::span<const double> weights, double bias,
                   const Vector& vector) {
@@ -77,7 +77,7 @@ Uncertain product(const RecurrentProblem& p, std::span<const double> weights, do
   return Uncertain{judged.value, inherited.most, inherited.square}.rounded(judged.tolerance);
 }
 
-/// What a step makes of a unit: h, not rounded yet; `cell` becomes c_t.
+/// A unit's h after a step, not rounded yet; `state` becomes c_t.
 Uncertain unit_of(RecurrentCell cell, std::span<const Uncertain> u, std::span<const Uncertain> v,
                   const Uncertain& before, Uncertain& state) {
   if (cell == RecurrentCell::lstm) {

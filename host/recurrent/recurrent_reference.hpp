@@ -23,15 +23,15 @@ struct RecurrentReferenceMember {
 };
 
 /// All steps of one sequence, [T, H], and for each value the largest error that passes:
-/// kRecurrentToleranceFormula; and what an lstm's cells are in the end, [H].
+/// kRecurrentToleranceFormula; and an lstm's final cell states, [H].
 struct RecurrentReferenceSequence {
   std::vector<double> values, tolerances;
   std::vector<double> last_cell, last_cell_tolerances;
 };
 
-/// Bound: what a step adds are the tolerances of both products, the functions' own errors and the
-/// roundings; what the steps before left in h and c reaches it through weights, gates and the
-/// slopes of the functions, at most 1/4 and 1. As of mlp's layers, that adds up in two ways, of
+/// Bound: a step adds the tolerances of both products, the functions' own errors and the
+/// roundings; errors that previous steps left in h and c reach it through weights, gates and the
+/// slopes of the functions, at most 1/4 and 1. As for mlp's layers, this adds up in two ways, of
 /// which the smaller counts: as if all errors conspired, and as variances of independent roundings,
 /// of which six roots are ten standard deviations.
 RecurrentReferenceSequence judge_recurrent_sequence(const RecurrentProblem& problem,

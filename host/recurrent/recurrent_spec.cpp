@@ -52,7 +52,7 @@ class RecurrentWorkload final : public PackedWorkload {
         like_(complete_recurrent_problem(problem_of(point))) {
     const RecurrentProblem& p = like_;
     const int64_t gates = recurrent_gates(p.cell) * p.hidden;
-    // As layers are initialised where they are trained: states neither die nor saturate.
+    // As layers are initialised for training: states neither die nor saturate.
     const double spread = 1 / std::sqrt(static_cast<double>(p.hidden));
     const auto parameter = [&](const PackedOperand& packing, const Shape& shape) {
       return &add_operand(packing, p.dtype, shape, Distribution::uniform(-spread, spread));
@@ -96,7 +96,7 @@ class RecurrentWorkload final : public PackedWorkload {
     return is_empty(like_) ? "" : cublas_unavailable_reason();
   }
 
-  /// A baseline member is sequential with N = 1: two calls a step.
+  /// A baseline member is sequential with N = 1: two calls per step.
   PreparedMembers prepare_members() override {
     std::vector<RecurrentArguments> members;
     for (int64_t n = 0; n < num_members(); ++n) {
@@ -115,7 +115,7 @@ class RecurrentWorkload final : public PackedWorkload {
                             std::move(members));
   }
 
-  /// What lies between products and cells need not be in memory; a unit's functions count one each.
+  /// Values between products and cells need not be in memory; a unit's functions count as one each.
   Cost cost() const override {
     const RecurrentProblem& p = like_;
     const auto gates = static_cast<double>(recurrent_gates(p.cell) * p.hidden);
@@ -147,8 +147,8 @@ class RecurrentWorkload final : public PackedWorkload {
                 tolerances.begin());
   }
 
-  /// Of linear's outputs; of 16 bits both products and h are rounded. Operands of one sign open the
-  /// gates that keep h, and so what each step has rounded off.
+  /// As for linear's outputs; with 16 bits both products and h are rounded. Operands of one sign
+  /// open the gates that keep h, and so each step's rounding errors.
   double mean_square_limit() const override {
     const double of_product =
         product_mean_square_limit(like_.dtype, like_.dtype, like_.allow_tf32, options().fill);
@@ -158,7 +158,7 @@ class RecurrentWorkload final : public PackedWorkload {
   }
 
   int64_t reference_rows_together() const override { return like_.steps; }
-  /// Of a row whose sequence has not been judged yet.
+  /// For a row whose sequence has not been judged yet.
   double reference_row_flops() const override {
     const RecurrentProblem& p = like_;
     return 10 * static_cast<double>(p.steps * recurrent_gates(p.cell) * p.hidden) *

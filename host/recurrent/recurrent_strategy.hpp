@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which strategy runs recurrent layers, and by what their products run: pure functions of problem,
+// Which strategy runs recurrent layers, and what runs their products: pure functions of problem,
 // device and what was verified.
 #pragma once
 
@@ -17,15 +17,15 @@ namespace wide {
 
 enum class RecurrentStrategy : uint8_t {
   sequential,      ///< member by member, step by step, by linear's `sequential`
-  cublas_batched,  ///< CUDA: one strided-batched cuBLAS GEMM and the cells a step
-  stepwise,        ///< CUDA: one of linear's kernels and the cells a step, all members at once
+  cublas_batched,  ///< CUDA: one strided-batched cuBLAS GEMM and the cells per step
+  stepwise,        ///< CUDA: one of linear's kernels and the cells per step, all members at once
   fused,           ///< CUDA: all steps of all members in one launch, kernels/recurrent/
   wide,            ///< CPU: step by step, all members at once
 };
 
 std::string_view strategy_name(RecurrentStrategy strategy);
 
-/// The strategy of linear that runs a product; of fused x's.
+/// The strategy of linear that runs a product; for fused, x's.
 std::string recurrent_product_strategy(RecurrentStrategy strategy, const LinearProblem& product,
                                        const DeviceInfo& device);
 
@@ -37,7 +37,7 @@ std::string recurrent_unsupported_reason(RecurrentStrategy strategy,
 
 using RecurrentChoice = StrategyChoice<RecurrentStrategy>;
 
-/// What "auto" is: on the CPU `wide`; on CUDA fused where it is verified and takes the problem,
+/// "auto" is `wide` on the CPU; on CUDA fused where it is verified and takes the problem,
 /// else stepwise where that is verified, else cublas_batched, else sequential. Throws
 /// invalid_argument for an unknown name, unsupported with the reason for one that cannot run.
 RecurrentChoice choose_recurrent_strategy(const RecurrentProblem& problem, const DeviceInfo& device,

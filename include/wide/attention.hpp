@@ -27,11 +27,11 @@ struct AttentionProblem {
   int64_t heads = 1;                ///< divides features
   Dtype dtype = Dtype::fp32;        ///< of all but lengths: fp32, fp16 or bf16
   bool is_cross = false;            ///< keys and values come from inputs of their own, not from x
-  std::optional<int64_t> kv_seq{};  ///< cross: their positions Tk; absent: as seq
+  std::optional<int64_t> kv_seq{};  ///< cross: their positions Tk; absent: seq
   int64_t key_features = 0;         ///< cross: of the input of keys (kdim); 0: as features
   int64_t value_features = 0;       ///< cross: of the input of values (vdim); 0: as features
   bool has_bias = false;            ///< of every projection
-  bool is_causal = false;  ///< as in flash_attention: the last query stands at the last key
+  bool is_causal = false;  ///< as in flash_attention: the last query aligns with the last key
   KeyLengths key_lengths = KeyLengths::none;
   bool needs_weights = false;           ///< refused: see AttentionPlan::run
   RowStrides x{}, key{}, value{}, y{};  ///< rows are positions: batch row after batch row
@@ -78,7 +78,7 @@ class AttentionPlan {
   VendorCalls vendor_calls() const;
   std::string_view weight_format() const;
 
-  /// Parameters of N members -> those of all. Runs once per set of weights, on `stream`.
+  /// N members' parameters -> the packed ones. Runs once per set of weights, on `stream`.
   void prepare_weights(std::span<const AttentionParameters> members,
                        const BasicAttentionParameters<TensorView>& packed, Stream stream) const;
   /// The inverse, bit for bit.
@@ -92,8 +92,8 @@ class AttentionPlan {
   ///   thirds of qkv_weight and key = value = x.
   /// Padding: by key lengths, which say where a batch row ends and cost nothing to read. There is
   ///         no operand for a byte mask, which might have holes.
-  /// Attention weights: not provided (needs_weights is refused): no strategy has them in memory,
-  ///         and not to write Tq Tk of them per head is the point of flash_attention.
+  /// Attention weights: not provided (needs_weights is refused): no strategy stores them, since
+  ///         avoiding Tq Tk of them per head in memory is the point of flash_attention.
   /// Layout: as AttentionArguments says, packed or with members explicit ([B, T, N, D]); features
   ///         contiguous, any row and member strides, any alignment of an element. y overlaps
   ///         nothing.
@@ -106,8 +106,8 @@ class AttentionPlan {
   /// Errors: invalid_argument, unsupported, cuda, cublas, cudnn: see plan.hpp.
   /// Threads: safe with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
-  ///         N or its neighbours; the vendors may round otherwise, and "auto" choose otherwise, for
-  ///         another N.
+  ///         N or its neighbours; for another N vendors may round differently and "auto" may choose
+  ///         differently.
   void run(const AttentionArguments& arguments, const Execution& execution) const;
 
   struct State;

@@ -18,8 +18,8 @@
 namespace wide {
 
 enum class BatchnormMode : uint8_t {
-  eval,   ///< with the running statistics, which stay as they are
-  train,  ///< with the batch's statistics, which move the running ones
+  eval,   ///< with the running statistics, left unchanged
+  train,  ///< with the batch's statistics, which update the running ones
 };
 
 struct BatchnormProblem {
@@ -31,7 +31,7 @@ struct BatchnormProblem {
   Dtype dtype = Dtype::fp32;  ///< of x, gamma, beta and y: fp32, fp16 or bf16
   BatchnormMode mode = BatchnormMode::eval;
   float epsilon = 1e-5f;  ///< unless the arguments give each member its own
-  float momentum = 0.1f;  ///< share of the batch in the running statistics; likewise
+  float momentum = 0.1f;  ///< the batch's weight in the running statistics; as epsilon
   bool has_gamma = true;
   bool has_beta = true;
   ChannelStrides x{}, y{};
@@ -54,12 +54,12 @@ using ConstBatchnormParameters = BasicBatchnormParameters<ConstTensorView>;
 struct BatchnormArguments {
   ConstTensorView x;            ///< [B, N*C], [B, N*C, L] or [B, N*C, .., H, W]
   ConstTensorView gamma;        ///< [N, C] or [N*C], or absent: 1
-  ConstTensorView beta;         ///< likewise; absent: 0
-  TensorView running_mean;      ///< likewise, fp32; written to in mode train only
-  TensorView running_variance;  ///< likewise
+  ConstTensorView beta;         ///< as gamma; absent: 0
+  TensorView running_mean;      ///< as gamma, fp32; written in mode train only
+  TensorView running_variance;  ///< as running_mean
   TensorView y;                 ///< as x; may be x itself
   ConstTensorView epsilon;      ///< fp32 [N], each member's own, read when the call runs; or absent
-  ConstTensorView momentum;     ///< likewise
+  ConstTensorView momentum;     ///< as epsilon
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: mode, epsilon, momentum,
@@ -84,8 +84,8 @@ class BatchnormPlan {
 
   /// y = (x - mean[n, c]) / sqrt(variance[n, c] + epsilon[n]) * gamma[n, c] + beta[n, c]
   /// eval:  mean and variance are the running ones.
-  /// train: those of x[:, n, c, :], the biased variance; and
-  ///        running = (1 - momentum[n]) * running + momentum[n] * batch's, the unbiased variance.
+  /// train: they are those of x[:, n, c, :], the variance biased; and
+  ///        running = (1 - momentum[n]) * running + momentum[n] * batch's, the variance unbiased.
   /// Layout: as BatchnormArguments says; the last axis of x and y contiguous, any strides of batch,
   ///         channels and rows, any alignment of an element. Channels last is refused. y may be x
   ///         itself; it overlaps nothing else.
@@ -97,8 +97,8 @@ class BatchnormPlan {
   ///         half of a block's shared memory (eval only where rows have gaps). Small images of that
   ///         kind are read up to twice where there are gaps between channels or shared memory holds
   ///         few of them.
-  /// Limits: on CUDA a launch has up to 2^31 - 1 channels of members, in eval blocks, each of up to
-  ///         16 KiB of one. If one launch for all members exceeds this, wide is unsupported and
+  /// Limits: on CUDA a launch has up to 2^31 - 1 channels of members, in eval as many blocks of up
+  ///         to 16 KiB of one. If one launch for all members exceeds this, wide is unsupported and
   ///         "auto" takes another strategy; if a single member exceeds it, so is sequential: making
   ///         its plan throws unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.

@@ -6,7 +6,7 @@
 // Matrix products are not functions of this primitive. a b^T of [N, B, M, K] and [N, B, K', K] is
 // linear as it stands: N*B members, x and y the views [M, N*B, .] of a and of the result, b the
 // weight. a b, with b [N, B, K, K'], is refused: linear's kernels load both operands along K, which
-// must be contiguous but here runs across b's rows; whoever makes b can choose its order. Products
+// must be contiguous but here runs across b's rows; the maker of b can choose its order. Products
 // with a softmax between them are flash_attention.
 #pragma once
 
@@ -91,7 +91,7 @@ class BinaryPlan {
   /// without an activation that is the exact result rounded to fp32, then to the dtype. Zeros,
   /// infinities and NaN follow IEEE 754.
   /// Layout: as BinaryArguments says; features contiguous, any row and member strides, any
-  ///         alignment of an element. y overlaps no input but one that it is itself. Tensors of
+  ///         alignment of an element. y may be an input, but overlaps no other. Tensors of
   ///         other layouts without gaps are views [rows, N*D] of the same memory.
   /// Types: x, other, y share a dtype in {fp32, fp16, bf16}.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.

@@ -32,15 +32,15 @@ namespace wide::catalog {
 using AxisValue = std::variant<int64_t, std::string>;
 std::string to_string(const AxisValue& value);
 
-/// What an axis is, and what it is where nobody sets it.
+/// An axis and its default value.
 struct AxisInfo {
   std::string_view name;  ///< as on the command line and in JSON: "n", "batch", "d", "dtype"
   std::string_view summary;
   AxisValue default_value;
   std::vector<std::string_view> words;  ///< the legal words; empty for an integer axis
   int64_t min = 0;                      ///< smallest legal integer
-  /// What tests take where they want a small odd size, a larger one, and one above the kernels'
-  /// tiles; the last stands for what is missing. Empty: primes, whichever.
+  /// What tests use for a small odd size, a larger one, and one above the kernels' tiles; the last
+  /// replaces missing ones. Empty: any primes.
   std::vector<int64_t> odd_sizes{};
 };
 
@@ -85,12 +85,12 @@ class Case {
   std::vector<Entry> entries_;
 };
 
-/// Minimum work of the whole wide call, whoever computes it.
+/// Minimum work of the whole wide call, whatever the strategy.
 struct Cost {
   double flops = 0;
   double bytes_read = 0;
   double bytes_written = 0;
-  double items = 0;  ///< examples that members are given; 0: n * batch of the case's axes
+  double items = 0;  ///< examples that members receive; 0: n * batch of the case's axes
   double bytes() const { return bytes_read + bytes_written; }
 };
 
@@ -101,16 +101,16 @@ enum class StrategyKind : uint8_t {
 };
 std::string_view to_string(StrategyKind kind);
 
-/// What a hand-written CUDA strategy promises on aligned, packed operands, as counted by the
-/// simulated GPU: more is a defect. Where no GPU is, this is the gate of performance.
+/// Limits of a hand-written CUDA strategy on aligned, packed operands, as counted by the simulated
+/// GPU: exceeding them is a defect. This is the performance gate where there is no GPU.
 struct Traffic {
-  /// Bytes requested of global memory over the operands' minimum; what one block requests after
-  /// another is served by a cache and counts on its own.
+  /// Bytes requested from global memory over the operands' minimum; what a block requests after
+  /// another one did is served by a cache and counted separately.
   double streamed = 1.05;
-  double rereads = 0;         ///< the same, of what a block requests after another block has
-  double bank_conflicts = 0;  ///< passes of shared memory lost to conflicts, of all
-  /// The time is that of the bytes: of each large operand hardly more is asked for than it has, by
-  /// the same measure for all such kernels (verify/traffic_test.cpp), on odd sizes, too.
+  double rereads = 0;         ///< the same for what another block requested before
+  double bank_conflicts = 0;  ///< share of shared memory passes lost to conflicts
+  /// Bytes determine the time: hardly more is requested of each large operand than it has, by the
+  /// same measure for all such kernels (verify/traffic_test.cpp), on odd sizes, too.
   bool is_memory_bound = false;
 };
 
@@ -121,27 +121,27 @@ struct StrategyInfo {
   StrategyKind kind = StrategyKind::hand_written;
   std::string_view summary;
   Traffic traffic{};
-  /// Names of all that it may be asked for with, where a policy can be: some of them run a problem.
+  /// Names of all policies that may be asked for, if any: some of them run a problem.
   std::vector<std::string_view> policies{};
-  bool keeps_infinities = true;  ///< else what an infinite operand goes into may be NaN
+  bool keeps_infinities = true;  ///< else results of infinite operands may be NaN
 };
 
-/// Those below `specials` are of floats around zero alone: what has to keep its sign, such as a
-/// variance, is uniform whichever the fill.
+/// Fills after `specials` apply only to floats around zero: what has to keep its sign, such as a
+/// variance, is uniform whatever the fill.
 enum class Fill : uint8_t {
   uniform,     ///< floats uniform in [-1, 1], rounded to the dtype
-  integers,    ///< small integers, thinned out so that every partial sum is exact: results must be
+  integers,    ///< small integers, so sparse that every partial sum is exact: results must be,
                ///< too
-  specials,    ///< uniform, and here and there a NaN or an infinity, which must go where the
-               ///< reference says and nowhere else
-  normal,      ///< the standard deviation is uniform's bound
-  trig,        ///< sines of the values' numbers
-  zeros,       ///< nothing else: what is computed is fast, and proves nothing
-  cancelling,  ///< pairs (a, -a), nearly, in the first operand, of equal ones in the others
-  tiny,        ///< the first operand is subnormal, or hardly more
+  specials,    ///< uniform with a few NaNs and infinities, which must reach the results that the
+               ///< reference says and no others
+  normal,      ///< with uniform's bound as standard deviation
+  trig,        ///< sines of the values' indices
+  zeros,       ///< nothing but zeros: fast to compute, proves nothing
+  cancelling,  ///< near-pairs (a, -a) in the first operand, pairs of equals in the others
+  tiny,        ///< the first operand is subnormal or slightly larger
   wide_range,  ///< magnitudes from 2^-10 to 2^10 (2^-6 to 2^6 where bits are 16 or fewer) in the
                ///< first operand
-  positive,    ///< uniform in [0, 1]: sums of one sign, whose errors add up where roundings lean
+  positive,    ///< uniform in [0, 1]: sums of one sign, whose errors add up if rounding is biased
 };
 
 /// How a workload's operands are laid out and filled. The defaults are what is timed; the rest is
@@ -162,7 +162,7 @@ struct WorkloadOptions {
 struct Prepared {
   std::function<void(const Execution&)> run;
   int64_t workspace_bytes = 0;
-  std::string strategy;  ///< the one chosen where "auto" was asked for
+  std::string strategy;  ///< the one that "auto" chose, if asked for
   std::string policy;    ///< empty where the strategy has none
   std::string explain;
 };
@@ -189,7 +189,7 @@ struct MemberOutputs {
   std::vector<Member> members;
 };
 
-/// An input as a strategy is given it: packed, on its device.
+/// An input as a strategy receives it: packed, on its device.
 struct WorkloadInput {
   std::string name;  ///< "weight"; the second of a name, in the order of arguments, is "weight.1"
   ConstTensorView tensor;
@@ -213,7 +213,7 @@ class Workload {
   virtual PreparedMembers prepare_members() = 0;
 
   virtual int64_t num_members() const = 0;
-  /// Members of the output: all, or 1 where they become one.
+  /// Members of the output: all, or 1 where they are combined.
   virtual int64_t num_outputs() const { return num_members(); }
   virtual Cost cost() const = 0;
   /// Bytes of all operands that one call touches, for cache considerations.
@@ -228,7 +228,7 @@ class Workload {
   /// Waits for `stream`; says which guard band or input was written to; empty where none was.
   virtual std::string damage(Stream stream) = 0;
 
-  /// Of a member's output.
+  /// The shape of a member's output.
   virtual int64_t rows(int64_t member) const = 0;
   virtual int64_t row_length(int64_t member) const = 0;
   /// One row of one member's output in fp64 from the operands as rounded to their dtype, and for
@@ -238,9 +238,9 @@ class Workload {
   /// Each block of this many rows shares cached state. Once one row of a block is computed, the
   /// others may be computed concurrently. 0: all rows of the member.
   virtual int64_t reference_rows_together() const { return 0; }
-  /// What the errors' squares of a member's output may add up to, as a share of the outputs' own;
-  /// infinite: anything. Bounds of single errors grow with a sum's length, and would let long sums
-  /// of a lower precision pass.
+  /// Limit on a member's sum of squared errors relative to its sum of squared outputs; infinite:
+  /// none. Bounds on single errors grow with a sum's length, and would let long sums of a lower
+  /// precision pass.
   virtual double mean_square_limit() const { return std::numeric_limits<double>::infinity(); }
   /// Operations of one reference_row, the longest, for bounding the time that verification takes.
   virtual double reference_row_flops() const = 0;
@@ -254,11 +254,11 @@ struct PrimitiveSpec {
   std::vector<AxisInfo> axes;
   std::vector<StrategyInfo> strategies;
   std::vector<Sweep> sweeps;
-  bool joins_members = false;  ///< the output is one for all members: there they meet
+  bool joins_members = false;  ///< one output combines all members
   std::string_view tolerance_formula;
-  /// Why no such problem exists ("12 heads do not divide 256"); empty where one does.
+  /// Why the problem cannot exist ("12 heads do not divide 256"); empty where it can.
   std::function<std::string(const Case&)> impossible_reason;
-  /// What a tuning cache knows the case by; empty for models, whose steps have keys of their own.
+  /// The case's key in a tuning cache; empty for models, whose steps have their own keys.
   std::function<TuningKey(const Case&)> tuning_key{};
   std::function<std::unique_ptr<Workload>(const Context&, const Case&, const WorkloadOptions&)>
       make_workload;
@@ -266,13 +266,13 @@ struct PrimitiveSpec {
 
 /// Every primitive of the library, in the order of the documentation.
 std::span<const PrimitiveSpec* const> primitives();
-/// Of primitives, and of models under their names: "model:resnet18". Throws invalid_argument with
+/// Finds primitives, and models under their names: "model:resnet18". Throws invalid_argument with
 /// the nearest names.
 const PrimitiveSpec& find_primitive(std::string_view name);
-/// Models are measured and checked as primitives are: the named ones, and those that were added.
+/// Models, measured and checked like primitives: the named ones and those that were added.
 std::vector<const PrimitiveSpec*> models();
-/// A graph, as "model:NAME" from now on. Throws invalid_argument where there is such
-/// a name.
+/// Makes a graph available as "model:NAME". Throws invalid_argument where the name is
+/// taken.
 const PrimitiveSpec& add_model(const std::string& name, Graph graph);
 /// The graph of a model's case. Throws invalid_argument for a primitive's.
 Graph model_graph(const Case& point);

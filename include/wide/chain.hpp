@@ -76,13 +76,13 @@ class ChainPlan {
 
   /// sum[r, n, d] = residual[r, n, d] + activation(x[r, n, d] + bias[n, d]), in fp32 and then
   /// rounded to the dtype; y[r, n, :] = norm(sum[r, n, :]) with gamma and beta, as layernorm and
-  /// rmsnorm define it, bit for bit what they make of the stored sum; y = sum without a norm.
+  /// rmsnorm define it, bit for bit their result for the stored sum; y = sum without a norm.
   /// Layout: as ChainArguments says; features contiguous, any row and member strides, any alignment
   ///         of an element. Outputs may be x or residual themselves; they overlap nothing else.
-  /// Types: all operands share a dtype in {fp32, fp16, bf16}; everything between in fp32.
-  /// Speed:  on CUDA a row is one block's, and so one multiprocessor's, however long it is: fewer
-  ///         rows of all members than there are multiprocessors leave the others idle.
-  /// Limits: on CUDA a launch has up to 2^31 - 1 blocks, each of a row, or of four of up to 256
+  /// Types: all operands share a dtype in {fp32, fp16, bf16}; intermediates in fp32.
+  /// Speed:  on CUDA one block, and so one multiprocessor, takes a row, however long it is: fewer
+  ///         rows (of all members) than multiprocessors leave some of these idle.
+  /// Limits: a CUDA launch has up to 2^31 - 1 blocks, each of a row, or of four rows of up to 256
   ///         features. If one launch for all members exceeds this, "auto" launches each member and
   ///         wide is unsupported; if a single member exceeds it, making the plan throws
   ///         unsupported.

@@ -14,7 +14,7 @@ enum class ChannelLayout : uint8_t {
 };
 
 /// Strides, in elements, of an operand that kernels see as [batch, members, channels, height,
-/// width]. All 0 in a problem means packed. The layout's last axis, width or channels, has 1.
+/// width]. All 0 in a problem means packed. The last axis, width or channels, has stride 1.
 struct ChannelStrides {
   int64_t batch = 0;
   int64_t member = 0;

@@ -19,16 +19,16 @@ namespace wide {
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  /// `bytes` > 0; the result is aligned to 256 bytes. None: null, or Error{out_of_memory}.
+  /// `bytes` > 0; the result is aligned to 256 bytes. Failure: null or Error{out_of_memory}.
   virtual void* allocate(int64_t bytes) = 0;
-  /// The memory may be handed out again at once: whoever destroys what it belongs to (a Tensor, the
-  /// last copy of a Model or of a ragged plan) has seen to it that no queued work still uses it.
+  /// The memory may be reused at once: before destroying its owner (a Tensor, the last copy of a
+  /// Model or of a ragged plan), callers make sure that no queued work still uses it.
   virtual void deallocate(void* data, int64_t bytes) noexcept = 0;
 };
 
 /// A view of a stream: a cudaStream_t on CUDA (`Stream(cuda_stream)`), meaningless on the CPU,
-/// where work is finished when a call returns. No default stream is taken by accident: integers do
-/// not convert, and CUDA plans refuse the null stream. Name it as cudaStreamLegacy or
+/// where work is finished when a call returns. The default stream is never taken by accident:
+/// integers do not convert, and CUDA plans refuse the null stream. Pass cudaStreamLegacy or
 /// cudaStreamPerThread.
 class Stream {
  public:
@@ -47,19 +47,19 @@ class Stream {
 /// One device with its properties, its allocator and (CPU) its threads. Copies share them.
 /// A context belongs to one owner thread at a time; plans made from it are shared freely.
 ///
-/// Beside a capture of another stream, of whatever mode and thread, tensors, streams, models and
-/// replays may be made, changed, waited for and destroyed: these calls do not mind captures, and
-/// leave them whole. Plans and vendors' handles are made and destroyed while nothing is captured,
-/// as vendors' libraries allocate; an Allocator sees to its own calls. On the stream that is
-/// captured comes only what says that it may be.
+/// While another stream is captured, in any mode and by any thread, tensors, streams, models and
+/// replays may be made, changed, waited for and destroyed: these calls work, and leave the capture
+/// valid. Plans and vendors' handles are made and destroyed while nothing is captured, as vendors'
+/// libraries allocate; an Allocator is responsible for its own calls. On the captured stream only
+/// calls documented as "may be captured" are allowed.
 class Context {
  public:
   struct CpuOptions {
-    /// 0: as many as the process may run on: by its main thread's affinity mask and by cpu.max of
-    /// its control group. The caller's is one of them; the others look for the next call for 50 us
-    /// before they sleep, where there are processors for all. They round, and flush denormal
-    /// numbers, as the caller does. They work for one caller at a time: what another thread runs
-    /// meanwhile it runs alone. Threads that serve at the same time have a context each.
+    /// 0: as many as the main thread's affinity mask and cpu.max of the control group allow the
+    /// process. The caller's is one of them; the others poll for the next call for 50 us before
+    /// they sleep, where there are processors for all. They round, and flush denormal numbers, as
+    /// the caller does. They work for one caller at a time: another thread that calls meanwhile
+    /// runs its call alone. Give threads that serve concurrently a context each.
     int num_threads = 0;
     std::shared_ptr<Allocator> allocator;  ///< null: aligned operator new
   };
@@ -68,14 +68,14 @@ class Context {
   };
 
   /// Starts the threads, which end with the last copy and the last tensor: keep one. A process may
-  /// fork while nothing runs: its child has none of the threads, and runs in the one that calls. A
-  /// child that is to be quick makes a context of its own.
+  /// fork while nothing runs: its child has none of the threads, and runs in the calling one. To be
+  /// fast, the child makes a context of its own.
   static Context cpu() { return cpu(CpuOptions{}); }
   static Context cpu(CpuOptions options);
   /// Throws Error{cuda} with the reason where device `ordinal` cannot be used. Calls make the
-  /// device the thread's current one while they last. Going back to the thread's own, CUDA sets
-  /// that up if it was not, with memory on it: a process for GPU 1 alone calls
-  /// cudaSetDevice(1) in its threads, or sees no other (CUDA_VISIBLE_DEVICES).
+  /// device current while they last. Restoring the thread's own device makes CUDA initialise that
+  /// one if it was not, which takes memory there: a process for GPU 1 alone calls
+  /// cudaSetDevice(1) in its threads, or hides the others (CUDA_VISIBLE_DEVICES).
   static Context cuda(int ordinal) { return cuda(ordinal, CudaOptions{}); }
   static Context cuda(int ordinal, CudaOptions options);
 
@@ -95,7 +95,7 @@ class Context {
   std::shared_ptr<const State> state_;
 };
 
-/// A stream of one's own, for programs that have none. Destroyed without waiting.
+/// An owned stream, for programs that have none. Destroyed without waiting.
 class OwnedStream {
  public:
   explicit OwnedStream(const Context& context);
@@ -118,14 +118,14 @@ class VendorHandles {
   explicit VendorHandles(const Context& context);
   /// Uses the engine's cublasHandle_t and cudnnHandle_t; they stay the engine's. One may be null.
   /// Calls leave their streams and cuBLAS's modes as they found them; a workspace that the engine
-  /// gave cuBLAS is forgotten, since cuBLAS cannot be asked which it was.
+  /// set in cuBLAS is lost, since cuBLAS has no call that returns it.
   static VendorHandles borrow(void* cublas, void* cudnn = nullptr);
   ~VendorHandles();
   VendorHandles(VendorHandles&& other) noexcept;
   VendorHandles& operator=(VendorHandles&&) = delete;
   VendorHandles(const VendorHandles&) = delete;
 
-  /// What they were created for: plans of another device refuse them. Lent ones do not say.
+  /// What they were created for: plans of another device refuse them. Unknown if borrowed.
   const std::optional<Device>& device() const { return device_; }
   void* cublas() const { return cublas_; }  ///< cublasHandle_t or null
   /// Why cublas() is null; empty where it is not.

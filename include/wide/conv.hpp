@@ -70,10 +70,10 @@ struct ConvProblem {
 /// H and W of y: (input + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down; below
 /// 1 where the kernel is larger than the padded input.
 PerAxis conv_output_size(const ConvProblem& problem);
-/// Likewise, of the third axis.
+/// The same for the depth.
 int64_t conv_output_depth(const ConvProblem& problem);
 
-/// Operands of one call; images have no D, and no kd, signals no H and kh either. bias and residual
+/// Operands of one call; images have no D and kd, signals also no H and kh. bias and residual
 /// are absent exactly where the problem has none.
 struct ConvArguments {
   ConstTensorView x;  ///< [B, N*Cin, D, H, W] or [B, D, H, W, N*Cin]
@@ -81,7 +81,7 @@ struct ConvArguments {
   ConstTensorView weight;
   ConstTensorView bias;        ///< [N*Cout] or [N, Cout]
   TensorView y;                ///< as x, with Cout channels and the output's size
-  ConstTensorView residual{};  ///< as y; y itself, or memory of its own
+  ConstTensorView residual{};  ///< as y; either y itself or separate memory
 };
 
 /// One member's parameters, as a checkpoint holds them, whatever the layout.
@@ -91,7 +91,7 @@ struct ConvMember {
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, groups,
-/// stride, padding, dilation, those of the depth, layout, x_layout, allow_tf32, activation and
+/// stride, padding, dilation, the depth's, layout, x_layout, allow_tf32, activation and
 /// where a residual is added.
 ConvProblem describe_conv(const ConvArguments& arguments, const ConvProblem& like);
 
@@ -116,7 +116,7 @@ class ConvPlan {
   /// y[b, n, o, h, i, j] = activation(sum over c, r, p, q of weight[n, o, c, r, p, q] *
   ///     x[b, n, first channel of o's group + c, h * stride - padding + r * dilation, i and j
   ///     likewise] + bias[n, o] + residual[b, n, o, h, i, j]), or the residual added after the
-  ///     activation; images have no h and r, signals no i and p either;
+  ///     activation; images have no h and r, signals also no i and p;
   /// x is 0 outside its positions. Padding is multiplied as zero, so an infinite or NaN weight
   /// yields NaN there.
   /// Layout: as ConvArguments says; the last axis of every operand contiguous, any other strides,
@@ -131,8 +131,8 @@ class ConvPlan {
   ///         aligned to 16 bytes.
   /// Threads: safe with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
-  ///         N or its neighbours; cuDNN may round otherwise, and "auto" choose otherwise, for
-  ///         another N.
+  ///         N or its neighbours; for another N cuDNN may round differently and "auto" may choose
+  ///         differently.
   void run(const ConvArguments& arguments, const Execution& execution) const;
 
   struct State;

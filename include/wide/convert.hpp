@@ -124,8 +124,8 @@ void store_at(void* base, int64_t index, Value value) {
 }  // namespace detail
 
 // To float: exact. From float: to nearest even; what lies above the largest finite value by half
-// a unit or more becomes infinity (fp8_e4m3, which has none: NaN); every NaN becomes the one of
-// all mantissa bits set, without sign.
+// a unit or more becomes infinity (fp8_e4m3, which has none: NaN); every NaN becomes the positive
+// one with all mantissa bits set.
 constexpr float fp16_to_float(uint16_t code) {
   return detail::decode<detail::kFp16>(code);
 }

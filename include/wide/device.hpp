@@ -21,7 +21,7 @@ struct Device {
 std::string to_string(const Device& device);
 
 /// Facts of a device, read once when its Context is made. Plain data, so that strategy choice can
-/// be tested for devices that are not at hand.
+/// be tested for absent devices.
 struct DeviceInfo {
   Device device;
   std::string name;                    ///< "NVIDIA H200", or the CPU's model name
@@ -35,14 +35,14 @@ struct DeviceInfo {
   int runtime_version = 0;
 };
 
-/// What the CUDA runtime says when asked for devices.
+/// The CUDA runtime's answer when asked for devices.
 struct CudaAvailability {
   int num_devices = 0;
   std::string reason;  ///< empty where num_devices > 0, else why there is none
 };
 
 /// Never throws and leaves no error behind: a build without CUDA, a missing or too old driver and
-/// an empty CUDA_VISIBLE_DEVICES are answers.
+/// an empty CUDA_VISIBLE_DEVICES are reported in the result.
 CudaAvailability query_cuda();
 
 }  // namespace wide

@@ -118,7 +118,7 @@ void to_dlpack(TensorView& view, DLTensor& tensor) {
   tensor.dtype.bits = type.bits;
   tensor.dtype.lanes = 1;
   tensor.shape = const_cast<int64_t*>(
-      view.shape.begin());  // DLPack's fields are not const; nobody writes them
+      view.shape.begin());  // DLPack's fields are not const; they are never written
   tensor.strides = const_cast<int64_t*>(view.strides.begin());
   tensor.byte_offset = 0;
 }

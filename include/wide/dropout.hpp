@@ -4,7 +4,7 @@
 // dropout: every member drops its own elements, by its own random numbers, in one call.
 //
 // Seeds and probabilities are operands on the device, so that replaying a captured graph with other
-// numbers in them draws another mask: Monte Carlo dropout steps `sequence`.
+// numbers in them draws another mask: Monte Carlo dropout increments `sequence`.
 #pragma once
 
 #include <memory>
@@ -31,12 +31,12 @@ struct DropoutProblem {
 
 struct DropoutArguments {
   ConstTensorView x;              ///< [.., N*D]
-  ConstTensorView seeds;          ///< int64 [N, 2]: a seed, and which of its sequences
+  ConstTensorView seeds;          ///< int64 [N, 2]: a seed, and the number of a sequence
   ConstTensorView probabilities;  ///< fp32 [N, 1]: of an element to be dropped
   TensorView y;                   ///< [.., N*D]; may be x itself
 };
 
-/// One member's own, for prepare_weights.
+/// One member's seed and probability, for prepare_weights.
 struct DropoutMember {
   ConstTensorView seed;         ///< int64 [2]
   ConstTensorView probability;  ///< fp32 [1]

@@ -18,7 +18,7 @@
 
 namespace wide {
 
-/// What becomes of a bag of rows.
+/// How a bag of rows is combined.
 enum class Bag : uint8_t {
   none,  ///< there are no bags: one row for each id
   sum,
@@ -49,11 +49,11 @@ struct EmbeddingProblem {
   bool checked = false;           ///< run() notes the first id outside [0, V) for check()
   WeightFormat table_format = WeightFormat::packed;  ///< or fp8_e4m3, int8: quantised rows
   Bag bag = Bag::none;
-  int64_t padding_id = -1;  ///< an id that stands for zeros, whatever its row holds; -1: none
-  float max_norm = 0;  ///< 0; others are refused: looking up would rewrite rows that others read
-                       ///< meanwhile. Rows can be scaled down before prepare_weights().
-  RowStrides y{};      ///< rows are the B*T positions, or the B bags
-  RowStrides table{};  ///< row: from one table row to the next; of quantised ones in bytes
+  int64_t padding_id = -1;  ///< an id that means zeros, whatever its row holds; -1: none
+  float max_norm = 0;       ///< 0; others are refused: lookups would rewrite rows that others read
+                            ///< meanwhile. Rows can be scaled down before prepare_weights().
+  RowStrides y{};           ///< rows are the B*T positions, or the B bags
+  RowStrides table{};       ///< row: from one table row to the next; of quantised ones in bytes
   int64_t ids_batch_stride = 0, ids_member_stride = 0;  ///< positions of a row are contiguous
   int64_t offsets_member_stride = 0;
   friend bool operator==(const EmbeddingProblem&, const EmbeddingProblem&) = default;
@@ -63,8 +63,8 @@ struct EmbeddingArguments {
   ConstTensorView ids;    ///< shared [B, T]; own [B, N, T]; of bags shared [L], own [N, L]
   ConstTensorView table;  ///< [N, V, D]; quantised uint8 [N, V, quantized_row_bytes(D)]
   TensorView y;           ///< [B, T, N*D]; of bags [B, N*D]
-  /// With bags, in the ids' dtype: shared [B + 1], own [N, B + 1]. Bag b has the ids from
-  /// offsets[b] to before offsets[b + 1].
+  /// With bags, in the ids' dtype: shared [B + 1], own [N, B + 1]. Bag b has the ids
+  /// [offsets[b], offsets[b + 1]).
   ConstTensorView offsets{};
 };
 
@@ -83,7 +83,7 @@ class EmbeddingPlan {
 
   /// N tables [V, D] -> [N, V, D]. Tables to be quantised may be fp32, fp16 or bf16 whatever the
   /// problem's dtype. The scale of a row is the better, by squared error, of max |w| / (largest
-  /// value) and the power of two next above; codes are the nearest, ties to even. A row with a NaN
+  /// value) and the next power of two above; codes are the nearest, ties to even. A row with a NaN
   /// or an infinity becomes NaN. On CUDA quantised tables are staged through the host: this is not
   /// part of an execution, as it allocates, waits for `stream` and cannot be captured.
   void prepare_weights(std::span<const ConstTensorView> members, const TensorView& table,
@@ -100,7 +100,7 @@ class EmbeddingPlan {
   /// Out of range: an id outside [0, V) reads nothing; its row of y is filled with 0xFF bytes,
   ///         which is NaN in every floating dtype. A checked problem also notes the first such
   ///         position in the workspace: see check(). A bag with such an id, or with offsets
-  ///         outside of the ids or in the wrong order, is filled likewise; bags are never checked.
+  ///         outside of the ids or in the wrong order, is filled so, too; bags are never checked.
   /// Layout: as EmbeddingArguments says; rows of any length and alignment. y overlaps no input.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace (0 unless checked).

@@ -31,7 +31,7 @@ struct EnsembleProblem {
 
 struct EnsembleArguments {
   ConstTensorView x;     ///< [.., N*D]
-  ConstTensorView mask;  ///< uint8 [N], 0 for members that are left out; absent: none is
+  ConstTensorView mask;  ///< uint8 [N], 0 for members that are left out; absent: none are
   TensorView y;          ///< [.., D], one for all members
 };
 
@@ -52,7 +52,7 @@ class EnsemblePlan {
   ///                 members are taken before anything is squared, so that a common offset costs
   ///                 no accuracy
   ///   vote          y[r, d] = the share of members n for which d is the largest of x[r, n, :]:
-  ///                 among equals the first, in a row with NaN the first NaN, as argmax does
+  ///                 the first of equals, in a row with NaN the first NaN, as argmax does
   ///                 elsewhere
   ///   log_mean_exp  y[r, d] = m + log(sum exp(x_n - m) / K), m the largest x_n; -infinity where
   ///                 all are, +infinity where one is
@@ -62,7 +62,7 @@ class EnsemblePlan {
   /// that a replayed capture follows its changes.
   /// Layout: as EnsembleArguments says; features contiguous, any row and member strides of x, any
   ///         row stride of y, any alignment of an element; y overlaps neither x nor mask.
-  /// Types: x and y share a dtype in {fp32, fp16, bf16}; everything between in fp32, added in the
+  /// Types: x and y share a dtype in {fp32, fp16, bf16}; intermediates in fp32, added in the
   ///        order of members, rounded once: the same bits every time and by every strategy of a
   ///        device.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.

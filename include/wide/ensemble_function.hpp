@@ -15,7 +15,7 @@ namespace wide {
 enum class Ensemble : uint8_t {
   mean,
   variance,      ///< the unbiased one, over members
-  vote,          ///< the share of members whose largest feature it is
+  vote,          ///< per feature, the share of members where it is the largest
   log_mean_exp,  ///< of log-probabilities: the log of the mean probability
 };
 

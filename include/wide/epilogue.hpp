@@ -45,14 +45,14 @@ constexpr std::optional<Activation> parse_activation(std::string_view name) {
   return std::nullopt;
 }
 
-/// Factors in fp32 that a sum is multiplied by.
+/// fp32 factors of the accumulator.
 enum class OutputScale : uint8_t {
   none,
   per_member,  ///< scale [N, 1]
   per_output,  ///< scale [N, out]
 };
 
-/// A tensor like y that is added to it; it may be y itself.
+/// A tensor like y that is added; may be y itself.
 enum class Residual : uint8_t {
   none,
   before_activation,
@@ -80,7 +80,7 @@ struct Epilogue {
   float alpha = 1;  ///< finite
   friend constexpr bool operator==(const Epilogue&, const Epilogue&) = default;
 
-  /// Whether nothing is left to do to an accumulator but round it.
+  /// Whether an accumulator is only rounded.
   constexpr bool is_identity() const { return *this == Epilogue{}; }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one exception type of the C++ API. The code says what kind of trouble it is, the message
+// The one exception type of the C++ API. The code is the kind of error; the message
 // says what was wrong, what was got and what was expected.
 #pragma once
 

@@ -25,7 +25,7 @@ inline constexpr int64_t kBatch = -1;
 /// A value of one graph: an input, a parameter, or what a node computes.
 struct Value {
   int32_t index = -1;
-  uint32_t builder = 0;  ///< that made it, and refuses others'; 0: by number, of any
+  uint32_t builder = 0;  ///< the one that made it; others refuse it. 0: by number, for any
   bool is_absent() const { return index < 0; }
   friend constexpr bool operator==(Value a, Value b) { return a.index == b.index; }
   friend constexpr auto operator<=>(Value a, Value b) { return a.index <=> b.index; }
@@ -69,7 +69,7 @@ struct Node {
 class Graph {
  public:
   const std::string& name() const { return name_; }
-  /// Each after those that it reads from.
+  /// Each node after those that it reads from.
   std::span<const Node> nodes() const { return nodes_; }
   int64_t num_values() const { return static_cast<int64_t>(values_.size()); }
 
@@ -124,15 +124,15 @@ std::string to_string(const Graph& graph, GraphStyle style);
 
 /// Builds a graph node by node. Every call checks what it is given, and throws invalid_argument
 /// that names the node, what was got and what expected, or unsupported where no member-wise
-/// computation can be made of it. Values of another builder are refused, but for those that were
-/// made by number.
+/// computation can be made from it. Values of another builder are refused, except those made by
+/// number.
 class GraphBuilder {
  public:
   /// `dtype` is that of inputs and parameters that are declared without one, and of embeddings'
   /// tables; other layers' parameters have x's.
   explicit GraphBuilder(std::string name, Dtype dtype = Dtype::fp32);
 
-  /// Each member has its own: packed along the axis that its first reader wants.
+  /// Each member has its own: packed along the axis that its first reader expects.
   Value input(const std::string& name, const Shape& shape);
   Value input(const std::string& name, const Shape& shape, Dtype dtype);
   /// All members read one.
@@ -178,7 +178,7 @@ class GraphBuilder {
   Graph graph_;
   Dtype dtype_;
   uint32_t number_;                                        ///< of this builder, as values have it
-  std::map<std::string, std::string, std::less<>> names_;  ///< of values and nodes: what has it
+  std::map<std::string, std::string, std::less<>> names_;  ///< of values and nodes, and their kind
 };
 
 /// Which linear layers' weights are to be quantised, and how.
@@ -193,7 +193,7 @@ struct WeightQuantization {
 /// weights from the graph's dtype, so that replacing a member takes host time on CUDA as well. The
 /// host keeps what was loaded, and Model::get returns it. Linear layers only, not attention's
 /// projections; x is fp16 or bf16 on CUDA, and may be fp32 on the CPU. Call it again for layers of
-/// another format. No batchnorm is folded into such a layer, no mlp takes it in, and in a ragged
+/// another format. No batchnorm is folded into such a layer, no mlp includes it, and in a ragged
 /// model it runs member after member.
 /// Errors: invalid_argument (packed as a format, another group size, no such layer, none at all).
 Graph with_quantized_weights(const Graph& graph, const WeightQuantization& how);

@@ -21,7 +21,7 @@ struct GroupnormProblem {
   int64_t num_members = 1;
   int64_t batch = 0;          ///< B
   int64_t channels = 0;       ///< C, of one member
-  int64_t groups = 1;         ///< G of one member; divides C. C of them: instancenorm
+  int64_t groups = 1;         ///< G of one member; divides C. G = C: instancenorm
   int64_t height = 1;         ///< rows of positions; 1 for signals
   int64_t width = 0;          ///< positions in a row; 1 for vectors
   Dtype dtype = Dtype::fp32;  ///< of x, gamma, beta and y: fp32, fp16 or bf16
@@ -36,7 +36,7 @@ struct GroupnormProblem {
 struct GroupnormArguments {
   ConstTensorView x;      ///< [B, N*C], [B, N*C, L] or [B, N*C, .., H, W]
   ConstTensorView gamma;  ///< [N, C] or [N*C], or absent: 1
-  ConstTensorView beta;   ///< likewise; absent: 0
+  ConstTensorView beta;   ///< as gamma; absent: 0
   TensorView y;           ///< as x; may be x itself
 };
 
@@ -82,8 +82,8 @@ class GroupnormPlan {
   ///         single member exceeds it, so is sequential: making its plan throws unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn, which has the norm of one
-  ///         channel a group, was asked for and operands are not aligned to 16 bytes, or y is x.
+  /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn, which takes groups of one
+  ///         channel only, was asked for and operands are not aligned to 16 bytes, or y is x.
   /// Threads: safe with an Execution each.
   /// Source: Wu, He, "Group Normalization", 2018, arXiv:1803.08494, section 3; for instances:
   ///         Ulyanov, Vedaldi, Lempitsky, "Instance Normalization", 2016, arXiv:1607.08022.

@@ -27,7 +27,7 @@ struct LayernormProblem {
   RowStrides x{}, y{};
   int64_t gamma_member_stride = 0, beta_member_stride = 0;
   bool has_residual = false;  ///< x + residual is normalised
-  bool has_sum = false;       ///< and written, too
+  bool has_sum = false;       ///< and x + residual is written, too
   RowStrides residual{}, sum{};
   friend bool operator==(const LayernormProblem&, const LayernormProblem&) = default;
 };
@@ -68,15 +68,15 @@ class LayernormPlan {
 
   /// y[r, n, d] = (x[r, n, d] - mean) / sqrt(variance + epsilon) * gamma[n, d] + beta[n, d],
   /// mean and (biased) variance over d of x[r, n, :]. With a residual, sum = x + residual, rounded
-  /// to the dtype, stands for x, and is written where there is a tensor for it.
+  /// to the dtype, replaces x and is written where there is a tensor for it.
   /// Layout: as LayernormArguments says; features contiguous, any row and member strides, any
   ///         alignment of an element. Outputs may be x or residual themselves; they overlap nothing
   ///         else.
   /// Types: x, gamma, beta, y share a dtype in {fp32, fp16, bf16}; statistics in fp32 by two
   ///         passes (mean first), so that a common offset of the row costs no accuracy.
-  /// Speed:  on CUDA a row is one block's, and so one multiprocessor's, however long it is: fewer
-  ///         rows of all members than there are multiprocessors leave the others idle.
-  /// Limits: on CUDA a launch has up to 2^31 - 1 blocks, each of a row, or of four of up to 256
+  /// Speed:  on CUDA one block, and so one multiprocessor, takes a row, however long it is: fewer
+  ///         rows (of all members) than multiprocessors leave some of these idle.
+  /// Limits: a CUDA launch has up to 2^31 - 1 blocks, each of a row, or of four rows of up to 256
   ///         features. If one launch for all members exceeds this, "auto" launches each member and
   ///         wide is unsupported; if a single member exceeds it, making the plan throws
   ///         unsupported.

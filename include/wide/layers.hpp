@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// layers: nodes with their parameters, so that a graph is written down as a model is defined:
+// layers: nodes with their parameters, so that a graph reads like the definition of a model:
 //
 //   GraphBuilder g("mlp");
 //   Value x = g.input("x", {kBatch, 64});
@@ -29,7 +29,7 @@ Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_feat
 struct ConvLayer {
   PerAxis kernel{3, 3};
   PerAxis stride{}, padding{0, 0}, dilation{};
-  ConvDepth depth{.kernel = 3};  ///< of volumes: all but input and the strides of operands
+  ConvDepth depth{.kernel = 3};  ///< of volumes; input and operands' strides are ignored
   int64_t groups = 1;
   bool has_bias = true;
   ChannelLayout layout = ChannelLayout::channels_first;
@@ -54,7 +54,7 @@ Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads
                 const AttentionLayer& layer = {});
 
 struct FlashAttentionLayer {
-  int64_t kv_heads = 0;  ///< 0: as heads
+  int64_t kv_heads = 0;  ///< 0: heads
   bool is_causal = false;
   std::optional<float> scale{};  ///< absent: 1 / sqrt of a head's features
   Value key_lengths{};           ///< int32 [B]
@@ -75,14 +75,14 @@ struct RecurrentLayer {
 /// NAME.weight_hh_l0 [G*H, H], NAME.bias_ih_l0, NAME.bias_hh_l0 [G*H]; G = 4
 Value lstm(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
            const RecurrentLayer& layer = {});
-/// Likewise; G = 3
+/// As lstm, with G = 3
 Value gru(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
           const RecurrentLayer& layer = {});
-/// What a call returns; the next one continues from the states, as first_hidden and first_cell.
+/// A call's results; the next call continues from the states, as first_hidden and first_cell.
 struct RecurrentStates {
   Value y;       ///< [B, T, H]
   Value hidden;  ///< [B, H], after the step computed last
-  Value cell;    ///< fp32 [B, H], an lstm's; absent of a gru
+  Value cell;    ///< fp32 [B, H], an lstm's; absent for a gru
 };
 /// An lstm or gru that returns its states, too: for an agent, or a stream that arrives in parts.
 RecurrentStates recurrent(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
@@ -106,12 +106,12 @@ Value groupnorm(GraphBuilder& g, const std::string& name, Value x, int64_t group
                 float epsilon = 1e-5f);
 Value instancenorm(GraphBuilder& g, const std::string& name, Value x, float epsilon = 1e-5f);
 
-/// The functions' own numbers, as in PointwiseProblem.
+/// The functions' parameters, as in PointwiseProblem.
 struct PointwiseLayer {
   float slope = 0.01f, alpha = 1, beta = 1, low = -1, high = 1;
-  int64_t num_slopes = 1;  ///< prelu's: 1, or as many as x has features
+  int64_t num_slopes = 1;  ///< prelu's: 1, or the number of x's features
 };
-/// Of prelu: NAME.weight [num_slopes]
+/// For prelu: NAME.weight [num_slopes]
 Value pointwise(GraphBuilder& g, const std::string& name, Value x, PointwiseFunction function,
                 const PointwiseLayer& layer = {});
 inline Value relu(GraphBuilder& g, const std::string& name, Value x) {
@@ -125,7 +125,7 @@ Value add(GraphBuilder& g, const std::string& name, Value x, Value other);
 Value binary(GraphBuilder& g, const std::string& name, Value x, Value other,
              BinaryFunction function);
 
-/// One window for rows and columns; others by GraphBuilder::append.
+/// One window for rows and columns; for others use GraphBuilder::append.
 Value max_pool(GraphBuilder& g, const std::string& name, Value x, const PoolingWindow& window);
 Value average_pool(GraphBuilder& g, const std::string& name, Value x, const PoolingWindow& window,
                    bool counts_padding = true);

@@ -48,7 +48,7 @@ struct LinearArguments {
   ConstTensorView bias;    ///< [N, out]
   TensorView y;            ///< [B, N*out], [B, T, N*out] or [B, N, out]
   ConstTensorView scale{};     ///< fp32: [N, 1] or [N, out]
-  ConstTensorView residual{};  ///< as y; y itself, or memory of its own
+  ConstTensorView residual{};  ///< as y; either y itself or separate memory
 };
 
 /// One member's parameters, as a checkpoint holds them.
@@ -101,7 +101,7 @@ class LinearPlan {
   ///         but residual may be y itself.
   /// Types: x and weight share a dtype in {fp32, fp16, bf16, fp8_e4m3, fp8_e5m2}; bias, residual
   ///         and y have it too, or fp16 or bf16 for fp8; scale is fp32; products and sums in fp32,
-  ///         one rounding at the end; tf32 products only with allow_tf32, or three for one where
+  ///         one rounding at the end; tf32 products only with allow_tf32, or three per product if
   ///         the strategy tf32x3 is asked for by name, which keeps fp32's accuracy. Quantised
   ///         weights are uint8; their codes' values are multiplied exactly, sums by the scales in
   ///         fp32.
@@ -110,8 +110,8 @@ class LinearPlan {
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
-  ///         N or its neighbours; cuBLAS may round otherwise, and "auto" choose otherwise, for
-  ///         another N.
+  ///         N or its neighbours; for another N cuBLAS may round differently and "auto" may choose
+  ///         differently.
   void run(const LinearArguments& arguments, const Execution& execution) const;
 
   struct State;

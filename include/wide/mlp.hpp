@@ -38,10 +38,10 @@ struct MlpProblem {
 inline constexpr int64_t kMlpAlignment = 16;  ///< of weights and their member stride, in bytes
 
 /// Where a layer's parameters lie among those of its member, in elements. A member's weights are
-/// one run: the biases of all layers, each padded with zeros to a multiple of 32 bytes; then, layer
-/// by layer, the rows [in] of the weight, each padded with zeros to a multiple of 32 bytes and 16
-/// bytes more. So a kernel fetches a layer, or some rows of it, with a single copy, and finds the
-/// same 16 bytes of eight rows in different banks of its memory; and a layer is a strided [N, out,
+/// contiguous: the biases of all layers, each padded with zeros to a multiple of 32 bytes; then,
+/// layer by layer, the rows [in] of the weight, each padded with zeros to a multiple of 32 bytes
+/// plus 16 bytes. So a kernel fetches a layer, or some rows of it, with a single copy, and the same
+/// 16 bytes of eight rows lie in different banks of its memory; and a layer is a strided [N, out,
 /// in] like any other.
 struct MlpLayerPlace {
   int64_t bias = 0;    ///< of its bias [out], where the problem has any
@@ -81,7 +81,7 @@ class MlpPlan {
  public:
   const MlpProblem& problem() const;  ///< with all strides filled in
   std::string_view strategy() const;
-  /// Why this strategy, and by what its layers run: one line.
+  /// Why this strategy, and what runs its layers: one line.
   std::string explain() const;
   /// Bytes of workspace that run() needs, a multiple of 256: 0 where the layers are fused, else two
   /// buffers of activations and the largest workspace of a layer.
@@ -109,8 +109,8 @@ class MlpPlan {
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
-  ///         N or its neighbours; cuBLAS may round otherwise, and "auto" choose otherwise, for
-  ///         another N.
+  ///         N or its neighbours; for another N cuBLAS may round differently and "auto" may choose
+  ///         differently.
   /// Source: Mueller et al., "Real-time Neural Radiance Caching for Path Tracing" (fully fused
   ///         MLPs).
   void run(const MlpArguments& arguments, const Execution& execution) const;

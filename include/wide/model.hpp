@@ -33,7 +33,7 @@ struct ModelProblem {
   int64_t batch = 1;  ///< rows of every input, per member
   /// Rows of each member, in order; a member may have none. Such a model is "ragged": members' rows
   /// follow one another, [sum of batches, D], and `batch` becomes the largest of these. A shared
-  /// input has `batch` rows, of which a member reads its first ones, as many as it has. Empty:
+  /// input has `batch` rows, of which a member reads the first, as many as it has rows. Empty:
   /// `batch` each.
   std::vector<int64_t> batches{};
   friend bool operator==(const ModelProblem&, const ModelProblem&) = default;
@@ -42,25 +42,25 @@ struct ModelProblem {
 struct ModelOptions {
   bool folds_batchnorm = true;  ///< into the preceding convolution or linear layer
   bool fuses_epilogues = true;  ///< activations and residuals into the preceding product
-  bool reuses_memory = true;    ///< activations that are read no more give their memory to others
+  bool reuses_memory = true;    ///< of activations that are no longer read
   bool allows_tf32 = false;     ///< fp32 products may round their operands to tf32
-  /// Copies a value where its readers want its members in different places; otherwise such a graph
-  /// is refused, with the node's name.
+  /// Copies a value where its readers expect its members in different layouts; otherwise such a
+  /// graph is refused, with the node's name.
   bool moves_data = true;
-  bool drops_out = false;  ///< Monte Carlo: dropout drops, by random numbers of each member
+  bool drops_out = false;  ///< Monte Carlo: dropout is active, with its own numbers per member
   /// Parameters that are the same for all members: what depends on these and on shared inputs only
   /// is computed once. If such a parameter is stored once, members whose values differ are refused.
   /// If it is stored per member (as in a layer whose input is per member), each keeps its own
-  /// value. Names of the graph as given, whether or not anything reads them.
+  /// value. Names as in the graph as given, read or not.
   std::vector<std::string> shared_parameters{};
   /// The layout of image convolutions and of the nodes between them: channels last runs better on
   /// tensor cores, but transposes images on the way in and out (not where a first layer of few
   /// channels can read them as they are). Absent: last where more convolutions of a region would
-  /// run by `wgmma` than there are copies to make, else as in the graph.
+  /// run by `wgmma` than copies are needed, else as in the graph.
   std::optional<ChannelLayout> channel_layout{};
   /// Strategies by a node's name, by primitive, {"linear", "cublas_batched"}, or for "all", looked
-  /// up in this order, {"all", "auto_unverified"} among them (see PlanOptions); others are chosen
-  /// as by "auto". Layers whose strategy is named are not fused into an mlp, unless a strategy is
+  /// up in this order; also {"all", "auto_unverified"} (see PlanOptions). Others are chosen as by
+  /// "auto". Layers whose strategy is named are not fused into an mlp, unless a strategy is
   /// named for that as well.
   std::map<std::string, std::string, std::less<>> strategies{};
   /// Copied when the plan is made, since with_batch() and chunks make further plans.
@@ -152,8 +152,8 @@ class ModelPlan {
   std::shared_ptr<const State> state_;
 };
 
-/// Passes, layouts, strategies, memory. Throws invalid_argument or unsupported, with the name of
-/// the node that cannot run with N members side by side, or of a value that takes 2^44 bytes or
+/// Passes, then layouts, strategies, memory. Throws invalid_argument or unsupported, with the name
+/// of the node that cannot run with N members side by side, or of a value that takes 2^44 bytes or
 /// more. In a ragged model, linear layers run as one ragged_linear each (or by `linear`, member
 /// after member, where the strategies name only that), nodes without parameters once over all
 /// members' rows, and all others member after member, a step each; ensembles are refused.
@@ -175,16 +175,16 @@ MemberParameters views_of(const OwnedParameters& parameters);
 MemberParameters views_of(OwnedParameters&& parameters) = delete;
 std::vector<MemberParameters> views_of(std::span<const OwnedParameters> members);
 
-/// A plan with its parameters in place. Copies are handles of the same members, as those of
-/// with_batch() are. Running is const and may be done from several threads, each with its own
-/// Execution. What changes members: on CUDA it goes on the stream that the runs are on, or comes
-/// while nothing runs, and so does what reads them back; threads that do so take turns. On the CPU
-/// it may come at any time from any thread: it waits for the runs that go on, and those that come
-/// after it wait for it, so that a run has the members from before a change or from behind it.
-/// Pointers never change: captured graphs go on as they are. A change that is refused, or runs out
-/// of memory on the host, has changed nothing. The parameters' memory is given back when the last
-/// copy and the last replay die: on CUDA the caller sees to it that no queued work still uses it,
-/// as for a Tensor.
+/// A plan with its parameters in place. Copies, and the results of with_batch(), are handles of the
+/// same members. Running is const and may be done from several threads, each with its own
+/// Execution. Calls that change members or read them back, on CUDA: make them on the stream of the
+/// runs, or while nothing runs; such calls of several threads take turns. On the CPU they may come
+/// at any time from any thread: a change waits for the runs in progress, and later runs wait for
+/// it, so that a run has the members from either before or after a change. Pointers never change:
+/// captured graphs stay valid. A change that is refused, or runs out of memory on the host, has
+/// changed nothing. The parameters' memory is freed when the last copy and the last replay are
+/// destroyed: on CUDA the caller makes sure that no queued work still uses it, as for a
+/// Tensor.
 class Model {
  public:
   /// Allocates memory().weights_bytes and loads the members. `members` has a set of parameters for
@@ -201,7 +201,7 @@ class Model {
   /// Enqueues every step. Never allocates or synchronizes; may be captured in a CUDA graph. Outputs
   /// overlap neither inputs nor one another, and nothing overlaps the workspace.
   /// Errors: invalid_argument (operands contradict the plan, workspace, handles), unsupported
-  /// (handles without a library that a step calls): nothing was enqueued. Those of the primitives.
+  /// (handles without a library that a step calls): nothing was enqueued. Also the primitives'.
   void run(const ModelArguments& arguments, const Execution& execution) const;
   /// A single step, for measuring: those before it must have run on the same Execution, with no
   /// change of members in between.
@@ -212,8 +212,8 @@ class Model {
   void replace(int64_t member, const MemberParameters& parameters, Stream stream);
   /// Sets one parameter of a member, by its name in the graph as given. The others keep their
   /// values; what is computed from several of them is recomputed. Dtypes, places and refusals are
-  /// those of replace(), another value for a parameter that all members share included. Waits for
-  /// its copies from the host.
+  /// those of replace(), including that of another value for a parameter that all members share.
+  /// Waits for its copies from the host.
   void set(int64_t member, std::string_view parameter, const ConstTensorView& view, Stream stream);
   /// Makes member `to` a copy of member `from`, on the device; does not wait.
   void clone(int64_t from, int64_t to, Stream stream);
@@ -225,9 +225,9 @@ class Model {
   void get(int64_t member, std::string_view parameter, const TensorView& destination,
            Stream stream) const;
 
-  /// Moves the unmasked members to the front, in order, on the device, and masks those behind them.
+  /// Moves the unmasked members to the front, in order, on the device, and masks those after them.
   /// Returns the previous index of each member now in front. Does not wait. In a ragged model rows
-  /// belong to the place: whichever member becomes member i has the rows of member i; so do
+  /// belong to the index: the member moved to index i has the rows of member i; so do
   /// dropout's seeds, in any model.
   std::vector<int64_t> compact(Stream stream);
 
@@ -269,7 +269,7 @@ class Model {
   std::shared_ptr<State> state_;
 };
 
-/// Plan and model in one: N sets of parameters, N members; what of them is on the device is ready,
+/// Plan and model in one: N sets of parameters, N members; those on the device must be complete,
 /// as for Model.
 Model compile(const Context& context, const Graph& graph, std::span<const MemberParameters> members,
               int64_t batch, const ModelOptions& options = {});
@@ -283,7 +283,7 @@ class ChunkedModel {
   /// have the same mask. For Monte Carlo on more rows take with_batch(), or runs with a `sequence`
   /// each.
   ChunkedModel(const Model& model, int64_t batch);
-  /// Of all rows.
+  /// For all rows.
   int64_t workspace_bytes() const;
   /// Operands with the extent `batch` in front, else as the plan's. As Model::run.
   void run(const ModelArguments& arguments, const Execution& execution) const;
@@ -302,7 +302,7 @@ int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int6
 
 /// How far each member of the wide model is from the same member run alone, node by node
 /// (preset "safe"), on random inputs: the largest difference over the largest value; infinite where
-/// there is a NaN; 0 for a member without rows. Dropout has the same masks in both. Of an ensemble
+/// there is a NaN; 0 for a member without rows. Dropout has the same masks in both. For ensembles,
 /// the inputs are compared, not the result. Parameters on the device must be complete, as for
 /// Model. Allocates and waits.
 std::vector<double> validate_model(const Context& context, const Graph& graph,
@@ -343,7 +343,7 @@ std::vector<std::string> equal_parameters(const Graph& graph,
 class ModelReplay {
  public:
   /// Captures on a stream of its own. The operands' memory and `execution`'s workspace and handles
-  /// must outlive the replay, which keeps the model. On CUDA the caller sees to it that no run is
+  /// must outlive the replay, which keeps the model. On CUDA the caller makes sure that no run is
   /// still queued when the replay dies. Throws invalid_argument for a context of another device
   /// than the model's.
   ModelReplay(const Context& context, const Model& model, const ModelArguments& arguments,
@@ -353,7 +353,7 @@ class ModelReplay {
   ModelReplay& operator=(ModelReplay&&) = delete;
 
   /// One launch; never allocates or synchronizes. Several threads may call it: runs of one replay
-  /// take turns, whatever their streams, and write the same outputs, which are the last one's.
+  /// take turns, whatever their streams, and write the same outputs, which hold the last results.
   /// Threads that each need results of their own have a replay each.
   void run(Stream stream) const;
 

@@ -24,12 +24,12 @@ class ModelBuilder {
  public:
   ModelBuilder(const Context& context, Graph graph);
 
-  /// N sets of parameters, which must live until build(); those on the device are ready by then, as
-  /// for Model.
+  /// N sets of parameters, which must live until build(); those on the device must be complete
+  /// then, as for Model.
   ModelBuilder& members(std::span<const MemberParameters> parameters);
-  /// N members with parameters made of `seed`, as random_parameters() makes them.
+  /// N members with parameters drawn from `seed`, as random_parameters() makes them.
   ModelBuilder& random_members(int64_t num_members, uint64_t seed = 42);
-  /// A member's own first input, [B, ..]: the batch is its B. Only its type is looked at. Throws
+  /// A member's own first input, [B, ..]: the batch is its B. Only its type is used. Throws
   /// invalid_argument where it is not of the graph's shape and dtype.
   ModelBuilder& with_sample(const ConstTensorView& x);
   ModelBuilder& batch(int64_t rows);
@@ -37,12 +37,12 @@ class ModelBuilder {
   /// preset, and where both are given: options() may begin with those of model_options().
   ModelBuilder& compile(std::string_view preset);
   ModelBuilder& options(const ModelOptions& options);
-  /// build() compares each member with itself run alone and throws where one is farther off: see
+  /// build() compares each member with itself run alone and throws where one differs by more: see
   /// validate_model().
   ModelBuilder& validate(double tolerance);
 
   /// Allocates and waits. Throws invalid_argument where members or the batch are missing, and for
-  /// a member that is not validated, by its number; else as make_model_plan() and Model.
+  /// a member that fails validation, with its number; else as make_model_plan() and Model.
   Model build();
 
  private:
@@ -53,7 +53,7 @@ class ModelBuilder {
   std::vector<OwnedParameters> owned_;  ///< of random members
   int64_t batch_ = 0;
   ModelOptions options_{};
-  std::string preset_;  ///< that options_ are of; empty where there is none
+  std::string preset_;  ///< that options_ come from; empty where there is none
   bool has_options_ = false;
   std::optional<double> tolerance_;
 };

@@ -22,7 +22,7 @@ struct ModelSizes {
   int64_t heads = 0;    ///< of bert and vit
   int64_t seq = 0;      ///< positions of bert
   int64_t image = 0;    ///< height and width of images
-  int64_t classes = 0;  ///< of what classifies, or actions
+  int64_t classes = 0;  ///< of classifiers; or agent's actions
   int64_t vocab = 0;    ///< of bert
 };
 
@@ -33,7 +33,7 @@ struct NamedModel {
 };
 
 /// mlp (64-128-64), mlp256 (256-512-256), deep_mlp (8 linear layers of 512), agent (a step of a
-/// recurrent policy: 64 features, an LSTM of 128 whose states come and go, 16 actions and a value),
+/// recurrent policy: 64 features, an LSTM of 128 with states in and out, 16 actions and a value),
 /// convnet, resblock (64 channels, 32x32), resnet18 (224x224), bert (an encoder: 4 layers of 256,
 /// 128 positions) and vit (224x224 in patches of 16).
 std::span<const NamedModel> named_models();
@@ -41,13 +41,13 @@ std::span<const NamedModel> named_models();
 /// Throws invalid_argument with the nearest names.
 Graph make_named_model(std::string_view name, const ModelSizes& sizes = {});
 
-/// Parameters to try a graph with, drawn for this member from `seed`: weights uniform within
+/// Parameters to try out a graph, drawn for this member from `seed`: weights uniform within
 /// +-sqrt(3 / inputs), so that activations keep their size, gammas and variances around 1, biases,
 /// betas and means small.
 OwnedParameters random_parameters(const Graph& graph, uint64_t seed, int64_t member);
 
 /// Members around one: member 0 is `parameters`, which lie on the CPU; of the
-/// others every floating element is multiplied by something in [1 - spread, 1 + spread], drawn from
+/// others every floating element is multiplied by a factor in [1 - spread, 1 + spread], drawn from
 /// `seed`.
 OwnedParameters perturbed_parameters(const MemberParameters& parameters, double spread,
                                      uint64_t seed, int64_t member);

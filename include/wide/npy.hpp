@@ -35,21 +35,21 @@ struct NpyEntry {
   int64_t bytes = 0;
 };
 
-/// Arrays of one file, mapped into memory until the last copy of this object dies. Nobody may
-/// shorten or write to the file meanwhile; to replace it by another of that name is safe.
+/// Arrays of one file, mapped into memory until the last copy of this object dies. The file must
+/// not be shortened or written to meanwhile, but another may take its name.
 class Npy {
  public:
-  /// An .npy or an .npz: its first bytes tell. Throws io, or invalid_argument for what is neither.
+  /// An .npy or an .npz, by its first bytes. Throws io, or invalid_argument for what is neither.
   static Npy open(const std::string& path);
-  /// A whole file in memory, which must outlive this object; `name` is what errors call it.
+  /// A whole file in memory, which must outlive this object; errors call it `name`.
   static Npy parse(std::span<const std::byte> file, const std::string& name);
 
   /// In the order of the file.
   std::span<const NpyEntry> entries() const;
   /// nullptr where there is none of that name.
   const NpyEntry* find(std::string_view name) const;
-  /// On the CPU, valid as long as the file is mapped, at any address; in Fortran order the strides
-  /// say so. Safe from several threads. The first view of an array of an .npz reads all its bytes.
+  /// On the CPU, valid as long as the file is mapped, at any address; in Fortran order by strides.
+  /// Safe from several threads. The first view of an array of an .npz reads all its bytes.
   /// Throws invalid_argument, with the nearest name, where there is none, and where its checksum is
   /// wrong; unsupported where tensors have no such dtype.
   ConstTensorView view(std::string_view name) const;

@@ -17,9 +17,9 @@
 // them, is flash_attention's bias, read in place. Minus infinity is the lowest number there. A
 // query whose keys are all hidden by it, or by a float's lowest number, gives 0.
 //
-// Ids: Gather and Slice count indices below 0 from the end where the file has them. Those by which
-// a table is read at run time are embedding's: from 0 on, as tokenizers give them; one outside the
-// table, below 0 as well, gives a row of NaN.
+// Ids: Gather and Slice count indices below 0 from the end where the file has them. Ids of a table
+// that is read at run time are embedding's: from 0 on, as tokenizers give them; one outside the
+// table, also below 0, gives a row of NaN.
 //
 // Untrusted files may be opened: a file is checked as it is read, weights stay in the file, which
 // is mapped, and what else is kept takes memory in proportion to it. Tensors' files must lie in the
@@ -45,11 +45,11 @@ struct OnnxOptions {
   /// Inputs whose every element is one fixed number: {"attention_mask", 1} hides nothing. They are
   /// constants, not inputs of the graph.
   std::map<std::string, double> fixed_inputs{};
-  /// The outputs that are wanted, with what they need; none: all.
+  /// The outputs to compute, with what they need; none: all.
   std::vector<std::string> outputs{};
 };
 
-/// A whole file in memory, which must outlive the models made of it.
+/// A whole file in memory, which must outlive the models made from it.
 struct OnnxBytes {
   std::span<const std::byte> file;
   std::string name;  ///< what errors call it
@@ -72,7 +72,7 @@ class OnnxModel {
   int64_t num_members() const;  ///< files
   /// One member's, by their names in the graph, on the CPU, at any address; valid as long as a copy
   /// of this object lives. A constant that the file fills with one number is one element with
-  /// strides of 0. Nobody may shorten or write to the files meanwhile.
+  /// strides of 0. The files must not be shortened or written to meanwhile.
   MemberParameters parameters(int64_t member) const;
 
  private:

@@ -30,7 +30,7 @@ struct LinearOp {
   Residual residual = Residual::none;
   WeightFormat weight_format = WeightFormat::packed;
   int64_t group_size = 128;  ///< of quantised weights: inputs that share a scale, 64 or 128
-  int64_t out_features = 0;  ///< likewise, as their shape does not show it
+  int64_t out_features = 0;  ///< of quantised weights, whose shape does not show it
   friend bool operator==(const LinearOp&, const LinearOp&) = default;
 };
 
@@ -40,7 +40,7 @@ struct LinearOp {
 struct ConvOp {
   int64_t groups = 1;
   PerAxis stride{}, padding{0, 0}, dilation{};
-  ConvDepth depth{};  ///< stride, padding and dilation; the others are not looked at
+  ConvDepth depth{};  ///< stride, padding and dilation; the others are ignored
   ChannelLayout layout = ChannelLayout::channels_first;
   std::optional<ChannelLayout> x_layout{};  ///< absent: as `layout`
   Activation activation = Activation::none;
@@ -58,7 +58,7 @@ struct AttentionOp {
 
 /// q [B, Tq, heads*D], k and v [B, Tk, kv_heads*D], key_lengths int32 [B] or none -> y as q. bias,
 /// which is added to scores, [B, heads or 1, Tq or 1, Tk]; or a parameter, without the batch; or
-/// none. What is repeated is read in place.
+/// none. Broadcast axes are read in place.
 struct FlashAttentionOp {
   int64_t heads = 1;
   int64_t kv_heads = 0;  ///< 0: as heads
@@ -68,7 +68,7 @@ struct FlashAttentionOp {
 };
 
 /// x [B, T, D], input_weight [G*H, D], hidden_weight [G*H, H], input_bias and hidden_bias [G*H] or
-/// none, first_hidden [B, H] or none, and of an lstm with it fp32 first_cell [B, H] -> y [B, T, H],
+/// none, first_hidden [B, H] or none, for an lstm with it fp32 first_cell [B, H] -> y [B, T, H],
 /// and the last cell state, fp32 [B, H], where writes_cell. The last hidden state is y's last step.
 struct RecurrentOp {
   RecurrentCell cell = RecurrentCell::lstm;
@@ -202,7 +202,7 @@ struct FoldBatchnormOp {
   friend bool operator==(const FoldBatchnormOp&, const FoldBatchnormOp&) = default;
 };
 
-/// x [B, .., widths[0]], weights [E], what pack_mlp makes of the layers -> y [B, .., widths.back()]
+/// x [B, .., widths[0]], weights [E], as pack_mlp packs the layers -> y [B, .., widths.back()]
 struct MlpOp {
   std::vector<int64_t> widths;
   bool has_bias = true;

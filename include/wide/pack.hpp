@@ -3,7 +3,7 @@
 //
 // N tensors of N members <-> the one packed tensor that a primitive reads.
 //
-// Along which axis members lie side by side is a property of the primitive's operand, not a
+// The axis along which members lie side by side is a property of the primitive's operand, not a
 // choice: pack() takes the operand's name, so packing [B, T, D] along the wrong axis cannot be
 // expressed, and a destination of another shape is an error that shows both.
 #pragma once
@@ -91,12 +91,12 @@ inline constexpr PackedOperand pointwise_slope{"pointwise slope", stacked, 0, 1,
 inline constexpr PackedOperand binary_other{"binary other", stacked, 0, 1, 1};
 inline constexpr PackedOperand dropout_seed{"dropout seed", stacked, 0, 1, 1};
 inline constexpr PackedOperand dropout_probability{"dropout probability", stacked, 0, 1, 1};
-// Parameters whose channels of all members are one axis, as grouped convolution wants them.
+// Parameters with all members' channels on one axis, as grouped convolution expects them.
 inline constexpr PackedOperand conv1d_weight{"conv1d weight", joined, 0, 3, 3};
 inline constexpr PackedOperand conv2d_weight{"conv2d weight", joined, 0, 4, 4};
 inline constexpr PackedOperand conv3d_weight{"conv3d weight", joined, 0, 5, 5};
 inline constexpr PackedOperand conv_bias{"conv bias", joined, 0, 1, 1};
-// Token ids of one's own per member: [B, T] -> [B, N, T]; those of bags [L] -> [N, L].
+// Token ids of each member: [B, T] -> [B, N, T]; those of bags [L] -> [N, L].
 inline constexpr PackedOperand embedding_ids{"embedding ids", stacked, 1, 2, 2};
 inline constexpr PackedOperand embedding_bag_ids{"embedding bag ids", stacked, 0, 1, 1};
 inline constexpr PackedOperand embedding_offsets{"embedding offsets", stacked, 0, 1, 1};

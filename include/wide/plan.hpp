@@ -42,8 +42,8 @@ struct PlanOptions {
 };
 
 /// Which vendors' libraries the runs of a plan call: their Execution needs VendorHandles that have
-/// these. Known when the plan is made; neither where there is nothing to compute. Of a plan that
-/// has no vendor_calls(), neither.
+/// these. Known when the plan is made; neither where there is nothing to compute, nor for
+/// plans without vendor_calls().
 struct VendorCalls {
   bool cublas = false, cudnn = false;
   VendorCalls& operator|=(const VendorCalls& other) {

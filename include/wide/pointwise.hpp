@@ -27,7 +27,7 @@ struct PointwiseProblem {
   float alpha = 1;            ///< elu's; finite
   float beta = 1;             ///< softplus's; finite, above 0
   float low = -1, high = 1;   ///< clamp's; low <= high, infinite where there is no bound
-  int64_t num_slopes = 0;     ///< of a member, prelu's: 1, or features; of other functions 0
+  int64_t num_slopes = 0;     ///< of a member, prelu's: 1, or features; other functions: 0
   RowStrides x{}, y{};
   int64_t slope_member_stride = 0;
   friend bool operator==(const PointwiseProblem&, const PointwiseProblem&) = default;
@@ -52,7 +52,7 @@ class PointwisePlan {
   int64_t workspace_bytes() const;
   std::string_view weight_format() const;
 
-  /// N slopes [1] or [D] -> [N, 1] or [N, D]; nothing for functions without.
+  /// N slopes [1] or [D] -> [N, 1] or [N, D]; nothing for functions without slopes.
   void prepare_weights(std::span<const ConstTensorView> members, const TensorView& slope,
                        Stream stream) const;
   void restore_weights(const ConstTensorView& slope, std::span<const TensorView> members,

@@ -11,7 +11,7 @@
 
 namespace wide {
 
-/// Of x, with the problem's parameters. All of them keep NaN; at the infinities they are their
+/// Functions of x, with the problem's parameters. All keep NaN; at the infinities they have their
 /// limits.
 enum class PointwiseFunction : uint8_t {
   relu,        ///< max(x, 0); -0 becomes +0
@@ -22,7 +22,7 @@ enum class PointwiseFunction : uint8_t {
   tanh,        ///< tanh(x)
   elu,         ///< x where x > 0, else alpha * (exp(x) - 1)
   leaky_relu,  ///< x where x > 0, else slope * x
-  prelu,       ///< the same with a slope of the member, or of each of its features
+  prelu,       ///< the same with a slope per member, or per feature of it
   hardswish,   ///< x * min(max(x + 3, 0), 6) / 6
   softplus,    ///< log(1 + exp(beta * x)) / beta
   clamp,       ///< min(max(x, low), high)

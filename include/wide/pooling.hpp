@@ -35,9 +35,9 @@ struct PoolingProblem {
   int64_t width = 0;                                     ///< positions in a row of x
   ChannelLayout layout = ChannelLayout::channels_first;  ///< of x and y
   PoolingMode mode = PoolingMode::max;
-  PoolingWindow rows{}, columns{};  ///< not of adaptive ones; `rows` stays as it is for signals
-  bool ceil_mode = false;           ///< a last window may begin inside x and end outside
-  bool counts_padding = true;       ///< average's: padding is as many zeros, not nothing
+  PoolingWindow rows{}, columns{};        ///< not if adaptive; for signals leave `rows` as it is
+  bool ceil_mode = false;                 ///< a last window may begin inside x and end outside
+  bool counts_padding = true;             ///< average's: padding counts as zeros
   int64_t out_height = 0, out_width = 0;  ///< of y; 0: as the windows give
   Dtype dtype = Dtype::fp32;              ///< of x and y: fp32, fp16 or bf16
   ChannelStrides x{}, y{};
@@ -46,7 +46,7 @@ struct PoolingProblem {
 
 struct PoolingArguments {
   ConstTensorView x;  ///< [B, N*C, L] or [B, N*C, H, W]; or [B, L, N*C] or [B, H, W, N*C]
-  TensorView y;       ///< likewise, of the outputs' size
+  TensorView y;       ///< as x, of the outputs' size
 };
 
 /// The number of outputs for `size` positions: (size + 2 padding - dilation (kernel - 1) - 1) /

@@ -32,7 +32,7 @@ int64_t quantized_strip_bytes(const QuantizedWeight& weight);
 /// Members' weights -> blobs. The scale of a group is the one with the least squared error among
 /// max |w| / (largest value), the power of two next above it, which loses nothing where the weights
 /// are multiples of one, and, below 8 bits, ten smaller ones that clip the largest weights. Codes
-/// are the nearest, ties to even; for given weights always the same. A group of zeros has scale 0;
+/// are the nearest, ties to even; deterministic for given weights. A group of zeros has scale 0;
 /// one with a NaN or an infinity has scale NaN, so that the damage shows in that output alone.
 /// Layout: members [out, in], any strides; blobs [N, quantized_bytes(weight)], bytes side by side.
 /// Types: members fp32, fp16 or bf16; blobs uint8, rows aligned to kQuantizedAlignment.
@@ -54,7 +54,7 @@ struct QuantizationError {
   double max_abs = 0;             ///< largest |stored - weight|
   double rms = 0;                 ///< root of the mean square of stored - weight
   double relative_frobenius = 0;  ///< root of sum (stored - weight)^2 / sum weight^2
-  double snr_db = 0;              ///< -20 log10 of that; infinite where nothing is lost
+  double snr_db = 0;              ///< -20 log10 of the above; infinite where nothing is lost
   int64_t worst_output = 0;       ///< of the group with the largest sum of squares
   int64_t worst_group = 0;
 };

@@ -71,7 +71,7 @@ struct RaggedLinearArguments {
   ConstTensorView bias;        ///< members [out_i]
   TensorView y;                ///< members [B_i, out_i]
   ConstTensorView scale{};     ///< fp32: one per member, or members [out_i]
-  ConstTensorView residual{};  ///< its members lie as y's; y itself, or memory of its own
+  ConstTensorView residual{};  ///< its members lie as y's; either y itself or separate memory
 };
 
 /// The [num_rows, features] that lie at `rows` in a storage; no copy. `rows` is of a problem that
@@ -83,8 +83,8 @@ ConstTensorView ragged_rows(const ConstTensorView& storage, const RaggedRows& ro
 
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
 /// time, each with its own Execution. On CUDA it owns a table of the members in device memory,
-/// which calls and captured graphs read: the last copy of the plan outlives them, until the work
-/// that they queued is complete.
+/// which calls and captured graphs read: the last copy of the plan must outlive them and the work
+/// that they queued.
 class RaggedLinearPlan {
  public:
   const RaggedLinearProblem& problem() const;  ///< laid out

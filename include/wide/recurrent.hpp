@@ -29,7 +29,7 @@ struct RecurrentProblem {
   bool is_reversed = false;      ///< steps are taken from the last to the first
   bool has_bias = false;         ///< both of them
   bool has_first_state = false;  ///< else sequences begin with zeros
-  bool has_last_cell = false;    ///< lstm's: the last cell state is wanted
+  bool has_last_cell = false;    ///< lstm's: the last cell state is written
   bool shared_input = false;     ///< all members read one x [B, T, in]
   bool allow_tf32 = false;       ///< fp32 may be rounded to tf32 before it is multiplied
   RecurrentStrides x{}, y{};
@@ -73,7 +73,7 @@ class RecurrentPlan {
  public:
   const RecurrentProblem& problem() const;  ///< with all strides filled in
   std::string_view strategy() const;
-  /// Why this strategy, and by what its products run: one line.
+  /// Why this strategy, and what runs its products: one line.
   std::string explain() const;
   /// Bytes of workspace that run() needs, a multiple of 256: x's part of the gates, B T N G H
   /// elements (sequential: of one member), and what step-by-step strategies keep between steps.
@@ -114,8 +114,8 @@ class RecurrentPlan {
   /// Threads: safe from several threads with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
   ///         N or its neighbours. A sequence cut into several calls, each beginning with the states
-  ///         that the previous one ended with, has under `fused` the bits of one call wherever u
-  ///         has; for another number of rows linear may sum u in another order.
+  ///         that the previous one ended with, has under `fused` the bits of one call where u does;
+  ///         for another number of rows linear may sum u in another order.
   /// Sources: Hochreiter, Schmidhuber, "Long Short-Term Memory"; Cho et al., arXiv:1406.1078;
   ///          weights that stay on chip: Diamos et al., "Persistent RNNs".
   void run(const RecurrentArguments& arguments, const Execution& execution) const;

@@ -34,14 +34,14 @@ struct SafetensorsEntry {
 };
 
 /// Tensors of one file or of several, mapped into memory until the last copy of this object dies.
-/// Nobody may shorten or write to a file meanwhile; to replace it by another of that name is safe.
+/// A file must not be shortened or written to meanwhile, but another may take its name.
 class Safetensors {
  public:
   /// `path`: a file, or an index of several (`*.index.json`), whose parts must lie beside it and
   /// hold exactly the tensors that it says. Throws io, or invalid_argument for any other
   /// file.
   static Safetensors open(const std::string& path);
-  /// A whole file in memory, which must outlive this object; `name` is what errors call it.
+  /// A whole file in memory, which must outlive this object; errors call it `name`.
   static Safetensors parse(std::span<const std::byte> file, const std::string& name);
 
   /// In the order of bytes, file after file.
@@ -51,7 +51,7 @@ class Safetensors {
   /// On the CPU, valid as long as the file is mapped. Throws invalid_argument, with the nearest
   /// name, where there is none; unsupported where tensors have no such dtype.
   ConstTensorView view(std::string_view name) const;
-  /// The header's `__metadata__`; of several files, what the first to have a key says.
+  /// The header's `__metadata__`; of several files, the first that has a key decides.
   const std::map<std::string, std::string>& metadata() const;
 
  private:

@@ -47,10 +47,10 @@ class SoftmaxPlan {
   /// a NaN or +infinity, or nothing but -infinity, becomes NaN.
   /// Layout: as SoftmaxArguments says; features contiguous, any row and member strides, any
   ///         alignment of an element. y may be x itself; it overlaps nothing else.
-  /// Types: x and y share a dtype in {fp32, fp16, bf16}; everything between in fp32.
-  /// Speed:  on CUDA a row is one block's, and so one multiprocessor's, however long it is: fewer
-  ///         rows of all members than there are multiprocessors leave the others idle.
-  /// Limits: on CUDA a launch has up to 2^31 - 1 blocks, each of a row, or of four of up to 256
+  /// Types: x and y share a dtype in {fp32, fp16, bf16}; intermediates in fp32.
+  /// Speed:  on CUDA one block, and so one multiprocessor, takes a row, however long it is: fewer
+  ///         rows (of all members) than multiprocessors leave some of these idle.
+  /// Limits: a CUDA launch has up to 2^31 - 1 blocks, each of a row, or of four rows of up to 256
   ///         features. If one launch for all members exceeds this, "auto" launches each member and
   ///         wide is unsupported; if a single member exceeds it, making the plan throws
   ///         unsupported.

@@ -14,7 +14,7 @@
 
 namespace wide {
 
-/// A tensor that somebody else owns. Strides are in elements, at least zero; an absent optional
+/// A view of a tensor, not owning. Strides are in elements, at least zero; an absent optional
 /// operand is a default-constructed view.
 template <class Pointer>
 struct BasicTensorView {
@@ -92,7 +92,7 @@ class Tensor {
 
 /// Copies between any two places (host, device), on `stream`; both views have the same shape and
 /// dtype, and any strides by which no two elements share a place, such as one member's among others
-/// (member_view). On CUDA rows at equal distances take one copy together, which is fast where the
+/// (member_view). On CUDA equidistant rows are copied by one call, which is fast where the
 /// last axis is contiguous in both. Does not allocate or synchronize, may be captured: host memory
 /// must stay valid, and pageable host memory makes CUDA stage the copy. The views do not overlap.
 /// Errors: invalid_argument, cuda.

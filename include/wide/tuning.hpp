@@ -23,14 +23,14 @@ struct TuningEntry {
   std::string policy;  ///< empty where the strategy has none
   double time_us = 0;  ///< median
   int64_t num_candidates = 0;
-  /// Of the primitive's CUDA kernels when they were measured. Where they have changed since,
+  /// Of the primitive's CUDA kernels as measured. Where they have changed since,
   /// strategies that need proof are no longer taken from this entry.
   std::string kernel_hash;
   bool is_autos_own = false;  ///< no candidate was significantly faster
   friend bool operator==(const TuningEntry&, const TuningEntry&) = default;
 };
 
-/// What a cache knows a problem by: the primitive as plans call it, "conv" of conv1d, conv2d and
+/// A problem's key in a cache: the primitive as plans call it, "conv" of conv1d, conv2d and
 /// conv3d, and the complete problem in words, different for different problems.
 struct TuningKey {
   std::string primitive, problem;
@@ -38,13 +38,13 @@ struct TuningKey {
 };
 
 /// Entries by device, primitive and problem. Plain data: a plan reads it while it is made and keeps
-/// nothing of it, and a cache that nobody changes may be read by several threads.
+/// nothing of it, and several threads may read a cache that is not being changed.
 class TuningCache {
  public:
   /// Throws Error{io} where the file cannot be read, invalid_argument where it is no tuning cache
-  /// or one of a later version. The file is left as it is.
+  /// or is of a later version. The file is left as it is.
   static TuningCache load(const std::string& path);
-  /// The same of a text; `name` is what messages call it.
+  /// The same for a text; messages call it `name`.
   static TuningCache parse(std::string_view text, const std::string& name);
 
   /// Replaces the file as a whole: a reader finds the old one or the new one. Throws Error{io}.

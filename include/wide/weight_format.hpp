@@ -5,7 +5,7 @@
 //
 // A weight is scale * value(code). Scales are bf16: they have the range of fp32, and their eight
 // significant bits times a code's are exact in fp32, so that the values of a blob do not depend on
-// who multiplies. Kernels multiply x with values, which are exact in fp16 and bf16, add up in fp32,
+// the kernel. Kernels multiply x with values, which are exact in fp16 and bf16, add up in fp32,
 // and apply the scale to the sum: no weight is ever rounded again.
 //
 // The order is the one in which the lanes of a warp hold operand A of mma.m16n8k16 (PTX ISA), so
@@ -67,7 +67,7 @@ constexpr std::optional<WeightFormat> parse_weight_format(std::string_view name)
   return std::nullopt;
 }
 
-/// Of one code; 0 for packed.
+/// Bits of a code; 0 for packed.
 constexpr int weight_format_bits(WeightFormat format) {
   switch (format) {
     case WeightFormat::packed:

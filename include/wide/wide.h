@@ -8,36 +8,36 @@
  *   wide_model_create(context, plan, parameters, num_members, &model);
  *   wide_model_run(model, inputs, num_inputs, outputs, num_outputs, &execution);
  *
- * Every function returns a wide_status, and what it makes through its last argument, which is
- * written only where it returns WIDE_OK. Whatever else it returns, wide_last_error() says what was
+ * Every function returns a wide_status, and its result through its last argument, which is
+ * written only where it returns WIDE_OK. For any other status, wide_last_error() says what was
  * wrong, what was got and what expected. Nothing throws, aborts or exits through this interface.
- * What returns void or text cannot fail; every *_destroy takes NULL.
+ * Functions that return void or text cannot fail; every *_destroy takes NULL.
  *
  * Structs begin with struct_size, which the caller sets to sizeof: `wide_plan_options options =
- * {.struct_size = sizeof options}`. A field that is zero has its default. Elements of an array of
- * structs have one struct_size. A pointer to options may be NULL where the comment says so. In a
- * struct of an earlier version the missing fields have their defaults. One of a later version is
- * taken where the fields that the library does not know are zero; where the library writes to it,
- * it sets those to zero.
+ * {.struct_size = sizeof options}`. A field that is zero has its default. All elements of an array
+ * of structs have the same struct_size. A pointer to options may be NULL where the comment says so.
+ * In a struct of an earlier version the missing fields have their defaults. One of a later version
+ * is accepted where the fields unknown to the library are zero; where the library writes to it, it
+ * sets those to zero.
  *
- * Handles may be destroyed in any order, since each keeps alive what it needs of others; what a
- * caller lends (memory of views, streams, vendors' handles, an allocator) is the caller's to keep.
+ * Handles may be destroyed in any order, since each keeps alive what it needs of others; the caller
+ * keeps alive what it lends (memory of views, streams, vendors' handles, an allocator).
  * Text and views that a handle hands out are valid as long as the handle.
  *
- * Threads: wide_last_error() is of the calling thread. Graphs, plans and files' members never
- * change and may be used by all threads at once; so may models and chunked ones while they run,
- * each thread with a stream and a workspace of its own, and replays, whose runs take turns. What
- * changes a model's members or reads them back goes, on CUDA, on the stream that the runs are on,
- * or comes while nothing runs, and threads take turns; on the CPU it may come at any time: a change
- * waits for the runs that go on, and later ones wait for it. Contexts, builders, parameters and
- * vendor handles are for one thread at a time. A handle may not be destroyed while another thread
- * uses it, nor on CUDA, where it is a tensor, model, chunked model, replay or ragged plan, while
- * work that was queued with it is not complete: the memory goes back at once to where it came from.
- * wide_synchronize() waits for it.
+ * Threads: wide_last_error() is per thread. Graphs, plans and files' members never change and may
+ * be used by all threads at once; so may models and chunked models for runs, each thread with its
+ * own stream and workspace, and replays, whose runs take turns. Calls that change a model's members
+ * or read them back take turns; on CUDA, make them on the stream of the runs or while nothing runs;
+ * on the CPU they may come at any time: a change waits for the runs in progress, and later runs
+ * wait for it. Contexts, builders, parameters and vendor handles are for one thread at a time. A
+ * handle may not be destroyed while another thread uses it, nor, on CUDA, before the work queued
+ * with it is complete where it is a tensor, model, chunked model, replay or ragged plan: its memory
+ * goes back to its allocator at once.
+ * wide_synchronize() waits for the work.
  *
- * Graphs of one's own: wide_builder.h; of ONNX files: wide_onnx.h. In C++ alone: primitives by
- * themselves (wide/linear.hpp, ..), operations that are no layer (GraphBuilder::append), graphs as
- * text, NumPy's files, tuning caches and checkpoints in memory, single steps of a run.
+ * Custom graphs: wide_builder.h; graphs of ONNX files: wide_onnx.h. In C++ only: primitives by
+ * themselves (wide/linear.hpp, ..), operations that are not layers (GraphBuilder::append), graphs
+ * as text, NumPy's files, tuning caches and checkpoints in memory, single steps of a run.
  */
 #ifndef WIDE_WIDE_H
 #define WIDE_WIDE_H
@@ -45,7 +45,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Grows with every release that changes a header in C; wide_api_version() is that of the
+/* Grows with every release that changes a C header; wide_api_version() is that of the
  * library, which knows the structs of all earlier versions by their struct_size. */
 #define WIDE_API_VERSION 1
 
@@ -64,20 +64,20 @@ extern "C" {
 typedef int32_t wide_status;
 enum {
   WIDE_OK = 0,
-  WIDE_INVALID_ARGUMENT = 1, /* what contradicts the documentation */
+  WIDE_INVALID_ARGUMENT = 1, /* contradicts the documentation */
   WIDE_UNSUPPORTED = 2,      /* valid, but this device or build cannot; the message says why */
   WIDE_OUT_OF_MEMORY = 3,    /* an allocation failed; nothing was changed */
   WIDE_CUDA_ERROR = 4,
   WIDE_CUBLAS_ERROR = 5,
   WIDE_CUDNN_ERROR = 6,
   WIDE_IO_ERROR = 7,      /* a file could not be read or written */
-  WIDE_INTERNAL_ERROR = 8 /* anything else: a mistake in wide */
+  WIDE_INTERNAL_ERROR = 8 /* anything else: a bug in wide */
 };
 
 WIDE_API int32_t wide_api_version(void);
 WIDE_API const char* wide_version(void);                   /* "0.1.0" */
 WIDE_API const char* wide_status_name(wide_status status); /* "invalid_argument" */
-/* What this thread's last call that failed said; "" before. Overwritten by the next that fails. */
+/* The message of this thread's last failed call; "" before. Overwritten by the next failure. */
 WIDE_API const char* wide_last_error(void);
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ enum {
   WIDE_UINT8 = 7
 };
 
-/* Images [B, C, H, W] or [B, H, W, C]; WIDE_CHANNELS_AUTO where somebody else decides. */
+/* Images [B, C, H, W] or [B, H, W, C]; WIDE_CHANNELS_AUTO: see its uses. */
 typedef int32_t wide_channels;
 enum { WIDE_CHANNELS_AUTO = 0, WIDE_CHANNELS_FIRST = 1, WIDE_CHANNELS_LAST = 2 };
 
@@ -108,7 +108,7 @@ typedef struct wide_device {
 } wide_device;
 enum { WIDE_CPU = 0, WIDE_CUDA = 1 };
 
-/* A tensor that somebody else owns. Strides are in elements; all zero: densely packed. Hence a
+/* A view of a tensor, not owning. Strides are in elements; all zero: densely packed. Hence a
  * scalar broadcast along every axis cannot be expressed. */
 typedef struct wide_view {
   size_t struct_size;
@@ -121,7 +121,7 @@ typedef struct wide_view {
 } wide_view;
 
 typedef struct wide_context wide_context;       /* a device, its allocator, its threads */
-typedef struct wide_stream wide_stream;         /* a stream of one's own */
+typedef struct wide_stream wide_stream;         /* an owned stream */
 typedef struct wide_handles wide_handles;       /* the vendors' libraries, for one thread */
 typedef struct wide_tensor wide_tensor;         /* memory on a context's device */
 typedef struct wide_graph wide_graph;           /* the network of one member */
@@ -134,9 +134,9 @@ typedef struct wide_replay wide_replay;         /* a model's run, captured */
 
 /* ---- contexts, streams, vendors' handles ----------------------------------------------------- */
 
-/* Beside a capture of another stream, of whatever mode and thread, tensors, streams, models and
- * replays may be made, changed, waited for and destroyed. Plans and vendors' handles are made
- * and destroyed while nothing is captured; a context's own `allocate` sees to its own calls. */
+/* While another stream is captured, in any mode and by any thread, tensors, streams, models and
+ * replays may be made, changed, waited for and destroyed. Plans and vendors' handles are made and
+ * destroyed while nothing is captured; `allocate` of a context is responsible for its own calls. */
 
 typedef struct wide_context_options {
   size_t struct_size;
@@ -144,7 +144,7 @@ typedef struct wide_context_options {
   int32_t num_threads; /* of the CPU; 0: by the main thread's affinity mask and cgroup's cpu.max */
   /* Where memory comes from; both or neither. Called by any thread. `allocate` has bytes > 0 and
    * returns memory of the device aligned to 256 bytes, or NULL. `deallocate` may hand it out again
-   * at once: handles are destroyed behind the work that uses them. */
+   * at once: handles are destroyed after the work that uses them. */
   void* user;
   void* (*allocate)(void* user, int64_t bytes);
   void (*deallocate)(void* user, void* data, int64_t bytes);
@@ -159,8 +159,8 @@ typedef struct wide_context_info {
   int32_t num_multiprocessors; /* 0 on the CPU */
 } wide_context_info;
 
-/* `options` NULL: the CPU, whose threads are one run's at a time: others run in their own thread. A
- * process may fork while nothing runs; the child runs in the thread that calls. */
+/* `options` NULL: the CPU, whose threads serve one run at a time: others run in their own thread. A
+ * process may fork while nothing runs; the child runs in the calling thread. */
 WIDE_API wide_status wide_context_create(const wide_context_options* options, wide_context** out);
 WIDE_API wide_status wide_context_query(const wide_context* context, wide_context_info* out);
 WIDE_API void wide_context_destroy(wide_context* context);
@@ -174,12 +174,12 @@ WIDE_API wide_status wide_stream_create(const wide_context* context, wide_stream
 WIDE_API void* wide_stream_native(const wide_stream* stream); /* cudaStream_t; NULL on the CPU */
 WIDE_API void wide_stream_destroy(wide_stream* stream);       /* does not wait */
 
-/* Creates what the build and the machine have; nothing on the CPU. For plans of its device alone.
+/* Creates what the build and the machine have; nothing on the CPU. For plans of its device only.
  */
 WIDE_API wide_status wide_handles_create(const wide_context* context, wide_handles** out);
 /* Takes the engine's cublasHandle_t and cudnnHandle_t, which stay the engine's; one may be NULL.
- * Calls leave their streams and cuBLAS's modes as they found them; a workspace that cuBLAS was
- * given is forgotten. */
+ * Calls leave their streams and cuBLAS's modes as they found them; a workspace that was set in
+ * cuBLAS is lost. */
 WIDE_API wide_status wide_handles_borrow(void* cublas, void* cudnn, wide_handles** out);
 WIDE_API void wide_handles_destroy(wide_handles* handles);
 
@@ -245,15 +245,15 @@ WIDE_API void wide_graph_destroy(wide_graph* graph);
 /* ---- members' parameters --------------------------------------------------------------------- */
 
 WIDE_API wide_status wide_parameters_create(wide_parameters** out);
-/* To try a graph with: drawn for this member from `seed`. */
+/* To try out a graph: drawn for this member from `seed`. */
 WIDE_API wide_status wide_parameters_create_random(const wide_graph* graph, uint64_t seed,
                                                    int64_t member, wide_parameters** out);
-/* Members around one: 0 is as `parameters`, which lie densely packed on the CPU; of others every
- * floating element is multiplied by something in [1 - spread, 1 + spread], drawn from `seed`. */
+/* Variations of one member: 0 is as `parameters`, which lie densely packed on the CPU; in others
+ * every floating element is multiplied by a factor in [1 - spread, 1 + spread] from `seed`. */
 WIDE_API wide_status wide_parameters_create_perturbed(const wide_parameters* parameters,
                                                       double spread, uint64_t seed, int64_t member,
                                                       wide_parameters** out);
-/* Those that are equal, bit for bit, in all `members`: candidates for shared_parameters. */
+/* Parameters that are equal, bit for bit, in all `members`: candidates for shared_parameters. */
 WIDE_API wide_status wide_parameters_create_equal(const wide_graph* graph,
                                                   const wide_parameters* const* members,
                                                   int64_t num_members, wide_parameters** out);
@@ -266,8 +266,8 @@ WIDE_API wide_status wide_parameters_load(wide_parameters* parameters, const cha
 /* As a safetensors file; tensors lie densely packed on the CPU. A crash leaves the old file or the
  * new one. */
 WIDE_API wide_status wide_parameters_save(const wide_parameters* parameters, const char* path);
-/* Data from a file may be written to: that changes what the handles of this load or open see of it,
- * never the file. */
+/* Data from a file may be written to: that changes what the handles of this load or open see, never
+ * the file. */
 WIDE_API wide_status wide_parameters_get(const wide_parameters* parameters, const char* name,
                                          wide_view* out);
 /* The names in order, then NULL: for (i = 0; (name = wide_parameters_name(p, i)); ++i) */
@@ -280,7 +280,7 @@ typedef struct wide_members_info {
   int64_t num_members;
 } wide_members_info;
 
-/* What wide_model_save wrote, mapped: nobody may shorten or write to the file while it is used. */
+/* What wide_model_save wrote, mapped: do not shorten or write to the file while it is used. */
 WIDE_API wide_status wide_members_open(const char* path, wide_members** out);
 WIDE_API wide_status wide_members_query(const wide_members* members, wide_members_info* out);
 /* Of ONNX files; WIDE_UNSUPPORTED for others, which hold parameters and no graph. */
@@ -294,7 +294,7 @@ WIDE_API void wide_members_destroy(wide_members* members);
 
 typedef struct wide_strategy {
   size_t struct_size;
-  const char* primitive; /* "linear", or "all"; or a node's name, which is looked for first */
+  const char* primitive; /* "linear", or "all"; or a node's name, which is looked up first */
   const char* strategy;  /* "sequential" */
 } wide_strategy;
 
@@ -304,13 +304,13 @@ typedef struct wide_plan_options {
   int64_t batch;       /* rows of every input, per member; 0: 1 */
   /* Rows of each member, in order, as many numbers as there are members; a member may have none.
    * Such a plan is "ragged": members' rows follow one another, [sum of batches, D], and `batch`
-   * becomes the largest of these. A shared input has `batch` rows, of which a member reads its
-   * first ones. NULL: `batch` each. */
+   * becomes the largest of these. A shared input has `batch` rows, of which a member reads as many
+   * of the first as it has rows. NULL: `batch` each. */
   const int64_t* batches;
   int64_t num_batches;
   const char* preset;  /* NULL: "default"; "fast", "debug", "safe" */
   int32_t allows_tf32; /* fp32 products may round their operands to tf32 */
-  int32_t drops_out;   /* Monte Carlo: dropout drops */
+  int32_t drops_out;   /* Monte Carlo: dropout is active */
   /* Parameters that are the same for all members; what depends on these alone is computed once. */
   const char* const* shared_parameters;
   int64_t num_shared_parameters;
@@ -321,8 +321,8 @@ typedef struct wide_plan_options {
   int32_t disable_batchnorm_folding; /* into the preceding product */
   int32_t disable_fusion;            /* of activations and residuals with the preceding product */
   int32_t disable_memory_reuse;      /* activations keep their memory after their last reader */
-  int32_t disable_copies; /* what needs a copy that no node asks for is refused, by node */
-  const char* tuning;     /* a file of `wbench tune`, read while the plan is made */
+  int32_t disable_copies;            /* graphs that need implicit copies are refused, by node */
+  const char* tuning;                /* a file of `wbench tune`, read while the plan is made */
   /* The layout of images between convolutions; WIDE_CHANNELS_AUTO: last where that is expected to
    * be faster, else as in the graph. */
   wide_channels channels;
@@ -333,7 +333,7 @@ typedef struct wide_plan_info {
   int64_t num_members, batch;
   int64_t num_inputs, num_outputs, num_steps;
   int64_t weights_bytes;   /* what a model allocates */
-  int64_t workspace_bytes; /* the caller's for each run at a time */
+  int64_t workspace_bytes; /* the caller's, for each concurrent run */
   int64_t input_bytes, output_bytes, total_bytes;
   int64_t activation_bytes, scratch_bytes; /* workspace_bytes is their sum */
   int64_t table_bytes;               /* what a ragged plan itself owns on CUDA from its creation */
@@ -348,8 +348,8 @@ typedef struct wide_operand {
   int32_t rank;
   /* Of all members: [B, N*D], [B, N*C, H, W], [N, B, ..], ragged [sum of batches, D]. */
   int64_t shape[WIDE_MAX_RANK];
-  int32_t member_axis; /* that members are joined along; -1: one for all members */
-  int32_t is_stacked;  /* members stand on an axis of their own, in front */
+  int32_t member_axis; /* along which members are joined; -1: one for all members */
+  int32_t is_stacked;  /* members have an axis of their own, in front */
   /* Of a ragged plan, num_members + 1 entries: member i has the rows from first_rows[i] up to
    * first_rows[i + 1]. NULL: the operand is one for all members, or the plan is not ragged. */
   const int64_t* first_rows;
@@ -411,7 +411,7 @@ WIDE_API wide_status wide_model_create(const wide_context* context, const wide_p
                                        const wide_parameters* const* members, int64_t num_members,
                                        wide_model** out);
 /* Enqueues every step, operands in the order of the plan's. Outputs overlap neither inputs nor one
- * another, and nothing overlaps the workspace. Never waits; allocates nothing, but for a thread's
+ * another, and nothing overlaps the workspace. Never waits; allocates nothing, except in a thread's
  * first run; may be captured in a CUDA graph. */
 WIDE_API wide_status wide_model_run(const wide_model* model, const wide_view* inputs,
                                     int64_t num_inputs, const wide_view* outputs,
@@ -439,7 +439,7 @@ WIDE_API wide_status wide_model_get_parameter(const wide_model* model, int64_t m
 WIDE_API wide_status wide_model_mask(wide_model* model, int64_t member, void* stream);
 WIDE_API wide_status wide_model_unmask(wide_model* model, int64_t member, void* stream);
 WIDE_API wide_status wide_model_is_masked(const wide_model* model, int64_t member, int32_t* out);
-/* Moves the unmasked members to the front, in order, and masks those behind them. Stores the number
+/* Moves the unmasked members to the front, in order, and masks those after them. Stores the number
  * of unmasked members in `*out`. If `was` is not NULL it must have room for num_members entries;
  * was[i] receives the previous index of the member now at i, for each unmasked one. Does not
  * wait. */
@@ -465,7 +465,7 @@ WIDE_API wide_status wide_model_with_batches(const wide_model* model, const int6
 WIDE_API void wide_model_destroy(wide_model* model); /* when its runs are complete */
 
 /* How far each of num_members is from itself run alone, node by node, on random inputs: out[i] is
- * member i's largest difference over the largest value, for an ensemble that of its inputs. Device
+ * member i's largest difference over the largest value, for ensembles of their inputs. Device
  * parameters must be complete, as for wide_model_create. options.num_members is ignored. */
 WIDE_API wide_status wide_model_validate(const wide_context* context, const wide_graph* graph,
                                          const wide_plan_options* options,
@@ -484,8 +484,8 @@ WIDE_API wide_status wide_chunked_run(const wide_chunked* chunked, const wide_vi
 WIDE_API void wide_chunked_destroy(wide_chunked* chunked); /* when its runs are complete */
 
 /* A run on fixed operands, captured once: running it is one launch of a CUDA graph, on the CPU the
- * run itself. Operands, workspace and handles must outlive it. Its runs, of whatever threads and
- * streams, take turns and write the same outputs, which are the last one's. */
+ * run itself. Operands, workspace and handles must outlive it. Its runs, from any threads and
+ * streams, take turns and write the same outputs, which hold the last run's results. */
 WIDE_API wide_status wide_replay_create(const wide_model* model, const wide_view* inputs,
                                         int64_t num_inputs, const wide_view* outputs,
                                         int64_t num_outputs, const wide_execution* execution,

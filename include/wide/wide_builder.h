@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * wide_builder.h: a graph built node by node, in C. What wide.h says of errors, structs, handles
- * and threads goes for all of it.
+ * and threads applies here, too.
  *
  *   wide_builder_create("mlp", WIDE_FP32, &builder);
  *   wide_builder_input(builder, "x", WIDE_FP32, shape, 2, &x);
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-typedef struct wide_builder wide_builder; /* a graph that grows */
+typedef struct wide_builder wide_builder; /* a graph under construction */
 
 /* A value of one builder; 0 is none. */
 typedef int32_t wide_value;
@@ -30,7 +30,7 @@ typedef int32_t wide_value;
 WIDE_API wide_status wide_builder_create(const char* name, wide_dtype dtype, wide_builder** out);
 WIDE_API void wide_builder_destroy(wide_builder* builder);
 
-/* The builder stays as it is. */
+/* The builder stays usable. */
 WIDE_API wide_status wide_graph_create(const wide_builder* builder, wide_graph** out);
 
 /* Inputs begin with WIDE_BATCH. A shared input is one that all members read. */
@@ -64,7 +64,7 @@ typedef struct wide_conv_layer {
   int64_t groups;                          /* 0: 1 */
   int32_t has_no_bias;
   int32_t is_channels_last;
-  wide_channels x_channels; /* WIDE_CHANNELS_AUTO: x's are where y's are */
+  wide_channels x_channels; /* WIDE_CHANNELS_AUTO: as y's */
   int64_t kernel_depth;     /* 0: 3; of volumes, as the next three */
   int64_t stride_depth;     /* 0: 1 */
   int64_t padding_depth;    /* 0: none */
@@ -92,7 +92,7 @@ WIDE_API wide_status wide_builder_attention(wide_builder* builder, const char* n
 
 typedef struct wide_flash_attention_layer {
   size_t struct_size;
-  int64_t kv_heads; /* 0: as heads */
+  int64_t kv_heads; /* 0: heads */
   float scale;      /* 0: 1 / sqrt of a head's features */
   int32_t is_causal;
   wide_value key_lengths; /* int32 [B]; 0: none */
@@ -145,7 +145,7 @@ typedef struct wide_pointwise_layer {
   float alpha;        /* elu's; 0: 1 */
   float beta;         /* softplus's; 0: 1 */
   float low, high;    /* clamp's, infinite where there is no bound; both 0: -1 and 1 */
-  int64_t num_slopes; /* prelu's: as many as x has features; 0: 1 */
+  int64_t num_slopes; /* prelu's: 1 or the number of x's features; 0: 1 */
 } wide_pointwise_layer;
 /* By the function's name: relu, gelu, gelu_tanh, silu, sigmoid, tanh, elu, leaky_relu, prelu,
  * hardswish, softplus, clamp. */
@@ -168,7 +168,7 @@ typedef struct wide_pool_layer {
   int64_t padding_height, padding_width;   /* 0: none */
   int64_t dilation_height, dilation_width; /* 0: 1; an average's is 1 */
   int32_t is_ceil_mode;                    /* a last window may begin inside x and end outside */
-  int32_t counts_no_padding; /* of an average: padding is nothing, not as many zeros */
+  int32_t counts_no_padding;               /* of an average: padding does not count as zeros */
   int32_t is_channels_last;
 } wide_pool_layer;
 WIDE_API wide_status wide_builder_max_pool(wide_builder* builder, const char* name, wide_value x,
@@ -176,7 +176,7 @@ WIDE_API wide_status wide_builder_max_pool(wide_builder* builder, const char* na
 WIDE_API wide_status wide_builder_average_pool(wide_builder* builder, const char* name,
                                                wide_value x, const wide_pool_layer* options,
                                                wide_value* out);
-/* [B, C, ..] -> [B, C, out_height, out_width], of signals [B, C, out_width]; global: of one each.
+/* [B, C, ..] -> [B, C, out_height, out_width], of signals [B, C, out_width]; global: extents of 1.
  */
 WIDE_API wide_status wide_builder_adaptive_average_pool(wide_builder* builder, const char* name,
                                                         wide_value x, int64_t out_height,

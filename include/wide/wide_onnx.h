@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * wide_onnx.h: ONNX models as graphs, in C: link libwide_onnx beside the libwide that it was built
- * with. What wide.h says of errors, structs, handles and threads goes for all of it;
- * wide_last_error() tells of its functions, too.
+ * with. What wide.h says of errors, structs, handles and threads applies here, too;
+ * wide_last_error() covers these functions.
  *
  *   wide_onnx_open(paths, num_paths, NULL, &members);
  *   wide_members_graph(members, &graph);
  *   for (i = 0; i < num_paths; ++i) wide_members_get(members, i, &parameters[i]);
  *
  * Then a plan and a model as for any other graph. One file gives any number of members:
- * wide_model_create takes its parameters as often as they are named, and
+ * wide_model_create accepts the same parameters several times, and
  * wide_parameters_create_perturbed makes others from them.
  *
  * The first axis of every input is the batch, whatever the file says of it. What is taken and what
@@ -44,17 +44,17 @@ typedef struct wide_onnx_options {
   size_t struct_size;
   const wide_onnx_extent* extents;
   int64_t num_extents;
-  const char* const* shared_inputs; /* that all members read one of; others are each its own */
+  const char* const* shared_inputs; /* one for all members; of others each has its own */
   int64_t num_shared_inputs;
   const wide_onnx_fixed_input* fixed_inputs;
   int64_t num_fixed_inputs;
-  const char* const* outputs; /* that are wanted, with what they need; none: all */
+  const char* const* outputs; /* to compute, with what they need; none: all */
   int64_t num_outputs;
 } wide_onnx_options;
 
 /* A file for each member, all of one architecture: they may differ by names and weights, which are
  * named as in the first. `options` may be NULL. Files stay mapped while `out` lives, or a handle of
- * parameters that came from it: nobody may shorten or write to them meanwhile. WIDE_IO_ERROR;
+ * parameters that came from it: the files must not be shortened or written to then. WIDE_IO_ERROR;
  * WIDE_INVALID_ARGUMENT for an invalid model, and where files differ, with the node;
  * WIDE_UNSUPPORTED, with the node. */
 WIDE_API wide_status wide_onnx_open(const char* const* paths, int64_t num_paths,
@@ -65,7 +65,7 @@ typedef struct wide_onnx_file {
   size_t struct_size;
   const void* data;
   int64_t bytes;
-  const char* name; /* what errors call it */
+  const char* name; /* used in errors */
 } wide_onnx_file;
 
 /* The same of files in memory; tensors in other files are refused. */

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ONNX's operators say of axes.
+// The axis arithmetic of ONNX's operators.
 #include "host/import/onnx/axes.hpp"
 
 #include <algorithm>

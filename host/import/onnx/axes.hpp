@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ONNX's operators say of axes, for constants and activations alike. Errors are without the
-// node's name: whoever calls adds it.
+// The axis arithmetic of ONNX's operators, for constants and activations alike. Errors lack the
+// node's name: the caller adds it.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace wide::onnx {
 
 /// -1 is the last one.
 int checked_axis(int64_t axis, int rank);
-/// Of `axes`, each once.
+/// Marks `axes`, each of which may occur once.
 std::vector<bool> marked_axes(const std::vector<int64_t>& axes, int rank);
 
-/// No axes: all of extent 1.
+/// Empty `axes`: all of extent 1.
 std::vector<int64_t> squeezed(const Shape& shape, const std::vector<int64_t>& axes);
 std::vector<int64_t> unsqueezed(const Shape& shape, const std::vector<int64_t>& axes);
 
@@ -30,13 +30,13 @@ std::vector<SliceRange> slice_ranges(const Shape& shape, const std::vector<int64
                                      const std::vector<int64_t>& ends, std::vector<int64_t> axes,
                                      std::vector<int64_t> steps);
 
-/// No order: the axes reversed.
+/// Empty `perm`: the axes reversed.
 Dims transpose_order(std::vector<int64_t> perm, int rank);
 
-/// No sizes: equal parts, of which the last may be smaller.
+/// Empty `sizes`: equal parts, of which the last may be smaller.
 std::vector<int64_t> split_sizes(int64_t extent, size_t num_parts, std::vector<int64_t> sizes);
 
-/// Elements of so many bytes with axis i of the result being axis order[i].
+/// Elements of `element_bytes` bytes, axis i of the result being axis order[i].
 std::vector<std::byte> moved_axes(const std::byte* data, int64_t element_bytes, const Shape& shape,
                                   const Dims& order);
 

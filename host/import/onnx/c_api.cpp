@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// wide_onnx.h. What it makes are libwide's handles, and what fails is kept by libwide.
+// wide_onnx.h. It makes libwide's handles, and libwide keeps its errors.
 #include "host/c_api/handles.hpp"
 #include "wide/onnx.hpp"
 #include "wide/wide_onnx.h"
@@ -38,7 +38,7 @@ OnnxOptions onnx_options_of(const wide_onnx_options* options) {
   return all;
 }
 
-/// Each of the members keeps all files: where one's tensors lie is not known here.
+/// Each member keeps all files: which ones hold its tensors is not known here.
 wide_members as_members(const OnnxModel& model) {
   const auto kept = std::make_shared<const OnnxModel>(model);
   wide_members members{model.graph().name(), model.graph(), {}};

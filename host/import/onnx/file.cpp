@@ -15,8 +15,8 @@ namespace wide::onnx {
 
 namespace {
 
-/// Far beyond any model, so that an absurd file costs no absurd memory: an empty message takes two
-/// bytes there and hundreds here.
+/// Far beyond any model, to bound the memory for malicious files: an empty message takes two bytes
+/// there and hundreds here.
 constexpr size_t kMaxNodes = 100'000, kMaxTensors = 100'000, kMaxValues = 1'000,
                  kMaxNodeValues = 1'000, kMaxAttributes = 100, kMaxAttributeNumbers = 10'000,
                  kMaxTotal = 1'000'000;
@@ -246,8 +246,8 @@ void Reader::graph(std::string_view message) {
   }
 }
 
-/// What one name stands for: an input (perhaps with an initializer for it), an initializer, or what
-/// one node computes; and each is there before it is read.
+/// Requires that each name has one meaning: an input (perhaps with an initializer), an initializer,
+/// or the result of one node; and that each exists before it is read.
 void Reader::require_graph() {
   std::set<std::string_view> inputs, initializers, known{""};
   for (const ValueInfo& input : file_.inputs) {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// An ONNX file in memory: what is of use of its messages, checked one by one. Texts and the bytes
-// of large tensors stay where they lie in the file. Subgraphs, functions and sparse tensors are not
-// read: a node that needs one is refused by the one who meets it.
+// An ONNX file in memory: the needed parts of its messages, checked one by one. Texts and the bytes
+// of large tensors stay in the file. Subgraphs, functions and sparse tensors are not read: a node
+// that needs one is refused when it is lowered.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace wide::onnx {
 
-/// Of a TensorProto's elements. The names are ONNX's.
+/// The type of a TensorProto's elements. The names are ONNX's.
 struct ElementType {
   int number;
   std::string_view name;
@@ -35,8 +35,8 @@ struct Initializer {
   Shape shape;
   const std::byte* data = nullptr;
   int64_t bytes = 0;
-  std::shared_ptr<const std::vector<std::byte>> storage;  ///< where they do not lie in a file
-  bool is_filled = false;                                 ///< `data` is one element, which all are
+  std::shared_ptr<const std::vector<std::byte>> storage;  ///< where the bytes are not in a file
+  bool is_filled = false;  ///< `data` is one element, the value of all
 };
 
 struct Attribute {
@@ -55,7 +55,7 @@ struct Attribute {
 
 struct OnnxNode {
   std::string name;  ///< of its own, or of its first output
-  std::string op;    ///< with its domain in front where that is not ONNX's own
+  std::string op;    ///< preceded by its domain where that is not ONNX's own
   std::vector<std::string_view> inputs, outputs;  ///< "": absent
   std::vector<Attribute> attributes;
 
@@ -65,7 +65,7 @@ struct OnnxNode {
 /// An input or output of the graph.
 struct ValueInfo {
   std::string name;
-  const ElementType* type = nullptr;  ///< nullptr: no tensor, or not said
+  const ElementType* type = nullptr;  ///< nullptr: not a tensor, or not stated
   struct Extent {
     int64_t number = -1;
     std::string_view symbol;
@@ -83,7 +83,7 @@ struct OnnxFile {
   std::vector<ValueInfo> inputs, outputs;
   bool has_sparse_initializer = false;
 
-  /// Where tensors' files lie; none for a file in memory, which then has no such tensors.
+  /// The folder of tensors' files; empty for a file in memory, which then has no such tensors.
   std::string folder;
   std::vector<std::unique_ptr<MappedFile>> mapped;
   std::map<std::string, size_t, std::less<>> mapped_by_name;

@@ -48,7 +48,7 @@ void for_each_place(const Shape& shape, const Visit& visit) {
   }
 }
 
-/// The element of a place of a shape that `numbers` is broadcast to.
+/// The element at a place of a shape that `numbers` is broadcast to.
 size_t broadcast_index(const Numbers& numbers, const Dims& place) {
   int64_t index = 0;
   const int missing = place.rank() - numbers.shape.rank();
@@ -85,14 +85,14 @@ void require_count(const Inputs& inputs, size_t least, size_t most, size_t first
                           (least == most ? "" : " to " + std::to_string(most)));
 }
 
-/// A whole number of 64 bits: larger ones would be taken for the batch.
+/// Requires a whole number of 64 bits: larger ones would mean the batch.
 long double whole(long double value) {
   WIDE_REQUIRE(std::fabs(value) < 0x1p65L, "computes a whole number beyond 64 bits");
   return std::trunc(value);
 }
 
-/// What is the same for every batch may be done with it: multiples of it are made, divided, and
-/// compared with one another. Any other arithmetic is not possible.
+/// Operations whose result is the same for every batch: multiplying and dividing multiples of it,
+/// and comparing them with one another. No other arithmetic is possible.
 long double apply_to_batch(std::string_view op, long double a, long double b) {
   if (op == "Equal") {
     if (is_batch(a) && is_batch(b) && a == b) return 1;
@@ -127,7 +127,7 @@ Numbers elementwise(const OnnxNode& node, const Inputs& inputs, const NumberPair
   return out;
 }
 
-/// Of any number of inputs.
+/// For any number of inputs.
 Numbers extreme(const OnnxNode& node, const Inputs& inputs, const NumberPairFunction& operation) {
   require_count(inputs, 1, inputs.size());
   Numbers out = *inputs[0];
@@ -319,7 +319,7 @@ Numbers fold_where(const Inputs& inputs) {
 
 Numbers fold_expand(const Inputs& inputs) {
   require_count(inputs, 2, 2);
-  // What is repeated for each sample is broadcast to it as it is.
+  // Elements repeated for each sample are broadcast to it unchanged.
   std::vector<int64_t> extents;
   for (size_t i = 0; i < inputs[1]->values.size(); ++i)
     extents.push_back(is_batch(*inputs[1], i) ? 1 : to_integer(*inputs[1], i));

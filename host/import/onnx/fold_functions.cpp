@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operators make of one number, and of two.
+// Operators of one number and of two.
 #include "host/import/onnx/fold_functions.hpp"
 
 #include <algorithm>

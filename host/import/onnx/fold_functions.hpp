@@ -18,7 +18,7 @@ using NumberFunctions = std::map<std::string_view, std::function<long double(lon
 const NumberPairFunctions& arithmetic();
 const NumberPairFunctions& comparisons();  ///< 1 where they hold, else 0
 const NumberFunctions& functions();
-/// With the divisor's sign; where `is_c` is not 0 with the dividend's, as C has it.
+/// With the divisor's sign; where `is_c` is not 0 with the dividend's, as in C.
 NumberPairFunction modulo(int64_t is_c);
 
 }  // namespace wide::onnx

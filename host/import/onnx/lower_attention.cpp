@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention as exporters spell it out: q k^T, scaled and masked in any order, softmax, times v. The
-// heads are axes that a view knows of, so that none of the transposes around it is computed.
+// heads are axes that views track, so that none of the transposes around it is computed.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -19,14 +19,14 @@ struct Heads {
   friend bool operator==(const Heads&, const Heads&) = default;
 };
 
-/// An extent of one part, or of none, which must take so many elements a step.
+/// The extent of an axis of one part, which must have this step, or of none.
 std::optional<int64_t> extent_of(const View::Axis& axis, int64_t step) {
   if (axis.empty()) return 1;
   if (axis.size() != 1 || axis[0].step != step) return std::nullopt;
   return axis[0].extent;
 }
 
-/// Of [batch, heads, positions, features] that lie as [batch, positions, heads * features].
+/// The heads of [batch, heads, positions, features] stored as [batch, positions, heads * features].
 std::optional<Heads> heads_of(const View& view, int positions_axis, int features_axis) {
   View::Axis lead;
   for (int i = 0; i + 2 < view.rank(); ++i)
@@ -50,8 +50,8 @@ std::optional<Heads> heads_of(const View& view, int positions_axis, int features
   return own;
 }
 
-/// [batch, .., positions, features], or with the last two transposed, such that heads_of() knows
-/// its heads: as it is, or copied.
+/// [batch, .., positions, features], or with the last two transposed, such that heads_of() finds
+/// its heads: unchanged, or copied.
 Moved with_heads(Lowering& at, const Moved& operand, bool is_transposed, const char* what) {
   const View view = at.view(operand);
   const int last = view.rank() - 1;
@@ -77,7 +77,7 @@ Moved with_heads(Lowering& at, const Moved& operand, bool is_transposed, const c
   return {copied, laid.transposed(Dims(back)), operand.factor};
 }
 
-/// Of an operand that with_heads() gave.
+/// The heads of an operand from with_heads().
 Heads own_heads(Lowering& at, const Moved& operand, bool is_transposed) {
   const View view = at.view(operand);
   const int last = view.rank() - 1;
@@ -88,8 +88,8 @@ Value flattened(Lowering& at, const Moved& operand, const Heads& heads) {
   return at.reshaped(operand.value, {kBatch, heads.positions, heads.heads * heads.features});
 }
 
-/// What is repeated of heads, each of which so many of the queries' heads read in turn; the operand
-/// without that.
+/// Removes the repetition of heads from the operand; returns how many of the queries' heads in turn
+/// read each.
 int64_t take_repeats(Lowering& at, Moved& operand) {
   const View view = at.view(operand), once = view.once();
   if (view == once) return 1;
@@ -110,7 +110,7 @@ int64_t take_repeats(Lowering& at, Moved& operand) {
   return repeats;
 }
 
-/// Axes of what is added to scores: [B, heads or 1, rows or 1, columns].
+/// Axes of the bias of scores: [B, heads or 1, rows or 1, columns].
 struct BiasAxes {
   int64_t heads = 1, rows = 1;
 };
@@ -124,7 +124,7 @@ int64_t one_or(Lowering& at, int64_t extent, int64_t own) {
   return extent;
 }
 
-/// Computed, as an operand of flash_attention: what is repeated is there once.
+/// A computed bias as an operand of flash_attention: without repetitions.
 Moved computed_bias(Lowering& at, const Scores& scores, const Moved& from) {
   const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true);
   const View view = at.view(from), once = view.once();
@@ -196,7 +196,7 @@ void finish_attention(Lowering& at, const Scores& scores) {
 
 enum class Mask { none, causal, other };
 
-/// What a constant does to scores [.., rows, columns]; `is_hidden` says it of an element.
+/// The mask of a constant on scores [.., rows, columns], by `is_hidden` of its elements.
 Mask mask_of(const Shape& shape, const Heads& q, const Heads& k,
              const std::function<bool(int64_t)>& is_hidden,
              const std::function<bool(int64_t)>& is_kept) {
@@ -212,12 +212,12 @@ Mask mask_of(const Shape& shape, const Heads& q, const Heads& k,
   return is_none ? Mask::none : is_causal ? Mask::causal : Mask::other;
 }
 
-/// Takes no part in any softmax: what exporters have for minus infinity, some of them rounded.
+/// Has no share in any softmax: numbers that exporters use for minus infinity, some rounded.
 bool is_minus_infinity(double number) {
   return number <= -9e3;
 }
 
-/// A constant added to scores: nothing, a causal mask, or numbers of its own.
+/// A constant added to scores: nothing, a causal mask, or other numbers.
 void add_constant(Lowering& at, Scores& scores, const Shape& shape,
                   const std::function<double(int64_t)>& number) {
   const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true);
@@ -294,7 +294,7 @@ bool lower_scores_softmax(Lowering& at) {
   return true;
 }
 
-/// Scores where a condition says so, elsewhere a number that hides them.
+/// Scores where a condition holds, elsewhere a number that hides them.
 bool lower_scores_where(Lowering& at) {
   const size_t input = at.scores(1) != nullptr ? 1 : 2, other = 3 - input;
   if (at.scores(input) == nullptr) return false;

@@ -52,7 +52,7 @@ void lower_gemm(Lowering& at) {
   at.set_like(rows, y);
 }
 
-/// The bias that the one node behind a product adds, if that is what it does.
+/// The bias that the only reader of a product adds, if it is an addition.
 const OnnxNode* find_bias(Lowering& at, int64_t out, size_t& place) {
   const OnnxNode* reader = at.only_reader();
   if (reader == nullptr || reader->op != "Add" || reader->inputs.size() != 2) return nullptr;
@@ -124,7 +124,7 @@ void lower_groupnorm(Lowering& at) {
       {{"x", x}, {"gamma", at.parameter(1, at.dtype(x))}, {"beta", at.parameter(2, at.dtype(x))}}));
 }
 
-/// gamma or beta, as many numbers as are normalised together.
+/// gamma or beta, one number per element normalised together.
 Value norm_parameter(Lowering& at, size_t input, int64_t size, Dtype dtype) {
   if (!at.has(input)) return {};
   at.support(num_elements(at.constant_shape(input)) == size,
@@ -156,7 +156,7 @@ void lower_layernorm(Lowering& at) {
   at.set_like(like, at.reshaped(y, shape));
 }
 
-/// One element of an activation's axis, or some that lie together.
+/// One element of an activation's axis, or contiguous ones.
 void gather_parts(Lowering& at) {
   const Moved x = at.moved(0);
   const Numbers extents = at.view(x).extents();
@@ -180,7 +180,7 @@ void gather_parts(Lowering& at) {
   at.set(0, y);
 }
 
-/// A table read by computed ids, or one element, or some that lie together, of an activation's
+/// A table read by computed ids, or one element, or contiguous ones, of an activation's
 /// axis.
 void lower_gather(Lowering& at) {
   at.only({"axis"});

@@ -22,7 +22,7 @@ Value binary(Lowering& at, BinaryFunction function, Value x, Value other) {
   const bool is_row = at.shape(other).rank() > 0 && at.shape(other)[0] == kBatch;
   bool fits = !is_row || at.shape(x) == at.shape(other);
   if (!fits && at.shape(x).rank() == at.shape(other).rank() && at.shape(x).rank() >= 3) {
-    // A number of each channel, as gates of squeeze and excitation are.
+    // One number per channel, like gates of squeeze and excitation.
     const auto is_of_channels = [&](Value value) {
       const Shape& own = at.shape(value);
       return num_elements(Shape(std::span(own.begin() + 2, own.end()))) == 1;
@@ -36,7 +36,7 @@ Value binary(Lowering& at, BinaryFunction function, Value x, Value other) {
   }
   at.support(fits, "combines " + to_string(at.shape(x)) + " and " + to_string(at.shape(other)) +
                        ", expected equal shapes: no primitive repeats what is computed");
-  if (at.shape(x).rank() == 1) {  // a number of each row
+  if (at.shape(x).rank() == 1) {  // one number per row
     const bool is_batch = at.shape(other) == Shape{kBatch};
     const Value y = binary(at, function, at.reshaped(x, {kBatch, 1}),
                            is_batch ? at.reshaped(other, {kBatch, 1}) : other);
@@ -143,7 +143,7 @@ void lower_clip(Lowering& at) {
   set_pointwise(at, {.function = PointwiseFunction::clamp, .low = low, .high = high});
 }
 
-/// The larger or smaller of x and numbers that are one for all.
+/// The larger or smaller of x and constants of one number.
 template <bool kIsMax>
 void lower_extreme(Lowering& at) {
   at.only({});
@@ -219,7 +219,7 @@ bool is_moved(Lowering& at, size_t input) {
   return own.view && !own.view->in_place();
 }
 
-/// A constant, seen as x is, as x's value lies: the tables of rotary embeddings.
+/// A constant with x's view, in the layout of x's value: tables of rotary embeddings.
 Value moved_constant(Lowering& at, size_t input, const Moved& x) {
   const View view = at.view(x);
   const Shape own = at.constant_shape(input), lying = at.shape(x.value);
@@ -250,7 +250,7 @@ Value moved_constant(Lowering& at, size_t input, const Moved& x) {
                     });
 }
 
-/// Where axes were moved: two that were moved alike, a number, or a row for all rows.
+/// Where axes were moved: two operands moved alike, a number, or one row for all rows.
 void combine_moved(Lowering& at, BinaryFunction function) {
   if (at.is_computed(0) && at.is_computed(1)) {
     const Moved a = at.elements(0), b = at.elements(1);
@@ -324,14 +324,14 @@ void lower_pow(Lowering& at) {
   at.set(y);
 }
 
-/// Slopes of channels have no function of their own: relu(x) - slope * relu(-x).
+/// Per-channel slopes have no function of their own: relu(x) - slope * relu(-x).
 void lower_prelu(Lowering& at) {
   at.only({});
   const Value x = at.x(0);
   const Shape& own = at.constant_shape(1);
   const Dtype dtype = at.dtype(x);
   const int64_t size = num_elements(own);
-  // Before opset 7 a list of slopes is of channels, since then of the last axis, as elsewhere.
+  // Before opset 7 a list of slopes is for channels, since then for the last axis, as usual.
   const bool is_old = at.opset() < 7 && own == Shape{at.shape(x).rank() > 1 ? at.shape(x)[1] : 0};
   const bool is_row = own.rank() > 0 && own.back() == size && size == at.shape(x).back() &&
                       (!is_old || at.shape(x).rank() == 2);
@@ -367,7 +367,7 @@ void lower_softmax(Lowering& at) {
   const Shape shape = at.shape(x);
   const int axis = checked_axis(at.integer("axis", is_old ? 1 : -1), shape.rank());
   at.support(axis > 0, "is over the batch");
-  if (!is_old && axis != shape.rank() - 1) {  // that axis behind the others, and back
+  if (!is_old && axis != shape.rank() - 1) {  // that axis moved to the end, and back
     Dims order = shape;
     for (int i = 0; i < shape.rank(); ++i) order[i] = i;
     std::swap(order[axis], order[shape.rank() - 1]);

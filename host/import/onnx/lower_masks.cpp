@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What masks are computed of: truths and whole numbers, which are numbers in a graph, so that the
-// arithmetic of numbers computes with them.
+// The operators of masks: Booleans and whole numbers are numbers in a graph, so that its usual
+// arithmetic applies.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,7 +23,7 @@ Value scaled(Lowering& at, Value x, double factor, double term) {
   if (term == 0) return y;
   return combined(at, BinaryFunction::add, y, at.constant(term, at.dtype(y)));
 }
-/// 0 where x is at most 0, 1 where it is at least 1: of whole numbers, whether they are above 0.
+/// 0 where x is at most 0, 1 where it is at least 1: for whole numbers, whether they are above 0.
 Value above_zero(Lowering& at, Value x) {
   return at.append(PointwiseOp{.function = PointwiseFunction::clamp, .low = 0, .high = 1},
                    {{"x", x}});
@@ -44,7 +44,7 @@ Moved truths(Lowering& at, size_t input) {
   return x;
 }
 
-/// Whole numbers and truths may be cast to one another, and to the type that the graph has them in.
+/// Whole numbers and Booleans may be cast to one another, and to the type that the graph uses.
 void lower_cast(Lowering& at) {
   at.only({"to", "saturate"});
   const Moved x = at.elements(0);
@@ -66,7 +66,7 @@ void lower_not(Lowering& at) {
   set_truth(at, x, scaled(at, x.value, -1, 1));
 }
 
-/// Of two that were computed alike.
+/// For two operands that were computed alike.
 template <bool kIsAnd>
 void lower_logic(Lowering& at) {
   at.only({});
@@ -125,13 +125,13 @@ void lower_equal(Lowering& at) {
   set_truth(at, x, scaled(at, differs, -1, 1));
 }
 
-/// Infinite numbers as the largest there are, by which truths can be multiplied.
+/// Replaces infinities by the largest finite numbers, by which Booleans can be multiplied.
 double finite(double number, Dtype dtype) {
   const double most = dtype == Dtype::fp16 ? 65504.0 : 0x1.fep127;  // bfloat16's, too
   return std::clamp(number, -most, most);
 }
 
-/// A number where truths say so, elsewhere another or what is computed and finite.
+/// A number where a condition holds, elsewhere another or a computed, finite value.
 void lower_where(Lowering& at) {
   at.only({});
   at.require(at.num_inputs() == 3,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recurrent layers. ONNX has steps in front of the batch, directions on an axis of their own and
-// gates in another order: the first two are views of what a graph has, weights are made anew.
+// Recurrent layers. ONNX has steps before the batch, directions on an axis of their own and gates
+// in another order: the first two are views of a graph's values, weights are rewritten.
 #include <algorithm>
 #include <string>
 #include <tuple>
@@ -19,12 +19,12 @@ constexpr size_t kX = 0, kW = 1, kR = 2, kB = 3, kLengths = 4, kHidden = 5, kCel
                  kPeepholes = 7;
 constexpr size_t kY = 0, kLastHidden = 1, kLastCell = 2;
 
-/// What the directions of a node have in common.
+/// Shared by the directions of a node.
 struct Layer {
   RecurrentCell cell = RecurrentCell::lstm;
   std::vector<bool> is_reversed;  ///< one for each direction
-  bool is_batch_first = false;    ///< layout 1: in front of steps, and of directions
-  bool has_states = false;        ///< that are computed; else sequences begin with zeros
+  bool is_batch_first = false;    ///< layout 1: before steps, and before directions
+  bool has_states = false;        ///< has computed states; else sequences begin with zeros
   Value x;                        ///< [B, T, in]
   int64_t steps = 0, in = 0, hidden = 0;
 
@@ -33,13 +33,13 @@ struct Layer {
   int64_t rows() const { return recurrent_gates(cell) * hidden; }
 };
 
-/// What one direction computes.
+/// The results of one direction.
 struct Direction {
   Value y;                       ///< [B, T, H]
   Value last_hidden, last_cell;  ///< [B, H], where a node reads them
 };
 
-/// The number in ONNX's order of a gate of ours. Input, forget, candidate, output are input,
+/// The number of a gate of ours in ONNX's order. Input, forget, candidate, output are input,
 /// output, forget, candidate there; reset, update, candidate are update, reset, candidate.
 int64_t gate_in_file(RecurrentCell cell, int64_t gate) {
   constexpr int64_t kLstm[] = {0, 2, 3, 1}, kGru[] = {1, 0, 2};
@@ -93,7 +93,7 @@ Value sequences(Lowering& at, bool is_batch_first) {
   return value;
 }
 
-/// Whether sequences begin with a state that is computed, else with zeros.
+/// Whether sequences begin with a computed state, else with zeros.
 bool has_state(Lowering& at, size_t input) {
   if (!at.has(input)) return false;
   if (at.is_computed(input)) return true;
@@ -103,7 +103,7 @@ bool has_state(Lowering& at, size_t input) {
   return false;
 }
 
-/// Likewise of all states, which are computed together.
+/// The same for all states, which are all computed or none.
 bool has_states(Lowering& at, RecurrentCell cell) {
   const bool has_hidden = has_state(at, kHidden);
   at.support(cell == RecurrentCell::gru || has_hidden == has_state(at, kCell),
@@ -151,8 +151,8 @@ Layer layer_of(Lowering& at, RecurrentCell cell) {
   return layer;
 }
 
-/// Of parts of such a shape that lie one behind the other in a constant, the one at that place, its
-/// gates in the order that they have here.
+/// Part number `place` of a constant that consists of parts of this shape, with its gates in our
+/// order.
 Value gates_of(Lowering& at, const Layer& layer, size_t input, const Shape& shape, int64_t place) {
   const RecurrentCell cell = layer.cell;
   const int64_t size = num_elements(shape), gate = size / recurrent_gates(cell);
@@ -213,7 +213,7 @@ Direction run_direction(Lowering& at, const Layer& layer, int64_t direction) {
   return own;
 }
 
-/// One direction's features behind the other's.
+/// The directions' features, one after another.
 Value joined(Lowering& at, const std::vector<Value>& parts) {
   if (parts.size() == 1) return parts[0];
   std::vector<Operand> operands;

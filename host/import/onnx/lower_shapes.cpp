@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators that move elements: shapes, parts, and what leaves all as it is.
+// Operators that move elements: shapes, parts, and identities.
 #include <algorithm>
 #include <string>
 
@@ -17,7 +17,7 @@ int64_t per_sample(const Shape& shape) {
   return size;
 }
 
-/// The extents behind the batch, which must stay in front.
+/// Sets x with these extents after the batch, which must stay in front.
 void set_reshaped(Lowering& at, Value x, const std::vector<int64_t>& extents) {
   at.support(extents.size() < kMaxRank,
              "makes " + std::to_string(extents.size()) + " axes, expected at most 5");
@@ -98,7 +98,7 @@ void lower_concat(Lowering& at) {
     Value part;
     if (at.is_computed(i)) {
       part = at.x(i);
-    } else {  // in every row of the batch, so that it has one row or none
+    } else {  // the same in every row of the batch, so that it has one row or none
       const Shape& own = at.constant_shape(i);
       at.support(own.rank() == shape.rank() && (own[0] == 1 || at.repeats_rows(i)),
                  "joins the constant " + to_string(own) + ", expected one row");
@@ -168,7 +168,7 @@ void lower_dropout(Lowering& at) {
   at.set(rank < 2 || rank > 5 ? x : at.append(DropoutOp{static_cast<float>(ratio)}, {{"x", x}}));
 }
 
-/// What is repeated is read where it lies, by those that can.
+/// Repeated elements are read in place, by operators that can.
 void lower_expand(Lowering& at) {
   at.only({});
   const Moved x = at.moved(0);

@@ -14,7 +14,7 @@ namespace {
 
 /// Per axis of positions: one for signals, two for images, three for volumes.
 struct Windows {
-  std::vector<int64_t> kernel, stride, dilation, padding, behind;  ///< padding: in front
+  std::vector<int64_t> kernel, stride, dilation, padding, behind;  ///< padding: before
 };
 
 int64_t limited(Lowering& at, const char* what, int64_t value, int64_t least) {
@@ -35,7 +35,7 @@ std::vector<int64_t> per_axis(Lowering& at, const char* attribute, size_t num_ax
   return values;
 }
 
-/// `positions`: the extents of x behind its channels.
+/// `positions`: the extents of x after its channels.
 Windows windows_of(Lowering& at, const std::vector<int64_t>& kernel,
                    std::span<const int64_t> positions) {
   const size_t n = positions.size();
@@ -68,7 +68,7 @@ void require_even_pads(Lowering& at, const Windows& w) {
   }
 }
 
-/// Of the last two axes.
+/// The last two axes' values.
 PerAxis pair(const std::vector<int64_t>& values, int64_t usual) {
   return {values.size() == 1 ? usual : values[values.size() - 2], values.back()};
 }
@@ -122,8 +122,8 @@ int64_t num_windows(const Windows& w, size_t i, int64_t size, bool rounds_up) {
   return windows - ((windows - 1) * w.stride[i] >= size + w.padding[i] ? 1 : 0);
 }
 
-/// Whether the pads in front, on either side, make the same windows, and how that rounds: where
-/// padding is no value, what lies behind decides only how many there are.
+/// Whether the leading pads, used on both sides, give the same windows, and with which rounding:
+/// where padding has no value, trailing pads only determine the number of windows.
 bool can_be_even(const Windows& w, std::span<const int64_t> positions, bool& rounds_up) {
   for (const bool tried : {false, true}) {
     bool fits = true;
@@ -138,9 +138,9 @@ bool can_be_even(const Windows& w, std::span<const int64_t> positions, bool& rou
   return false;
 }
 
-/// Of volumes: a window's maximum is that of its planes' maxima, and as padding and ragged ends
-/// leave out whole rows and columns, its mean likewise. So planes are pooled as images, and then
-/// columns of planes: two calls of what there is.
+/// For volumes: a window's maximum is that of its planes' maxima and, as padding and ragged ends
+/// leave out whole rows and columns, its mean that of their means. So planes are pooled as images,
+/// and then columns of planes: two calls of existing primitives.
 Value pool_volumes(Lowering& at, PoolingOp op, const PoolingWindow& depth, Value x) {
   const Shape shape = at.shape(x);
   const int64_t c = shape[1], planes = shape[2];

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lowering node by node: what is needed, what is known, and what a graph is to compute.
+// Lowering node by node: needed nodes, known values, and the nodes of the graph.
 #include "host/import/onnx/lowering.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace wide::onnx {
 
 namespace {
 
-/// Numbers that may be folded in all: far beyond any model's shapes, and done in a second.
+/// Limit on folded numbers in all: far beyond any model's shapes, and done in a second.
 constexpr int64_t kMaxFolded = 10'000'000;
 constexpr int64_t kMaxCopied = int64_t{1} << 26;  ///< bytes
 
@@ -42,7 +42,7 @@ void Lowering::spend(int64_t numbers) {
   if (spent_ > kMaxFolded) refuse("is one of more constants than any model computes");
 }
 
-/// Copies of constants: a few times what the file has.
+/// Limits copies of constants: to a few times the file's size.
 void Lowering::allow(int64_t bytes) {
   made_bytes_ += bytes;
   int64_t own = 0;
@@ -211,7 +211,7 @@ std::string Lowering::free_name(const std::string& wanted) {
   return name;
 }
 
-/// What the file says, or what is known of it as numbers.
+/// The file's tensor, or the known numbers as one.
 const Initializer& Lowering::tensor(size_t input, Dtype dtype) {
   const Shape& shape = constant_shape(input);  // also that it is one
   Term& found = terms_[node_->inputs[input]];
@@ -294,7 +294,7 @@ Value Lowering::constants(const Shape& shape, Dtype dtype,
   return declare(lowered_.made.back(), dtype, node_->name + ".constant");
 }
 
-/// What the builder appends under a name of its own; its errors name the node.
+/// Lets the builder append under a name of its own; errors name the node.
 template <class Append>
 auto Lowering::built(const Append& append) {
   try {
@@ -362,7 +362,7 @@ const OnnxNode* Lowering::only_reader() const {
                                                                                : readers->second[0];
 }
 
-/// The nodes that the wanted outputs need, and who reads what.
+/// Finds the nodes that the wanted outputs need, and the readers of values.
 void Lowering::find_needed() {
   std::map<std::string_view, size_t> producers;
   for (size_t i = 0; i < file_.nodes.size(); ++i) {
@@ -375,7 +375,7 @@ void Lowering::find_needed() {
     const auto producer = producers.find(output);
     if (producer != producers.end()) needed_[producer->second] = true;
   }
-  for (size_t i = file_.nodes.size(); i-- > 0;) {  // each behind those that it reads from
+  for (size_t i = file_.nodes.size(); i-- > 0;) {  // each after those that it reads from
     if (!needed_[i]) continue;
     for (const std::string_view input : file_.nodes[i].inputs) {
       if (input.empty()) continue;
@@ -386,7 +386,7 @@ void Lowering::find_needed() {
   }
 }
 
-/// By ONNX's types: an operator's results are as its first operand, but for a few.
+/// By ONNX's types: an operator's results have its first operand's type, with a few exceptions.
 void Lowering::note_integers(const OnnxNode& node) {
   const bool is_choice = node.op == "Where";
   const size_t operand = is_choice ? 1 : 0;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file's nodes as nodes of a graph, one after the other. What a name of the file stands for is a
-// Term: a value of the graph, a tensor of the file, or numbers that are known.
+// A file's nodes as nodes of a graph, one after another. A name of the file maps to a
+// Term: a value of the graph, a tensor of the file, or known numbers.
 #pragma once
 
 #include <deque>
@@ -25,11 +25,11 @@ struct Lowered {
   std::deque<Initializer> made;                ///< those that are not the file's
 };
 
-/// What is known of an activation's elements, each with what is above it: that they are finite,
-/// whole numbers, or 0 and 1. Masks are computed of such: a graph has numbers only.
+/// What is known of an activation's elements, each including the previous ones: that they are
+/// finite, whole numbers, or 0 and 1. Masks are computed from these: a graph has numbers only.
 enum class Range : uint8_t { any, finite, whole, truth };
 
-/// An activation whose axes may be others than those of the value that has its elements.
+/// An activation whose axes may differ from those of the value that has its elements.
 struct Moved {
   Value value{};
   std::optional<View> view{};  ///< none: as it lies
@@ -37,7 +37,7 @@ struct Moved {
   Range range = Range::any;
 };
 
-/// The product of two activations, which only attention computes, and what became of it.
+/// The product of two activations, which only attention computes, and the operations on it.
 struct Scores {
   Moved q, k;
   int64_t repeats = 1;  ///< queries' heads that read one of k's
@@ -60,7 +60,7 @@ class Lowering {
   Lowering(OnnxFile& file, const OnnxOptions& options);
   Lowered run() &&;
 
-  // What the operators' functions see: the node that is lowered, by the numbers of its operands.
+  // For the operators' functions: the node that is lowered, by the indices of its operands.
   const OnnxNode& node() const { return *node_; }
   int64_t opset() const { return file_.opset; }
   [[noreturn]] void refuse(const std::string& why) const;       ///< invalid_argument
@@ -72,14 +72,14 @@ class Lowering {
     if (!holds) unsupported(why);
   }
 
-  /// Throws for attributes beside these.
+  /// Throws for other attributes.
   void only(std::initializer_list<std::string_view> attributes) const;
   int64_t integer(std::string_view attribute, int64_t usual) const;
   float number(std::string_view attribute, float usual) const;
   std::string_view text(std::string_view attribute, std::string_view usual) const;
   std::vector<int64_t> integers(std::string_view attribute) const;
   std::vector<std::string_view> texts(std::string_view attribute) const;
-  /// From an input where there is one, else from an attribute.
+  /// From an input if present, else from an attribute.
   std::vector<int64_t> integers(size_t input, std::string_view attribute);
 
   size_t num_inputs() const { return node_->inputs.size(); }
@@ -99,34 +99,34 @@ class Lowering {
   /// The value's elements as the view has them: reshaped, or copied where that is not enough.
   /// Absent where a copy is not enough, either.
   Value laid_out(Value value, const View& view);
-  /// Some of what lies along an axis.
+  /// A part along an axis.
   Moved part(const Moved& of, int axis, int64_t first, int64_t count);
-  /// One behind the other along an axis, where they lie alike.
+  /// Joined along an axis, where all have the same layout.
   std::optional<Moved> joined(const std::vector<Moved>& parts, int axis);
   Value multiplied(Value value, double factor);
   const Shape& shape(Value value) const { return builder_.type(value).shape; }
   Dtype dtype(Value value) const { return builder_.type(value).dtype; }
   const Shape& constant_shape(size_t input);
-  /// Of a constant that has fp32, fp16 or bf16; else fp32.
+  /// That of a constant of fp32, fp16 or bf16; else fp32.
   Dtype constant_dtype(size_t input);
-  /// Numbers of a constant. Throws where there are too many of them.
+  /// Numbers of a constant. Throws where there are too many.
   const Numbers& numbers(size_t input);
   double scalar(size_t input);
-  /// The one number that all elements of a constant are, however many.
+  /// The one value of all elements of a constant, however many.
   double uniform(size_t input);
-  /// Whether a constant has one row for each sample of a file whose batch has a number, all alike.
+  /// Whether a constant has one row per sample of a file with a numeric batch, all rows equal.
   bool repeats_rows(size_t input);
-  /// Of an activation, or of a constant that is one number.
+  /// The range of an activation, or of a constant that is one number.
   Range range(size_t input);
-  /// What is known of the first output, an activation.
+  /// States the range of the first output, an activation.
   void claim(Range range);
-  /// Whether an activation is of integers in the file, which a graph has as numbers.
+  /// Whether an activation has integers in the file, which a graph has as numbers.
   bool is_integer(size_t input) const;
   /// Elements of a constant of any size, in row-major order.
   std::function<double(int64_t)> reader(size_t input);
-  /// A constant of that dtype as a parameter, shaped as in the file.
+  /// A constant as a parameter of that dtype, shaped as in the file.
   Value parameter(size_t input, Dtype dtype);
-  /// A constant with `change` made to it, as a parameter of its own.
+  /// A constant with `change` applied, as a parameter of its own.
   Value changed(size_t input, Dtype dtype, const Shape& shape,
                 const std::function<double(const Initializer&, int64_t)>& change);
   Value scaled(size_t input, Dtype dtype, double factor);
@@ -138,23 +138,23 @@ class Lowering {
   Value transposed(Value parameter);
 
   Value append(const Operation& operation, std::vector<Operand> operands);
-  /// The same, for an operation with writes_cell: its y, then that.
+  /// The same, for an operation with writes_cell: its y, then the cell state.
   std::pair<Value, Value> append_two(const Operation& operation, std::vector<Operand> operands);
   void set(size_t output, Value value);
   void set(Value value) { set(0, value); }
   void set(size_t output, Moved moved);
-  /// What was computed of each element or row of `like`.
+  /// Sets a result that was computed from each element or row of `like`.
   void set_like(const Moved& like, Value y);
   void set_scores(Scores scores);
   void set_numbers(size_t output, Numbers numbers);
   bool is_used(size_t output) const;  ///< by another node, or an output of the graph
-  /// The only node that reads the first output, which is no output of the graph; else nullptr.
+  /// The only reader of the first output, which is not an output of the graph; else nullptr.
   const OnnxNode* only_reader() const;
-  /// `reader`, too, is what was lowered last.
+  /// `reader` was lowered with the current node, too.
   void absorb(const OnnxNode& reader) { absorbed_.insert(&reader); }
   const Term& term(std::string_view name) const;
-  bool is_constant(std::string_view name) const;  ///< known by now, and no activation
-  /// As if the other node were lowered.
+  bool is_constant(std::string_view name) const;  ///< known by now, and not an activation
+  /// Runs `action` as if the other node were lowered.
   template <class Do>
   void visit(const OnnxNode& other, const Do& action) {
     const OnnxNode* own = std::exchange(node_, &other);
@@ -220,16 +220,16 @@ void add_recurrent_operators(std::map<std::string_view, Lower>& table);
 void add_shape_operators(std::map<std::string_view, Lower>& table);
 void add_window_operators(std::map<std::string_view, Lower>& table);
 
-/// What they do with scores; false where none of the inputs is one.
+/// Handle operators on scores; false where no input is one.
 bool lower_scores_arithmetic(Lowering& at);
 bool lower_scores_softmax(Lowering& at);
 bool lower_scores_where(Lowering& at);
-/// One of two numbers, by the first input, which is truths.
+/// One of two numbers, by the first input, which is Boolean.
 Moved choose(Lowering& at, double if_true, double if_false);
 /// MatMul of two activations.
 void lower_products(Lowering& at);
 
-/// Operators that exporters spell out are written as one: gelu, layernorm.
+/// Merges operators that exporters spell out into one: gelu, layernorm.
 void join_patterns(OnnxFile& file);
 
 }  // namespace wide::onnx

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes that are done when a model is imported: constants, shapes, and what is computed of them.
+// Nodes that are folded at import: constants, shapes, and values computed from them.
 #include <algorithm>
 
 #include "host/import/messages.hpp"
@@ -56,7 +56,7 @@ void Lowering::fold_shape() {
   set_numbers(0, std::move(out));
 }
 
-/// Those elements of an axis of a large constant.
+/// The elements `which` along an axis of a large constant.
 Initializer Lowering::picked(const Initializer& from, int axis, const std::vector<int64_t>& which) {
   const int64_t element = from.type->bits / 8;
   support(element >= 1, "takes parts of " + std::string(from.type->name));
@@ -116,7 +116,7 @@ Initializer Lowering::picked_by_node(Initializer from) {
   return from;
 }
 
-/// Large constants one behind the other.
+/// Joins large constants.
 Initializer Lowering::joined_tensors() {
   std::vector<const Initializer*> parts;
   for (size_t i = 0; i < num_inputs(); ++i) {
@@ -156,7 +156,7 @@ Initializer Lowering::joined_tensors() {
   return to;
 }
 
-/// Whether Expand leaves a constant as it is: what is repeated for each sample is there once.
+/// Whether Expand leaves a constant unchanged: elements repeated per sample are stored once.
 bool Lowering::is_expanded(const Shape& shape) {
   const Numbers& wanted = numbers(1);
   const int missing = shape.rank() - static_cast<int>(wanted.values.size());
@@ -168,8 +168,8 @@ bool Lowering::is_expanded(const Shape& shape) {
   return is_same;
 }
 
-/// A large constant in another shape, with its axes in another order, parts of it, or several one
-/// behind the other.
+/// A large constant in another shape, with its axes in another order, parts of it, or several
+/// joined.
 bool Lowering::fold_tensor() {
   const std::string& op = node_->op;
   const bool is_shape = op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Flatten";
@@ -209,7 +209,7 @@ bool Lowering::fold_tensor() {
   return true;
 }
 
-/// Numbers where they are few, else one element that stands for all.
+/// Numbers where they are few, else one element that represents all.
 void Lowering::fold_filled() {
   only({"value"});
   Initializer filled = to_initializer({{}, true, {0}}, "");
@@ -221,7 +221,7 @@ void Lowering::fold_filled() {
   support(std::ssize(wanted.values) <= kMaxRank, "fills more than 6 axes");
   std::vector<int64_t> extents;
   for (size_t i = 0; i < wanted.values.size(); ++i) {
-    // What is the same for each sample is broadcast to it as it is.
+    // Elements that are the same for each sample are broadcast to it unchanged.
     extents.push_back(is_batch(wanted, i) ? 1 : to_integer(wanted, i));
     require(extents.back() >= 0, "fills a negative number of elements");
   }
@@ -239,7 +239,7 @@ void Lowering::fold_filled() {
   set_tensor(0, lowered_.made.back());
 }
 
-/// Whether the node is done: its inputs are constants, or their shapes suffice.
+/// Whether the node was folded: its inputs are constants, or their shapes suffice.
 bool Lowering::fold_node() {
   if (node_->op == "Constant") return fold_constant(), true;
   if (node_->op == "Shape" || node_->op == "Size") return fold_shape(), true;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file's inputs as a graph's: their batch, their extents, and what masks become.
+// A file's inputs as a graph's: their batch, their extents, and the type of masks.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -18,7 +18,7 @@ namespace {
 /// small number still fit in 64 bits.
 constexpr int64_t kMaxElements = int64_t{1} << 40;
 
-/// Readers that are followed from an input: far beyond what makes a mask of it.
+/// Limit on readers followed from an input: far beyond those that compute a mask.
 constexpr int kMaxFollowed = 4096;
 
 }  // namespace
@@ -33,7 +33,7 @@ bool Lowering::is_small(const Shape& shape) {
   return true;
 }
 
-/// Of an input of whole numbers or truths that nodes compute with, as with a mask: a graph has it
+/// For an input of whole numbers or Booleans that nodes compute with, like a mask: a graph has it
 /// as numbers of the type that they are cast to. None for others, such as the indices of a table.
 std::optional<Dtype> Lowering::mask_dtype(const ValueInfo& input) const {
   if (input.type->bits < 8 || is_floating_type(input.type->number) || input.type->number == 8)
@@ -75,7 +75,7 @@ std::optional<Dtype> Lowering::mask_dtype(const ValueInfo& input) const {
   return is_mask ? std::optional(Dtype::fp32) : std::nullopt;
 }
 
-/// Those that the options give numbers to are inputs' behind the batch, and no larger than values.
+/// Extents set by the options must be inputs' extents after the batch, of legal sizes.
 void Lowering::check_extents() const {
   std::set<std::string_view> symbols;
   for (const ValueInfo& input : file_.inputs) {
@@ -139,7 +139,7 @@ void Lowering::declare_inputs() {
     }
     if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
     if (is_fixed) {
-      // A batch of 1: as it is broadcast, it is the same for every sample.
+      // A batch of 1: it is broadcast, hence the same for every sample.
       Numbers numbers{Shape(extents), is_floating_type(input.type->number), {}};
       numbers.shape[0] = 1;
       if (num_elements(numbers.shape) > kMaxNumbers)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activations as operators read them: as they lie, or with axes that are moved by nobody as long
-// as every element or every row is for itself.
+// Activations as operators read them: in place, or with axes that need not be moved as long as
+// elements or rows are independent.
 #include "host/core/check.hpp"
 #include "host/import/messages.hpp"
 #include "host/import/onnx/lowering.hpp"
@@ -72,7 +72,7 @@ Value Lowering::settle(Term& term, const std::string& what) {
 }
 
 Value Lowering::x(size_t input) {
-  (void)moved(input);  // says what is no activation
+  (void)moved(input);  // refuses what is not an activation
   return settle(terms_[node_->inputs[input]], "onnx: " + file_.where + ": node " +
                                                   in_quotes(node_->name) + " (" + node_->op +
                                                   ") reads " + shown(input) + ", which");
@@ -122,7 +122,7 @@ Moved Lowering::part(const Moved& of, int axis, int64_t first, int64_t count) {
 }
 
 std::optional<Moved> Lowering::joined(const std::vector<Moved>& parts, int axis) {
-  // In front of the batch, as layers' last states are joined: behind it, each lies as it is.
+  // Joined before the batch, like layers' last states: after the batch each keeps its layout.
   const auto own_view = [&](const Moved& part) {
     const View own = view(part);
     return axis == 0 && own.axis(0).empty() ? own.opened(0) : own;

@@ -16,7 +16,7 @@ namespace wide::onnx {
 
 namespace {
 
-/// So far above 64 bits that a multiple of it is no other number's.
+/// So far above 64 bits that its multiples are no other numbers.
 constexpr long double kBatchUnit = 0x1p100L;
 
 template <class T>

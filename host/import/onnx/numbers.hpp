@@ -17,47 +17,47 @@ inline constexpr int64_t kMaxNumbers = 4096;
 struct Numbers {
   Shape shape;
   bool is_float = false;
-  /// Exact for int64 and double alike (64 bits of mantissa, or more). A whole number beyond all
-  /// 64-bit ones is a multiple of the batch, whose number is not known.
+  /// Exact for int64 and double alike (64 bits of mantissa, or more). A whole number beyond 64 bits
+  /// is a multiple of the batch, whose number is not known.
   std::vector<long double> values;
 
   bool has_batch() const;
 };
 
-/// The batch among whole numbers, or a multiple of it.
+/// The whole number for the batch, or a multiple of it.
 long double batch_number(int64_t multiple = 1);
 bool is_batch(long double whole);
 bool is_batch(const Numbers& numbers, size_t i);
 int64_t batch_multiple(const Numbers& numbers, size_t i);
 /// Throws unsupported, without a node's name.
 [[noreturn]] void refuse_batch();
-/// Rounded to what 64 bits hold, saturating. Throws unsupported for the batch.
+/// Rounded to 64 bits, saturating. Throws unsupported for the batch.
 int64_t to_integer(const Numbers& numbers, size_t i);
 std::vector<int64_t> to_integers(const Numbers& numbers);
 
-/// The extents of a shape, of which kBatch is the batch.
+/// The extents of a shape, with kBatch as the batch.
 Numbers extents_of(const Shape& shape);
-/// Of ONNX's numbers of element types.
+/// For ONNX's numbers of element types.
 bool is_floating_type(int number);
-/// Whether its elements are numbers or truths that load_number() reads.
+/// Whether its elements are numbers or Booleans that load_number() reads.
 bool is_numeric(const Initializer& tensor);
 long double load_number(const Initializer& tensor, int64_t i);
-/// None where there are too many or they are no numbers.
+/// None where there are too many or they are not numbers.
 std::optional<Numbers> numbers_of(const Initializer& tensor);
 inline double element_of(const Initializer& tensor, int64_t i) {
   return static_cast<double>(load_number(tensor, i));
 }
-/// FLOAT's, or those of another type where `type` is given.
+/// Of type FLOAT, or of `type` where given.
 Initializer to_initializer(const Numbers& numbers, const std::string& name);
 
-/// What a node computes of numbers alone; none for operators that are not known here. Throws
-/// invalid_argument, without the node's name, where it contradicts itself, and unsupported where it
-/// needs the batch's number. `inputs` has nullptr where one is absent.
+/// The results of a node of numbers alone; none for unknown operators. Throws invalid_argument,
+/// without the node's name, where it contradicts itself, and unsupported where it needs the batch's
+/// number. `inputs` has nullptr where one is absent.
 std::optional<std::vector<Numbers>> fold(const OnnxNode& node,
                                          const std::vector<const Numbers*>& inputs);
 
-/// What Reshape, Squeeze, Unsqueeze or Flatten makes of the shape of a constant, checked likewise;
-/// of `inputs` only those behind the first are looked at.
+/// The shape of a constant after Reshape, Squeeze, Unsqueeze or Flatten, checked in the same way;
+/// of `inputs` only those after the first are read.
 std::vector<int64_t> changed_shape(const OnnxNode& node, const Shape& shape,
                                    const std::vector<const Numbers*>& inputs);
 

@@ -39,8 +39,8 @@ std::string called(const Graph& graph, const Node& node) {
   return text + ")";
 }
 
-/// That `other` is `first` but for names: values are numbered in the order of the nodes, so that
-/// equal numbers are equal places.
+/// Requires that `other` equals `first` except for names: values are numbered in the order of the
+/// nodes, so that equal numbers are equal places.
 void require_same(const Lowered& first, const std::string& first_name, const Lowered& other,
                   const std::string& name) {
   const Graph &a = first.graph, &b = other.graph;
@@ -81,12 +81,12 @@ auto inputs_of(File& file) {
   return inputs;
 }
 
-/// Calls the symbolic extents of `other` what `first` calls them, by their places: names are not
-/// what members have in common. Behind the batch, which has no name in a graph.
+/// Gives the symbolic extents of `other` the names that `first` has at the same places: members
+/// need not share names. Only after the batch, which has no name in a graph.
 void take_symbols(const onnx::OnnxFile& first, onnx::OnnxFile& other) {
   const auto expected = inputs_of(first);
   const auto inputs = inputs_of(other);
-  if (inputs.size() != expected.size()) return;  // no members in any case
+  if (inputs.size() != expected.size()) return;  // cannot be members in any case
   std::map<std::string_view, std::string_view> theirs_of, own_of;
   const auto refuse = [&](const std::string& why) {
     throw_invalid_argument("onnx: " + other.where + " is no member of " + first.where + ": " + why);

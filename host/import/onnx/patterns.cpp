@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators that exporters spell out, found by their last node, which becomes the operator; what
-// nobody needs any more is left out later. A pattern is taken only where nothing else reads what is
-// inside.
+// Operators that exporters spell out, found by their last node, which becomes the operator; nodes
+// that are no longer needed are dropped later. A pattern is taken only where nothing else reads its
+// inner values.
 #include <cmath>
 #include <numbers>
 
@@ -40,7 +40,7 @@ class Patterns {
         found != producers_.end() && found->second->op == op && found->second->outputs[0] == name;
     return fits ? found->second : nullptr;
   }
-  /// The only one.
+  /// The only reader.
   OnnxNode* reader(const OnnxNode& of, std::string_view op) const {
     const auto found = readers_.find(of.outputs[0]);
     const bool fits =
@@ -67,12 +67,12 @@ class Patterns {
     const std::optional<Numbers> numbers = numbers_of(*found);
     return numbers ? std::optional(static_cast<double>(numbers->values[0])) : std::nullopt;
   }
-  /// What a node of two inputs combines with `known`; "" where it does not.
+  /// The operand that a node of two inputs combines with `known`; "" where it does not.
   static std::string_view other(const OnnxNode& node, std::string_view known) {
     if (node.inputs.size() != 2) return {};
     return node.inputs[0] == known ? node.inputs[1] : node.inputs[1] == known ? node.inputs[0] : "";
   }
-  /// What a node of two inputs combines with that number; "" where it does not.
+  /// The operand that a node of two inputs combines with that number; "" where it does not.
   std::string_view beside(const OnnxNode& node, double number, bool commutes = true) {
     if (node.inputs.size() != 2) return {};
     if (is_number(node.inputs[1], number)) return node.inputs[0];
@@ -139,7 +139,7 @@ class Patterns {
     if (is_gelu) become(*second, "Gelu", {x}, attributes);
   }
 
-  /// The mean over the last axis of what is returned; "" where it is no such mean.
+  /// The operand whose mean over the last axis this is; "" where it is not such a mean.
   std::string_view mean_of(std::string_view name) {
     const OnnxNode* mean = producer(name, "ReduceMean");
     if (mean == nullptr || mean->inputs.empty()) return {};
@@ -158,7 +158,7 @@ class Patterns {
     return mean_of(subtract->inputs[1]) == x ? x : std::string_view();
   }
 
-  /// (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon), and gamma and beta behind it.
+  /// (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon), followed by gamma and beta.
   void join_layernorm(OnnxNode& divide) {
     if (divide.inputs.size() != 2) return;
     const std::string_view x = centred(divide.inputs[0]);

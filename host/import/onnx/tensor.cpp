@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors of an ONNX file: raw bytes, numbers in typed fields, or bytes in another file, which must
-// lie in the model's folder: whoever wrote the model need not be trusted with other files.
+// lie in the model's folder: the model's author is not trusted with other files.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -43,11 +43,11 @@ constexpr std::array kTypes{ElementType{1, "FLOAT", 32, Dtype::fp32},
                             ElementType{21, "UINT4", 4, {}},
                             ElementType{22, "INT4", 4, {}}};
 
-/// An upper bound of what a run of one-byte numbers may become.
+/// An upper bound on the expanded size of a run of one-byte numbers.
 constexpr size_t kMaxTyped = size_t{1} << 28;
 
-/// A file in the folder or below it, not even by a link. Each folder on the way is opened by
-/// itself: to resolve the path and compare would leave time to change it.
+/// Opens a file in the folder or below it, without following links. Each folder on the way is
+/// opened by itself: resolving the path and comparing would leave time to change it.
 int open_below(const std::string& folder, std::string_view path, const std::string& shown) {
   const auto fail = [&](int error) {
     throw Error(ErrorCode::io, "cannot read " + shown + ": " +
@@ -272,7 +272,7 @@ Initializer TensorReader::read(std::string_view message) {
                            !double_data_.empty() || !uint64_data_.empty();
   if (has_numbers + has_raw_ + is_external_ > 1)
     refuse("has its elements twice, expected raw bytes, numbers or another file");
-  if (type_ == 8) return tensor_;  // whoever wants texts refuses them
+  if (type_ == 8) return tensor_;  // readers of strings refuse them
   if (is_external_) {
     take_external();
   } else if (has_raw_) {

@@ -49,7 +49,7 @@ int64_t seen_elements(const View& view) {
   return all;
 }
 
-/// Parts that lie together are one.
+/// Merges contiguous parts.
 View::Axis joined(const View::Axis& axis) {
   View::Axis out;
   for (const View::Part& part : axis) {
@@ -64,12 +64,12 @@ View::Axis joined(const View::Axis& axis) {
   return out;
 }
 
-/// Takes parts from the front of what is left until they make up an extent.
+/// Takes parts from the front of the rest until they make up an extent.
 class Taker {
  public:
   Taker(std::deque<View::Part> left, int64_t batch) : left_(std::move(left)), batch_(batch) {}
 
-  /// `next` is the extent behind it, where there is one. None where the parts do not make it up.
+  /// `next` is the extent after it, if any. None where the parts do not make it up.
   std::optional<View::Axis> take(Extent wanted, std::optional<Extent> next) {
     View::Axis axis;
     if (is_batch_next() && stands_for_batch(wanted)) {
@@ -99,7 +99,7 @@ class Taker {
         return std::nullopt;
       }
     }
-    // A batch of 1 belongs to either side: to this one where what follows is whole without it.
+    // A batch of 1 belongs to either side: to this one where the rest is complete without it.
     const bool is_whole = next && left_.size() > 1 && !next->has_batch && batch_ == 1 &&
                           is_batch_next() && left_[1].extent == next->number && next->number != 1;
     if (is_whole) axis.push_back(pop());
@@ -121,7 +121,7 @@ class Taker {
   int64_t batch_;
 };
 
-/// The extents that are wanted, of which one may be left open.
+/// The wanted extents, of which one may be left open.
 std::vector<Extent> resolve(const View& view, const Numbers& wanted, bool copies_zero,
                             int64_t batch) {
   WIDE_REQUIRE(wanted.shape.rank() == 1 && !wanted.values.empty(),
@@ -150,7 +150,7 @@ std::vector<Extent> resolve(const View& view, const Numbers& wanted, bool copies
     extents.push_back(extent);
   }
   if (open < 0) return extents;
-  // In a file whose batch has a number, literal extents are made of that, too.
+  // In a file whose batch has a number, literal extents may contain it, too.
   const int64_t seen = seen_elements(view);
   const bool is_literal = !known.has_batch && batch >= 1 && batch <= INT64_MAX / seen;
   const int64_t all = is_literal ? seen * batch : seen;

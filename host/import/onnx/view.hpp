@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where the axes of an activation come from, when nodes only regroup and reorder them: nothing is
-// computed until a node asks for what a primitive can read. Attention's heads are such axes.
+// computed until a node needs a layout that a primitive can read. Attention's heads are such axes.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@
 
 namespace wide::onnx {
 
-/// Each axis is made of parts of the value's row-major elements, the slowest in front:
+/// Each axis consists of parts of the value's row-major elements, the slowest first:
 /// [B, T, H * D] as [B, H, T, D] is {{B}, {H, D}, {T, H * D}, {D, 1}}, each an extent and a step.
 class View {
  public:
   struct Part {
     int64_t extent = 1;  ///< kBatch: all of the batch
-    int64_t step = 1;    ///< elements of one sample; 0 for the batch and what is repeated
+    int64_t step = 1;    ///< elements of one sample; 0 for the batch and repeated parts
     friend bool operator==(const Part&, const Part&) = default;
   };
   using Axis = std::vector<Part>;  ///< none: an extent of 1
@@ -31,11 +31,11 @@ class View {
   int64_t elements() const { return elements_; }  ///< of one sample, each once
   /// What Shape computes: numbers, and a multiple of the batch.
   Numbers extents() const;
-  /// The shape, where nothing moved, the batch is in front, and a graph can have so many axes.
+  /// The shape, where nothing moved, the batch is in front, and a graph can have that many axes.
   std::optional<Shape> in_place() const;
 
-  /// How the elements are to be copied so that they lie so: `from`, its axes in another order, is
-  /// `to`. None where the batch is not in front by itself, or a graph has not so many axes.
+  /// The copy that puts the elements into this layout: `from`, its axes in another order, is `to`.
+  /// None where the batch is not in front by itself, or a graph cannot have that many axes.
   struct Copy {
     Shape from;
     Dims order;
@@ -43,28 +43,28 @@ class View {
   };
   std::optional<Copy> copy() const;
 
-  // What the operators make of it. Throws, without the node's name: invalid_argument where the
+  // The view after an operator. Throws, without the node's name: invalid_argument where the
   // operator contradicts itself, unsupported where parts would have to be cut out of one another.
   View transposed(const Dims& order) const;
-  /// `batch` is the batch's number in the file, of which literal extents are made; -1: none.
+  /// `batch` is the batch's number in the file, which literal extents contain; -1: none.
   View reshaped(const Numbers& wanted, bool copies_zero, int64_t batch) const;
   View squeezed(const std::vector<int64_t>& axes) const;
   View unsqueezed(const std::vector<int64_t>& axes) const;
   View without(int axis) const;  ///< an axis of extent 1
-  /// Axes of extent 1 repeated up to the extents that are wanted, as Expand does.
+  /// Axes of extent 1 repeated up to the wanted extents, as Expand does.
   View repeated(const Numbers& wanted, int64_t batch) const;
-  /// The same with every element once: what is repeated has an extent of 1.
+  /// The same with every element once: repeated parts have an extent of 1.
   View once() const;
 
-  /// The value's elements as [B, before, extent, behind], of which the axis is `extent`: where it
-  /// is one part, and not repeated.
+  /// The value's elements as [B, before, extent, behind], with the axis as `extent`: where it is
+  /// one part, and not repeated.
   struct Cut {
     int64_t before = 1, extent = 1, behind = 1;
   };
   std::optional<Cut> cut(int axis) const;
-  /// After that part got another extent.
+  /// The view after that part got another extent.
   View resized(int axis, int64_t extent) const;
-  /// An axis of extent 1 as one part, in front of all others.
+  /// An axis of extent 1 as one part, before all others.
   View opened(int axis) const;
 
   friend bool operator==(const View&, const View&) = default;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Protocol Buffers' wire format, read where it lies.
+// Protocol Buffers' wire format, read in place.
 #include "host/import/onnx/wire.hpp"
 
 #include <cstring>

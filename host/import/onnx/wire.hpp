@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Protocol Buffers' wire format, read where it lies: a message is a run of fields, each a number, a
+// Protocol Buffers' wire format, read in place: a message is a run of fields, each a number, a
 // type and a value. Nothing is copied and nothing recurses, so that a file costs no more memory
 // than what its reader keeps of it. Format: https://protobuf.dev/programming-guides/encoding
 #pragma once
@@ -29,7 +29,7 @@ class Wire {
   int64_t integer();
   float single();
   std::string_view text();
-  /// One value or a run of them, appended. Throws for more than `most` in all.
+  /// Appends one value or a run of them. Throws for more than `most` in all.
   void integers(std::vector<int64_t>& out, size_t most);
   void singles(std::vector<float>& out, size_t most);
   void doubles(std::vector<double>& out, size_t most);
