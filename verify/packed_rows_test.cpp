@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "host/core/rows.hpp"
 #include "host/core/slices.hpp"
 #include "verify/support/refusals.hpp"
+#include "wide/concat.hpp"
 #include "wide/context.hpp"
 #include "wide/layernorm.hpp"
 #include "wide/pointwise.hpp"
@@ -44,6 +46,33 @@ TEST_CASE("packed rows: sizes that are none are refused by name") {
   PackedRows huge = kGood;
   huge.rows = int64_t{1} << 62;
   CHECK_THROWS_AS(require_legal_rows("p", huge), Error);
+}
+
+TEST_CASE("packed rows: slices of members are told from packed rows, or refused") {
+  const Tensor whole(Context::cpu(), Dtype::fp32, {3, 12});
+  const auto features_of = [&](int64_t count, int64_t known) {
+    const ConstTensorView part = slice(operands::softmax_x, whole, 2, 0, count);
+    REQUIRE(part.shape == Shape{3, 2, count});
+    return member_features("p", "x", part, 2, known);
+  };
+  for (const int64_t count : {1, 3, 5}) CHECK(features_of(count, 0) == count);
+  for (const int64_t count : {2, 4, 6}) CHECK(features_of(count, count) == count);
+  CHECK_THROWS_MATCHES(features_of(4, 0), Error,
+                       Message("p: x is [3, 2, 4] with strides [12, 6, 1], which fits [.., "
+                               "num_members, features] and padded rows [.., num_members * "
+                               "features]: expected `features` in the problem"));
+  const auto of = [](const Shape& shape, int64_t num_members, int64_t known = 0) {
+    return member_features("p", "x", Tensor(Context::cpu(), Dtype::fp32, shape), num_members,
+                           known);
+  };
+  CHECK(of({3, 2, 6}, 2) == 3);  // as many positions as members
+  CHECK(of({3, 2, 6}, 2, 6) == 6);
+  CHECK(of({3, 2, 6}, 2, 3) == 3);
+  CHECK(of({3, 1, 6}, 1) == 6);
+  CHECK(of({2, 6}, 2) == 3);
+  const auto padded = ConstTensorView(whole).narrow(1, 0, 6);  // a batch of as many as members
+  CHECK(member_features("p", "x", padded, 3, 0) == 2);
+  CHECK_THROWS_AS(of({3, 5}, 2), Error);
 }
 
 TEST_CASE("packed rows: operands of another problem than the plan's are told apart") {

@@ -53,6 +53,31 @@ void require_contiguous_features(const ArgumentName& name, const ConstTensorView
 
 }  // namespace
 
+int64_t member_features(std::string_view primitive, std::string_view argument,
+                        const ConstTensorView& view, int64_t num_members, int64_t known) {
+  const ArgumentName name{primitive, argument};
+  const int rank = view.rank();
+  WIDE_REQUIRE(num_members >= 1, std::string(primitive) + ": num_members is " +
+                                     std::to_string(num_members) + ", expected >= 1");
+  WIDE_REQUIRE(rank >= 1,
+               name + " is " + to_string(view.shape) + ", expected [.., num_members * features]");
+  const int64_t last = view.shape.back();
+  const bool fits_packed = last % num_members == 0;
+  const bool fits_explicit = rank >= 2 && view.shape[rank - 2] == num_members;
+  WIDE_REQUIRE(fits_packed || fits_explicit,
+               name + " is " + to_string(view.shape) +
+                   ", expected [.., num_members * features] with num_members = " +
+                   std::to_string(num_members));
+  if (!fits_explicit || last == num_members * known) return last / num_members;
+  if (!fits_packed || last == known) return last;
+  const bool has_gaps = rank >= 3 && num_members > 1 && view.strides[rank - 2] != last;
+  WIDE_REQUIRE(!has_gaps, name + " is " + to_string(view.shape) + " with strides " +
+                              to_string(view.strides) +
+                              ", which fits [.., num_members, features] and padded rows [.., "
+                              "num_members * features]: expected `features` in the problem");
+  return last / num_members;
+}
+
 RowStrides packed_rows(int64_t num_members, int64_t features) {
   return {checked_product(num_members, features), features};
 }

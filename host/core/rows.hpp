@@ -25,6 +25,12 @@ struct MemberRows {
 MemberRows member_rows(std::string_view primitive, std::string_view argument,
                        const ConstTensorView& view, int64_t num_members, int64_t features);
 
+/// D of a view [.., N*D] or [.., N, D]; `known` is what the caller says it is, 0 for nothing. A
+/// view that fits both forms is packed, but one of three axes and more whose rows of D have gaps
+/// between them is refused: slices of members look like that, and so do padded rows.
+int64_t member_features(std::string_view primitive, std::string_view argument,
+                        const ConstTensorView& view, int64_t num_members, int64_t known);
+
 /// A view [.., D] that all members read: member stride 0.
 MemberRows shared_rows(std::string_view primitive, std::string_view argument,
                        const ConstTensorView& view, int64_t features);

@@ -83,7 +83,7 @@ void read_sizes(std::string_view primitive, const ChainArguments& a, ChainProble
                name + "x is " + to_string(a.x.shape) +
                    ", expected [.., num_members * features] with num_members = " +
                    std::to_string(p.num_members));
-  p.features = a.x.shape.back() / p.num_members;
+  p.features = member_features(primitive, "x", a.x, p.num_members, 0);
 }
 
 }  // namespace

@@ -13,21 +13,9 @@ namespace wide {
 PackedRows describe_packed_rows(std::string_view primitive, const ConstTensorView& x,
                                 const ConstTensorView& y, int64_t num_members, int64_t features) {
   const std::string name(primitive);
-  const int rank = x.rank();
-  WIDE_REQUIRE(num_members >= 1,
-               name + ": num_members is " + std::to_string(num_members) + ", expected >= 1");
-  WIDE_REQUIRE(rank >= 1,
-               name + ": x is " + to_string(x.shape) + ", expected [.., num_members * features]");
-  const int64_t last = x.shape.back();
-  const bool is_explicit = rank >= 2 && x.shape[rank - 2] == num_members &&
-                           (last == features || last % num_members != 0);
-  WIDE_REQUIRE(is_explicit || last % num_members == 0,
-               name + ": x is " + to_string(x.shape) +
-                   ", expected [.., num_members * features] with num_members = " +
-                   std::to_string(num_members));
   PackedRows p;
   p.num_members = num_members;
-  p.features = is_explicit ? last : last / num_members;
+  p.features = member_features(primitive, "x", x, num_members, features);
   p.dtype = x.dtype;
   const MemberRows from = member_rows(primitive, "x", x, num_members, p.features);
   p.rows = from.rows;

@@ -76,8 +76,8 @@ struct BinaryArguments {
   TensorView y;           ///< [.., N*D]; may be x itself, or other where nothing is broadcast
 };
 
-/// Reads the problem off the operands; `like` gives what they do not show: num_members, function,
-/// broadcast and activation.
+/// Reads the problem off the operands; `like` gives what they do not show: num_members (with
+/// features where x is not packed), function, broadcast and activation.
 BinaryProblem describe_binary(const BinaryArguments& arguments, const BinaryProblem& like);
 
 class BinaryPlan {

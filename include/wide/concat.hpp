@@ -16,8 +16,9 @@
 namespace wide {
 
 /// Features or channels [first, first + count) of every member: [.., N*D, ..] as [.., N, count, ..]
-/// with an axis for members, which primitives with features last take as it is. Throws
-/// invalid_argument where D is shorter than that, or members are stacked rather than joined.
+/// with an axis for members, which primitives with features last take as it is; those that read
+/// num_members from their problem are told `features` there, too. Throws invalid_argument where D
+/// is shorter than that, or members are stacked rather than joined.
 TensorView slice(const PackedOperand& operand, const TensorView& packed, int64_t num_members,
                  int64_t first, int64_t count);
 ConstTensorView slice(const PackedOperand& operand, const ConstTensorView& packed,

@@ -42,7 +42,8 @@ struct DropoutMember {
   ConstTensorView probability;  ///< fp32 [1]
 };
 
-/// Reads the problem off the operands; `like` gives what they do not show: num_members.
+/// Reads the problem off the operands; `like` gives what they do not show: num_members, and
+/// features where x is not packed.
 DropoutProblem describe_dropout(const DropoutArguments& arguments, const DropoutProblem& like);
 
 class DropoutPlan {

@@ -39,8 +39,8 @@ struct PointwiseArguments {
   TensorView y;           ///< [.., N*D]; may be x itself
 };
 
-/// Reads the problem off the operands; `like` gives what they do not show: num_members, the
-/// function and its parameters.
+/// Reads the problem off the operands; `like` gives what they do not show: num_members (with
+/// features where x is not packed), the function and its parameters.
 PointwiseProblem describe_pointwise(const PointwiseArguments& arguments,
                                     const PointwiseProblem& like);
 

@@ -30,7 +30,8 @@ struct SoftmaxArguments {
   TensorView y;       ///< [.., N*D]; may be x itself
 };
 
-/// Reads the problem off the operands; `like` gives what they do not show: num_members and is_log.
+/// Reads the problem off the operands; `like` gives what they do not show: num_members (with
+/// features where x is not packed) and is_log.
 SoftmaxProblem describe_softmax(const SoftmaxArguments& arguments, const SoftmaxProblem& like);
 
 /// There are no parameters, so nothing is prepared.
