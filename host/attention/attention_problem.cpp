@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "host/attention/flash_attention_problem.hpp"
+#include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/linear/linear_problem.hpp"
@@ -16,20 +17,15 @@ namespace wide {
 
 namespace {
 
-void require_least(const char* field, int64_t value, int64_t least) {
-  WIDE_REQUIRE(value >= least,
-               "attention: " + text(field) + " is " + text(value) + ", expected >= " + text(least));
-}
-
 void check_sizes(const AttentionProblem& p) {
-  require_least("num_members", p.num_members, 1);
-  require_least("batch", p.batch, 0);
-  require_least("seq", p.seq, 0);
-  require_least("kv_seq", *p.kv_seq, 0);
-  require_least("features", p.features, 1);
-  require_least("heads", p.heads, 1);
-  require_least("key_features", p.key_features, 0);
-  require_least("value_features", p.value_features, 0);
+  require_at_least("attention", "num_members", p.num_members, 1);
+  require_at_least("attention", "batch", p.batch, 0);
+  require_at_least("attention", "seq", p.seq, 0);
+  require_at_least("attention", "kv_seq", *p.kv_seq, 0);
+  require_at_least("attention", "features", p.features, 1);
+  require_at_least("attention", "heads", p.heads, 1);
+  require_at_least("attention", "key_features", p.key_features, 0);
+  require_at_least("attention", "value_features", p.value_features, 0);
   constexpr int64_t kMaxHeadDim = 256;
   WIDE_REQUIRE(p.features % p.heads == 0,
                "attention: heads is " + text(p.heads) +
@@ -37,8 +33,7 @@ void check_sizes(const AttentionProblem& p) {
   WIDE_REQUIRE(p.features / p.heads <= kMaxHeadDim, "attention: features is " + text(p.features) +
                                                         ", expected at most " + text(kMaxHeadDim) +
                                                         " for each of " + text(p.heads) + " heads");
-  WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-               "attention: dtype is " + text(p.dtype) + ", expected fp32, fp16 or bf16");
+  require_float_dtype("attention", p.dtype);
   WIDE_REQUIRE(
       p.is_cross ||
           (*p.kv_seq == p.seq && p.key_features == p.features && p.value_features == p.features),

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
@@ -42,8 +43,8 @@ void check_sizes(const FlashAttentionProblem& p) {
   require_range("window", p.window, 0);
   WIDE_REQUIRE(p.heads % p.kv_heads == 0, "flash_attention: kv_heads is " + text(p.kv_heads) +
                                               ", expected a divisor of heads = " + text(p.heads));
-  WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-               "flash_attention: dtype is " + text(p.dtype) + ", expected fp32, fp16 or bf16");
+  require_float_dtype("flash_attention", p.dtype);
+  require_enumerator("flash_attention", "key_lengths", p.key_lengths, KeyLengths::per_member);
   WIDE_REQUIRE(std::isfinite(*p.scale),
                "flash_attention: scale is " + text(*p.scale) + ", expected a finite number");
   constexpr float kMaxSoftCap = 65536;  // scores are exact to 2^-22 of it

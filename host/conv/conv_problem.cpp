@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "host/core/channels.hpp"
+#include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 
@@ -72,6 +73,7 @@ void check_axis(const char* name, const Window& w) {
 }
 
 void check_epilogue(const ConvProblem& p) {
+  require_enumerators("conv", p.epilogue);
   WIDE_REQUIRE(p.epilogue.scale == OutputScale::none && p.epilogue.alpha == 1.0f,
                "conv: epilogue has scale " + text(p.epilogue.scale) + " and alpha " +
                    text(p.epilogue.alpha) + ", expected none and 1: multiply the weights");
@@ -89,8 +91,10 @@ void check_sizes(const ConvProblem& p) {
   check_axis("depth", along_depth(p));
   check_axis("height", along(p, &PerAxis::height));
   check_axis("width", along(p, &PerAxis::width));
-  WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-               "conv: dtype is " + text(p.dtype) + ", expected fp32, fp16 or bf16");
+  require_float_dtype("conv", p.dtype);
+  require_enumerator("conv", "layout", p.layout, ChannelLayout::channels_last);
+  require_enumerator("conv", "x_layout", p.x_layout.value_or(p.layout),
+                     ChannelLayout::channels_last);
   check_epilogue(p);
 }
 

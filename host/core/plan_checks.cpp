@@ -28,6 +28,30 @@ void require_device(std::string_view primitive, std::string_view argument,
                    " elements' size = " + std::to_string(element_bytes));
 }
 
+void require_at_least(std::string_view primitive, std::string_view field, int64_t value,
+                      int64_t least) {
+  WIDE_REQUIRE(value >= least, name_of(primitive, field) + " is " + std::to_string(value) +
+                                   ", expected >= " + std::to_string(least));
+}
+
+void require_float_dtype(std::string_view primitive, Dtype dtype) {
+  WIDE_REQUIRE(dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16,
+               name_of(primitive, "dtype") + " is " + std::string(dtype_name(dtype)) +
+                   ", expected fp32, fp16 or bf16");
+}
+
+void throw_no_enumerator(std::string_view primitive, std::string_view field, int64_t number,
+                         int64_t last) {
+  throw_invalid_argument(name_of(primitive, field) + " is enumerator " + std::to_string(number) +
+                         ", expected one in [0, " + std::to_string(last) + "]");
+}
+
+void require_enumerators(std::string_view primitive, const Epilogue& epilogue) {
+  require_enumerator(primitive, "activation", epilogue.activation, Activation::silu);
+  require_enumerator(primitive, "scale", epilogue.scale, OutputScale::per_output);
+  require_enumerator(primitive, "residual", epilogue.residual, Residual::after_activation);
+}
+
 void require_dtype(std::string_view primitive, std::string_view argument,
                    const ConstTensorView& view, Dtype expected) {
   WIDE_REQUIRE(view.dtype == expected,

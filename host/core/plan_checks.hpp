@@ -10,10 +10,14 @@
 #include <string>
 #include <string_view>
 
+#include "wide/epilogue.hpp"
 #include "wide/plan.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
+
+[[noreturn]] void throw_no_enumerator(std::string_view primitive, std::string_view field,
+                                      int64_t number, int64_t last);
 
 /// Also requires that a view with elements has an address, aligned to its element.
 void require_device(std::string_view primitive, std::string_view argument,
@@ -21,6 +25,20 @@ void require_device(std::string_view primitive, std::string_view argument,
 
 void require_dtype(std::string_view primitive, std::string_view argument,
                    const ConstTensorView& view, Dtype expected);
+
+/// "layernorm: rows is -1, expected >= 0"
+void require_at_least(std::string_view primitive, std::string_view field, int64_t value,
+                      int64_t least);
+/// fp32, fp16 or bf16.
+void require_float_dtype(std::string_view primitive, Dtype dtype);
+
+/// An enumerator, as numbers that were cast may be none; they count from 0 to `last`.
+template <class Enum>
+void require_enumerator(std::string_view primitive, std::string_view field, Enum value, Enum last) {
+  const auto number = static_cast<int64_t>(value), most = static_cast<int64_t>(last);
+  if (number < 0 || number > most) throw_no_enumerator(primitive, field, number, most);
+}
+void require_enumerators(std::string_view primitive, const Epilogue& epilogue);
 
 /// `expected` says what the numbers are: "[num_members, out, in]".
 void require_shape(std::string_view primitive, std::string_view argument,

@@ -12,6 +12,7 @@
 #include "host/core/byte_rows.hpp"
 #include "host/core/check.hpp"
 #include "host/core/context.hpp"
+#include "host/core/plan_checks.hpp"
 #include "host/core/runtime.hpp"
 
 namespace wide {
@@ -103,9 +104,14 @@ void* checked_memory(Allocator& allocator, int64_t bytes) {
 
 }  // namespace
 
+static Dtype checked_dtype(Dtype dtype) {
+  require_enumerator("tensor", "dtype", dtype, kAllDtypes.back());
+  return dtype;
+}
+
 Tensor::Tensor(const Context& context, Dtype dtype, const Shape& shape)
     : state_(context.shared_state()),
-      view_(nullptr, dtype, shape, context.device()),
+      view_(nullptr, checked_dtype(dtype), shape, context.device()),
       bytes_(checked_bytes(shape, dtype_bytes(dtype))) {
   if (bytes_ > 0) view_.data = checked_memory(context.allocator(), bytes_);
 }

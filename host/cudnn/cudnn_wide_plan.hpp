@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "host/core/check.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/cudnn/cudnn_plan.hpp"
 

@@ -36,11 +36,11 @@ void require_countable(const EmbeddingProblem& p) {
 
 void require_legal(const EmbeddingProblem& p) {
   for (const Field& field : kSizes) {
-    const int64_t least = p.*field.value == p.num_members && field.value == kSizes[0].value ? 1 : 0;
-    WIDE_REQUIRE(p.*field.value >= least, "embedding: " + std::string(field.name) + " is " +
-                                              std::to_string(p.*field.value) +
-                                              ", expected >= " + std::to_string(least));
+    const int64_t least = field.value == &EmbeddingProblem::num_members ? 1 : 0;
+    require_at_least("embedding", field.name, p.*field.value, least);
   }
+  require_enumerator("embedding", "bag", p.bag, Bag::mean);
+  require_enumerator("embedding", "table_format", p.table_format, kAllWeightFormats.back());
   WIDE_REQUIRE(p.table_format == WeightFormat::packed || p.table_format == WeightFormat::fp8_e4m3 ||
                    p.table_format == WeightFormat::int8,
                "embedding: table_format is " + std::string(weight_format_name(p.table_format)) +

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/linear/linear_problem.hpp"
@@ -14,20 +15,17 @@ namespace wide {
 namespace {
 
 void check_sizes(const MlpProblem& p) {
-  const auto require_least = [](const char* field, int64_t value, int64_t least) {
-    WIDE_REQUIRE(value >= least,
-                 "mlp: " + text(field) + " is " + text(value) + ", expected >= " + text(least));
-  };
-  require_least("num_members", p.num_members, 1);
-  require_least("batch", p.batch, 0);
+  require_at_least("mlp", "num_members", p.num_members, 1);
+  require_at_least("mlp", "batch", p.batch, 0);
   WIDE_REQUIRE(p.widths.size() >= 2, "mlp: widths has " + text(p.widths.size()) +
                                          " entries, expected in and out at least: 2");
   for (size_t i = 0; i < p.widths.size(); ++i) {
     WIDE_REQUIRE(p.widths[i] >= 1,
                  "mlp: widths[" + text(i) + "] is " + text(p.widths[i]) + ", expected >= 1");
   }
-  WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-               "mlp: dtype is " + text(p.dtype) + ", expected fp32, fp16 or bf16");
+  require_float_dtype("mlp", p.dtype);
+  require_enumerator("mlp", "activation", p.activation, Activation::silu);
+  require_enumerator("mlp", "last_activation", p.last_activation, Activation::silu);
 }
 
 int64_t multiple_above(int64_t value, int64_t step) {

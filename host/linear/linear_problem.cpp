@@ -8,17 +8,13 @@
 #include <cmath>
 #include <string>
 
+#include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
 
 namespace wide {
 
 namespace {
-
-void require_size(const char* field, int64_t value, int64_t minimum) {
-  WIDE_REQUIRE(value >= minimum, "linear: " + std::string(field) + " is " + text(value) +
-                                     ", expected >= " + text(minimum));
-}
 
 void require_strides(const char* field, const RowStrides& strides) {
   WIDE_REQUIRE(strides.row >= 0 && strides.member >= 0, "linear: " + std::string(field) +
@@ -66,11 +62,13 @@ void check_dtypes(const LinearProblem& problem) {
 }
 
 void check_sizes(const LinearProblem& problem) {
-  require_size("num_members", problem.num_members, 1);
-  require_size("batch", problem.batch, 0);
-  require_size("in_features", problem.in_features, 0);
-  require_size("out_features", problem.out_features, 0);
+  require_at_least("linear", "num_members", problem.num_members, 1);
+  require_at_least("linear", "batch", problem.batch, 0);
+  require_at_least("linear", "in_features", problem.in_features, 0);
+  require_at_least("linear", "out_features", problem.out_features, 0);
   check_dtypes(problem);
+  require_enumerators("linear", problem.epilogue);
+  require_enumerator("linear", "weight_format", problem.weight_format, kAllWeightFormats.back());
   const int64_t bytes = dtype_bytes(problem.dtype);
   (void)checked_bytes({problem.num_members, problem.out_features, problem.in_features}, bytes);
   (void)checked_bytes({problem.batch, problem.num_members, problem.in_features}, bytes);
@@ -132,8 +130,8 @@ LinearProblem complete_linear_problem(LinearProblem problem) {
   require_strides("weight", problem.weight);
   require_strides("y", problem.y);
   require_strides("residual", problem.residual);
-  require_size("bias_member_stride", problem.bias_member_stride, 0);
-  require_size("scale_member_stride", problem.scale_member_stride, 0);
+  require_at_least("linear", "bias_member_stride", problem.bias_member_stride, 0);
+  require_at_least("linear", "scale_member_stride", problem.scale_member_stride, 0);
   WIDE_REQUIRE(std::isfinite(problem.epilogue.alpha),
                "linear: alpha is " + text(problem.epilogue.alpha) + ", expected a finite factor");
 

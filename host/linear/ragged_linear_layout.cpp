@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/linear/ragged_linear_problem.hpp"
@@ -32,8 +33,8 @@ namespace {
 
 constexpr int64_t kPlaceBytes = 16;  // what a member begins at a multiple of
 
-void require_at_least(size_t member, const char* operand, const char* field, int64_t value,
-                      int64_t least) {
+void require_of_member(size_t member, const char* operand, const char* field, int64_t value,
+                       int64_t least) {
   WIDE_REQUIRE(value >= least, "ragged_linear: " + std::string(operand) + field + " of member " +
                                    std::to_string(member) + " is " + text(value) +
                                    ", expected >= " + text(least));
@@ -45,8 +46,8 @@ class Storage {
   Storage(const char* name, Dtype dtype) : name_(name), bytes_(dtype_bytes(dtype)) {}
 
   void place(size_t member, RaggedRows& rows, int64_t num_rows, int64_t features) {
-    require_at_least(member, name_, ".offset", rows.offset, -1);
-    require_at_least(member, name_, ".row", rows.row, 0);
+    require_of_member(member, name_, ".offset", rows.offset, -1);
+    require_of_member(member, name_, ".row", rows.row, 0);
     if (rows.row == 0 || num_rows <= 1 || features == 0) rows.row = features;
     if (rows.offset < 0) rows.offset = next_;
     int64_t end = rows.offset, bytes = 0;
@@ -147,10 +148,8 @@ void require_apart(const RaggedLinearProblem& problem) {
 
 void check_problem(const RaggedLinearProblem& problem) {
   WIDE_REQUIRE(!problem.members.empty(), "ragged_linear: members is empty, expected at least one");
-  WIDE_REQUIRE(
-      problem.dtype == Dtype::fp32 || problem.dtype == Dtype::fp16 || problem.dtype == Dtype::bf16,
-      "ragged_linear: dtype is " + std::string(dtype_name(problem.dtype)) +
-          ", expected fp32, fp16 or bf16");
+  require_float_dtype("ragged_linear", problem.dtype);
+  require_enumerators("ragged_linear", problem.epilogue);
   WIDE_REQUIRE(std::isfinite(problem.epilogue.alpha), "ragged_linear: alpha is " +
                                                           std::to_string(problem.epilogue.alpha) +
                                                           ", expected a finite factor");
@@ -164,9 +163,9 @@ RaggedLinearProblem lay_out_ragged_linear(RaggedLinearProblem problem) {
   Storage bias("bias", problem.dtype);
   for (size_t i = 0; i < problem.members.size(); ++i) {
     RaggedLinearMember& member = problem.members[i];
-    require_at_least(i, "", "batch", member.batch, 0);
-    require_at_least(i, "", "in_features", member.in_features, 0);
-    require_at_least(i, "", "out_features", member.out_features, 0);
+    require_of_member(i, "", "batch", member.batch, 0);
+    require_of_member(i, "", "in_features", member.in_features, 0);
+    require_of_member(i, "", "out_features", member.out_features, 0);
     x.place(i, member.x, member.batch, member.in_features);
     weight.place(i, member.weight, member.out_features, member.in_features);
     y.place(i, member.y, member.batch, member.out_features);

@@ -27,6 +27,7 @@ constexpr std::string_view kBatchnormName = "batchnorm";
 
 void require_legal(const BatchnormProblem& p) {
   require_legal_channels(kBatchnormName, p);
+  require_enumerator(kBatchnormName, "mode", p.mode, BatchnormMode::train);
   WIDE_REQUIRE(
       p.momentum >= 0 && p.momentum <= 1,
       "batchnorm: momentum is " + std::to_string(p.momentum) + ", expected a number in [0, 1]");

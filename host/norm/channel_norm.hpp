@@ -19,12 +19,12 @@ namespace wide {
 
 template <class Problem>
 void require_legal_channels(std::string_view primitive, const Problem& p) {
-  require_least(primitive, "num_members", p.num_members, 1);
-  require_least(primitive, "batch", p.batch, 0);
-  require_least(primitive, "channels", p.channels, 0);
-  require_least(primitive, "height", p.height, 0);
-  require_least(primitive, "width", p.width, 0);
-  require_norm_dtype(primitive, p.dtype);
+  require_at_least(primitive, "num_members", p.num_members, 1);
+  require_at_least(primitive, "batch", p.batch, 0);
+  require_at_least(primitive, "channels", p.channels, 0);
+  require_at_least(primitive, "height", p.height, 0);
+  require_at_least(primitive, "width", p.width, 0);
+  require_float_dtype(primitive, p.dtype);
   require_epsilon(primitive, p.epsilon);
   (void)checked_bytes({p.batch, p.num_members, p.channels, p.height, p.width},
                       dtype_bytes(p.dtype));

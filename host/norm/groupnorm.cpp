@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
 #include "host/core/verified.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/channel_norm.hpp"
@@ -24,7 +25,7 @@ constexpr std::string_view kGroupnormName = "groupnorm";
 
 void require_legal(const GroupnormProblem& p) {
   require_legal_channels(kGroupnormName, p);
-  require_least(kGroupnormName, "groups", p.groups, 1);
+  require_at_least(kGroupnormName, "groups", p.groups, 1);
   WIDE_REQUIRE(p.channels % p.groups == 0,
                "groupnorm: groups is " + std::to_string(p.groups) +
                    ", expected a divisor of channels = " + std::to_string(p.channels));

@@ -19,17 +19,6 @@ std::string text(std::string_view primitive, std::string_view what) {
 
 }  // namespace
 
-void require_least(std::string_view primitive, const char* name, int64_t value, int64_t least) {
-  WIDE_REQUIRE(value >= least, text(primitive, name) + " is " + std::to_string(value) +
-                                   ", expected >= " + std::to_string(least));
-}
-
-void require_norm_dtype(std::string_view primitive, Dtype dtype) {
-  WIDE_REQUIRE(dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16,
-               text(primitive, "dtype is ") + std::string(dtype_name(dtype)) +
-                   ", expected fp32, fp16 or bf16");
-}
-
 void require_epsilon(std::string_view primitive, float epsilon) {
   WIDE_REQUIRE(
       epsilon >= 0 && std::isfinite(epsilon),

@@ -6,15 +6,12 @@
 
 #include <string_view>
 
+#include "host/core/plan_checks.hpp"
 #include "host/core/wide_plan.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
 
-/// "layernorm: rows is -1, expected >= 0"
-void require_least(std::string_view primitive, const char* name, int64_t value, int64_t least);
-/// fp32, fp16 or bf16.
-void require_norm_dtype(std::string_view primitive, Dtype dtype);
 /// A finite number >= 0.
 void require_epsilon(std::string_view primitive, float epsilon);
 

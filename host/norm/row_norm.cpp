@@ -18,11 +18,13 @@ namespace wide {
 namespace {
 
 void require_legal(std::string_view primitive, const ChainProblem& p) {
-  require_least(primitive, "num_members", p.num_members, 1);
-  require_least(primitive, "rows", p.rows, 0);
-  require_least(primitive, "features", p.features, 0);
-  require_norm_dtype(primitive, p.dtype);
+  require_at_least(primitive, "num_members", p.num_members, 1);
+  require_at_least(primitive, "rows", p.rows, 0);
+  require_at_least(primitive, "features", p.features, 0);
+  require_float_dtype(primitive, p.dtype);
   require_epsilon(primitive, p.epsilon);
+  require_enumerator(primitive, "activation", p.activation, Activation::silu);
+  require_enumerator(primitive, "norm", p.norm, ChainNorm::rmsnorm);
   (void)checked_bytes({p.rows, p.num_members, p.features}, dtype_bytes(p.dtype));
   const auto require_norm = [&](const char* argument, bool is_present, bool is_legal) {
     WIDE_REQUIRE(!is_present || is_legal, std::string(primitive) + ": " + argument +

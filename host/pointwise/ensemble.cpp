@@ -31,6 +31,7 @@ PackedRows rows_of_x(const EnsembleProblem& p) {
 
 EnsembleProblem resolved(EnsembleProblem p) {
   require_legal_rows(kEnsembleName, rows_of_x(p));
+  require_enumerator(kEnsembleName, "mode", p.mode, kAllEnsembles.back());
   p.x = complete_strides(p.x, packed_rows(p.num_members, p.features), p.rows, p.num_members,
                          p.features);
   if (p.y_row_stride == 0 || p.rows <= 1 || p.features == 0) p.y_row_stride = p.features;

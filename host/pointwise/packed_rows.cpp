@@ -35,17 +35,10 @@ PackedRows describe_packed_rows(std::string_view primitive, const ConstTensorVie
 }
 
 void require_legal_rows(std::string_view primitive, const PackedRows& p) {
-  const std::string name(primitive);
-  const auto require = [&](const char* argument, int64_t value, int64_t least) {
-    WIDE_REQUIRE(value >= least, name + ": " + argument + " is " + std::to_string(value) +
-                                     ", expected >= " + std::to_string(least));
-  };
-  require("num_members", p.num_members, 1);
-  require("rows", p.rows, 0);
-  require("features", p.features, 0);
-  WIDE_REQUIRE(
-      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-      name + ": dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  require_at_least(primitive, "num_members", p.num_members, 1);
+  require_at_least(primitive, "rows", p.rows, 0);
+  require_at_least(primitive, "features", p.features, 0);
+  require_float_dtype(primitive, p.dtype);
   (void)checked_bytes({p.rows, p.num_members, p.features}, dtype_bytes(p.dtype));
 }
 

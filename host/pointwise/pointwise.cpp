@@ -45,6 +45,7 @@ void require_parameters(const PointwiseProblem& p) {
 
 void require_legal(const PointwiseProblem& p) {
   require_legal_rows(kPointwiseName, rows_of(p));
+  require_enumerator(kPointwiseName, "function", p.function, kAllPointwiseFunctions.back());
   require_parameters(p);
   if (has_slopes(p)) {
     WIDE_REQUIRE(p.num_slopes == 1 || p.num_slopes == p.features,
@@ -76,6 +77,9 @@ void describe_slope(const ConstTensorView& slope, PointwiseProblem& p) {
   WIDE_REQUIRE(
       p.num_slopes == 1 || slope.strides[1] == 1,
       "pointwise: slope has strides " + to_string(slope.strides) + ", expected a last stride of 1");
+  WIDE_REQUIRE(p.num_members == 1 || p.num_slopes == 0 || slope.strides[0] > 0,
+               "pointwise: slope has strides " + to_string(slope.strides) +
+                   ", expected members of their own: a first stride above 0");
   p.slope_member_stride = p.num_members == 1 ? p.num_slopes : slope.strides[0];
 }
 

@@ -70,18 +70,13 @@ void require_outputs(const char* name, int64_t size, int64_t got, const PoolingW
 }
 
 void require_legal(const PoolingProblem& p) {
-  const auto require_least = [](const char* argument, int64_t value, int64_t least) {
-    if (value < least) refuse(argument, value, ">= " + std::to_string(least));
-  };
-  require_least("num_members", p.num_members, 1);
-  require_least("batch", p.batch, 0);
-  require_least("channels", p.channels, 0);
+  require_at_least(kPoolingName, "num_members", p.num_members, 1);
+  require_at_least(kPoolingName, "batch", p.batch, 0);
+  require_at_least(kPoolingName, "channels", p.channels, 0);
   require_range("height", p.height, 1, kMostPositions);
   require_range("width", p.width, 1, kMostPositions);
   require_range("height * width", p.height * p.width, 1, kMostPositions);
-  WIDE_REQUIRE(
-      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-      "pooling: dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  require_float_dtype(kPoolingName, p.dtype);
   if (p.mode == PoolingMode::adaptive_average) {
     require_range("out_height", p.out_height, 1, kMostPositions);
     require_range("out_width", p.out_width, 1, kMostPositions);
@@ -96,6 +91,8 @@ void require_legal(const PoolingProblem& p) {
 
 /// Fills in strides that are left to the kernel; an adaptive pool has no windows to look at.
 void complete_windows(PoolingProblem& p) {
+  require_enumerator(kPoolingName, "mode", p.mode, PoolingMode::adaptive_average);
+  require_enumerator(kPoolingName, "layout", p.layout, ChannelLayout::channels_last);
   if (p.mode == PoolingMode::adaptive_average) {
     p.rows = p.columns = {};
     return;

@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
@@ -16,17 +17,13 @@ namespace wide {
 namespace {
 
 void check_sizes(const RecurrentProblem& p) {
-  const auto require_least = [](const char* field, int64_t value, int64_t least) {
-    WIDE_REQUIRE(value >= least, "recurrent: " + std::string(field) + " is " + text(value) +
-                                     ", expected >= " + text(least));
-  };
-  require_least("num_members", p.num_members, 1);
-  require_least("batch", p.batch, 0);
-  require_least("steps", p.steps, 0);
-  require_least("in_features", p.in_features, 1);
-  require_least("hidden", p.hidden, 1);
-  WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-               "recurrent: dtype is " + text(p.dtype) + ", expected fp32, fp16 or bf16");
+  require_at_least("recurrent", "num_members", p.num_members, 1);
+  require_at_least("recurrent", "batch", p.batch, 0);
+  require_at_least("recurrent", "steps", p.steps, 0);
+  require_at_least("recurrent", "in_features", p.in_features, 1);
+  require_at_least("recurrent", "hidden", p.hidden, 1);
+  require_float_dtype("recurrent", p.dtype);
+  require_enumerator("recurrent", "cell", p.cell, RecurrentCell::gru);
   WIDE_REQUIRE(p.cell == RecurrentCell::lstm || !p.has_last_cell,
                "recurrent: has_last_cell is true, expected false: a gru has no cell state");
   // The largest product of extents: x's part of the gates.
