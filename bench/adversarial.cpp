@@ -31,7 +31,7 @@ bool keeps_infinities(const catalog::PrimitiveSpec& spec, const Contender& conte
          });
 }
 
-/// The outcome of a fill into that of all.
+/// Merges the outcome of one fill into that of all fills.
 void take_over(const RunnerResult& found, const char* fill, RunnerResult& result) {
   const VerifyOutcome& from = found.verify;
   VerifyOutcome& to = result.verify;
@@ -57,7 +57,7 @@ void verify_fill(const Adversary& a, const Hostile& hostile,
   options.fill = hostile.fill;
   const auto workload = a.make_workload(options);
   const catalog::ReferenceSample reference(*workload, a.reference_flops, a.seed);
-  // What has no reference must be without NaN, which these outputs are not.
+  // Rows that the reference skips must be free of NaN, which these outputs are not.
   const bool is_tried =
       hostile.fill != Fill::specials || reference.elements() == reference.elements_in_all();
   for (const auto& contender : contenders) {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `verify --adversarial`: operands that show what random ones hide, and members that must not know
-// of one another. The tests of every primitive do the same on problems of their own; this is for
-// the problem at hand, on the device at hand.
+// `verify --adversarial`: operands that expose what random ones hide, and members that must not
+// influence one another. The tests of every primitive do the same on problems of their own; this
+// checks the problem and the device that were selected.
 #pragma once
 
 #include <functional>
@@ -23,11 +23,11 @@ struct Adversary {
   catalog::WorkloadOptions options;  ///< of the contenders' own workload
 };
 
-/// Every contender that is ok, against the reference: with whole numbers, NaN and infinities
-/// (where all of the output is compared: else the result's reason says that they were not tried),
-/// sums that cancel, subnormals, a wide range of magnitudes and sums of one sign; and whether NaN
-/// in all operands of one member changes a bit of another's output, unless members are joined. What
-/// was found becomes the contender's result, as does what `guard` catches.
+/// Checks every contender that is ok against the reference: with whole numbers, NaN and infinities
+/// (only where all of the output is compared; otherwise the result's reason says they were
+/// skipped), sums that cancel, subnormals, a wide range of magnitudes and sums of one sign; and
+/// whether NaN in all operands of one member changes a bit of another's output, unless members are
+/// joined. The findings become the contender's result, and so does what `guard` catches.
 void verify_adversarially(const Adversary& adversary,
                           const std::vector<std::unique_ptr<Contender>>& contenders,
                           const Guard& guard);

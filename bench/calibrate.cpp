@@ -31,7 +31,7 @@ double now_ns() {
 constexpr double kPatienceNs = 0.25e9;
 
 /// The best of all runs within a quarter of a second: a ceiling is what the machine can do, and
-/// others may be using it.
+/// other processes may be using it.
 template <class F>
 double best_ns(const F& body) {
   const double begin = now_ns();
@@ -46,8 +46,8 @@ double best_ns(const F& body) {
 }
 
 double cpu_bandwidth(const Context& context) {
-  // Two buffers of twice the last-level cache, as far as 256 MB go: a cache shared by a whole
-  // server is not outgrown, and the rate is then partly the cache's.
+  // Two buffers of twice the last-level cache each, up to 256 MB in all: the shared cache of a
+  // whole server is not exceeded, and the rate is then partly the cache's.
   const int64_t wanted = 2 * context.info().last_level_cache_bytes;
   const int64_t bytes = std::clamp<int64_t>(wanted, 64 << 20, 128 << 20);
   Tensor source(context, Dtype::uint8, {bytes}), destination(context, Dtype::uint8, {bytes});
@@ -63,9 +63,9 @@ double cpu_bandwidth(const Context& context) {
   return 2.0 * static_cast<double>(bytes / kPiece * kPiece) / (taken * 1e-9);
 }
 
-// Multiply-adds in registers, in chains that do not wait for each other: latency times issue rate
-// of current cores is at most 10. Each returns a value so that they cannot be left out. Intrinsics,
-// because generic vectors are taken apart before a target attribute can help them.
+// Multiply-adds in registers, in independent chains: latency times issue rate
+// of current cores is at most 10. Each returns a value so that it is not optimised away.
+// Intrinsics, because generic vectors are split up before a target attribute can help them.
 constexpr int kChains = 12;
 
 float multiply_adds_portable(int64_t steps) {

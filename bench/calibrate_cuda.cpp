@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ceilings of a GPU: copies of at least four times the L2, so many that launching them is nothing,
-// and cuBLAS products, whose launches are hidden.
+// Ceilings of a GPU: copies of at least four times the L2, enough of them that their launches are
+// negligible, and cuBLAS products, whose launches are hidden.
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace wide::bench {
 namespace {
 
 constexpr int kSize = 4096;
-/// The coarsest step of an event's clock that was seen anywhere; this one's is measured after the
+/// The coarsest event clock step seen on any device; this device's own is measured after the
 /// ceilings.
 constexpr double kCoarsestQuantumNs = 1024;
 
@@ -60,12 +60,12 @@ constexpr Product kProducts[] = {
     {Dtype::fp16, "fp16", CUDA_R_16F, CUBLAS_COMPUTE_32F},
     {Dtype::bf16, "bf16", CUDA_R_16BF, CUBLAS_COMPUTE_32F},
 };
-/// Compute capabilities from which on multiprocessors multiply these; cuBLAS takes the former on
-/// others, too, as fp32.
+/// Compute capabilities from which on multiprocessors support these; on older ones cuBLAS accepts
+/// tf32, too, and computes it as fp32.
 constexpr int kHasTf32 = 80, kHasFp8 = 89;
 constexpr double kProductFlops = 2.0 * kSize * kSize * kSize;
 
-/// x^T y of fp8 in bf16, which cuBLAS itself has not.
+/// x^T y of fp8 in bf16, which cuBLAS itself does not offer.
 class Fp8Product {
  public:
   explicit Fp8Product(void* cublas) : handle_(static_cast<cublasLtHandle_t>(cublas)) {
@@ -103,7 +103,7 @@ void measure_products(const Context& context, Stream stream, Calibration& c) {
   const auto cublas = static_cast<cublasHandle_t>(handles.cublas());
   Tensor a(context, Dtype::fp32, {kSize, kSize}), b(context, Dtype::fp32, {kSize, kSize});
   Tensor out(context, Dtype::fp32, {kSize, kSize});
-  // The same values again every 256 rows, which no tile is that deep.
+  // The values repeat every 256 rows, which is deeper than any tile.
   const auto fill = [&](Dtype dtype) {
     uint64_t seed = 0;
     for (Tensor* tensor : {&a, &b}) {
@@ -112,7 +112,7 @@ void measure_products(const Context& context, Stream stream, Calibration& c) {
     }
   };
   WIDE_CHECK_CUBLAS(cublasSetStream(cublas, native(stream)));
-  // A capture would else allocate one, in every replay. What cuBLAS's documentation has for Hopper.
+  // Otherwise a capture would allocate one, in every replay. The size documented for Hopper.
   Tensor workspace(context, Dtype::uint8, {32 << 20});
   WIDE_CHECK_CUBLAS(
       cublasSetWorkspace(cublas, workspace.data(), static_cast<size_t>(workspace.bytes())));
@@ -148,9 +148,9 @@ struct Events {
   std::vector<cudaEvent_t> all;
 };
 
-/// The smallest step between event times, and what an empty pair of events reads: behind a held
-/// stream, since on an idle one it is the host that steps. 2000 pairs, in parts that a held
-/// stream's queue has room for.
+/// The smallest step between event times, and the reading of an empty pair of events: on a held
+/// stream, since on an idle one the steps are the host's. 2000 pairs, in parts that fit a held
+/// stream's queue.
 void measure_events(const Context& context, Stream stream, bool holds, Calibration& c) {
   constexpr int kParts = 4;
   constexpr size_t kPairs = 500;
@@ -179,18 +179,18 @@ void measure_events(const Context& context, Stream stream, bool holds, Calibrati
   c.timer_quantum_ns = quantum > 0 ? quantum : steps.front();
 }
 
-/// From event to event on an idle stream: what the host needs to launch a graph is in it.
+/// From event to event on an idle stream, so that it includes the host's time to launch a graph.
 double graph_launch_ns(Stream stream) {
   const CapturedGraph graph(
       stream, [&] { WIDE_CHECK_CUDA(launch_empty_kernel(native(stream))); }, 1);
   EventPair events(stream);
   std::vector<double> times;
   for (int i = 0; i < 21; ++i) times.push_back(events.time_ns([&] { graph.launch(); }));
-  times.erase(times.begin());  // of the first launch, which may upload
+  times.erase(times.begin());  // the first launch's, which may upload
   return median(times);
 }
 
-/// A ceiling that cannot be measured is left out; an error that stays is thrown again.
+/// A ceiling that cannot be measured is left out; a sticky error is thrown again.
 template <class F>
 bool attempt(const Context& context, Stream stream, const F& body) {
   try {
@@ -206,7 +206,7 @@ bool attempt(const Context& context, Stream stream, const F& body) {
 
 double best_captured_ns(const Context& context, Stream stream, const Call& call) {
   double best = 0;
-  call();  // not captured: it may load its kernels
+  call();  // uncaptured: it may load its kernels
   const bool is_captured = attempt(context, stream, [&] {
     best = best_sample_ns(*make_graph_sampler(context, stream, call, kCoarsestQuantumNs));
   });
@@ -217,7 +217,7 @@ Hardware hardware_of(const Context& context) {
   const auto attribute = [&](cudaDeviceAttr name) {
     int value = 0;
     const cudaError_t error = cudaDeviceGetAttribute(&value, name, context.device().ordinal);
-    if (error != cudaSuccess) (void)cudaGetLastError();  // what is not said is unknown
+    if (error != cudaSuccess) (void)cudaGetLastError();  // without an answer it is unknown
     return error == cudaSuccess ? static_cast<double>(value) : 0;
   };
   return {context.info().compute_capability, context.info().num_multiprocessors,
@@ -227,13 +227,13 @@ Hardware hardware_of(const Context& context) {
 
 void calibrate_cuda(const Context& context, Calibration& c) {
   const OwnedStream stream(context);
-  // The ceilings first: what is short is measured at the clocks that they leave.
+  // The ceilings first: short things are then measured at the clocks that ceilings leave.
   attempt(context, stream.get(),
           [&] { c.mem_bw_bytes_per_s = copy_bandwidth(context, stream.get()); });
   attempt(context, stream.get(), [&] { measure_products(context, stream.get(), c); });
   const bool is_held =
       attempt(context, stream.get(), [&] { measure_events(context, stream.get(), true, c); });
-  // Where no stream can be held, the host's steps are the floor: larger than it is, and so safe.
+  // If no stream can be held, the host's steps are the floor: an overestimate, and therefore safe.
   if (!is_held)
     attempt(context, stream.get(), [&] { measure_events(context, stream.get(), false, c); });
   attempt(context, stream.get(), [&] {
@@ -244,7 +244,7 @@ void calibrate_cuda(const Context& context, Calibration& c) {
     c.flush_ns = flush_ns(context, stream.get(),
                           {Cache::flush, 2, context.info().last_level_cache_bytes, 0});
   });
-  // Between the launches of a graph lies what the device itself needs for one, at the least.
+  // The distance of launches within a graph is the device's own minimum per launch.
   attempt(context, stream.get(), [&] {
     const auto empty = make_graph_sampler(
         context, stream.get(),

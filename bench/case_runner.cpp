@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes wrong stays where it belongs: with the strategy or baseline that it happened to, with
-// the case where the operands could not be made, and with the sweep only where the device is lost.
+// Errors stay where they belong: with the strategy or baseline that they happened to, with
+// the case if the operands could not be made, and with the sweep only if the device is lost.
 #include "bench/case_runner.hpp"
 
 #include <algorithm>
@@ -29,14 +29,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kReferenceFlops = 2e8;  // about a quarter of a second of a thread
-constexpr double kBudgetUse = 0.9;       // of a case's share; the rest is for what is not foreseen
+constexpr double kReferenceFlops = 2e8;  // about a quarter of a second of one thread
+constexpr double kBudgetUse = 0.9;       // of a case's share; the rest is reserve
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// What is being thrown, into the result of a case or of a contender.
+/// Writes the current exception to the result of a case or of a contender.
 template <class Result>
 void note_failure(Result& result, const Context& context, std::string& fatal) {
   const Failure failure = current_failure(context);
@@ -45,7 +45,7 @@ void note_failure(Result& result, const Context& context, std::string& fatal) {
   if (failure.is_device_lost) fatal = failure.reason;
 }
 
-/// n * batch, where there are such axes.
+/// n * batch, if there are such axes.
 double items_of(const catalog::Case& point) {
   double items = 1;
   int found = 0;
@@ -64,7 +64,7 @@ bool allows_tf32(const catalog::Case& point) {
   return std::any_of(point.entries().begin(), point.entries().end(), allows);
 }
 
-/// From prepare() on, whatever it throws: then the peer forgets the case.
+/// From prepare() on, even if that throws, it makes sure that the peer forgets the case.
 class PreparedPeer {
  public:
   explicit PreparedPeer(Peer& peer) : peer_(&peer) {}
@@ -108,7 +108,7 @@ class CaseRunner {
     if (plan_.config.is_adversarial) verify_hostile();
     for (const auto& contender : contenders_) {
       guarded(*contender, [&] {
-        if (!reference && !is_cpu()) contender->run_once();  // what is captured has been loaded
+        if (!reference && !is_cpu()) contender->run_once();  // so that what is captured is loaded
         contender->describe_launches();
       });
     }
@@ -144,7 +144,7 @@ class CaseRunner {
                          });
   }
 
-  /// Adds a result in its place; a contender, where it can be made, replaces it in the end.
+  /// Adds a result in its place; if a contender can be made, its result replaces it in the end.
   template <class Make>
   void add(std::vector<RunnerResult>& group, std::string_view name, const std::string& unsupported,
            const Make& make) {
@@ -170,7 +170,7 @@ class CaseRunner {
     }
   }
 
-  /// The calls that --save-workspace keeps.
+  /// Sets up saving of the calls that --save-workspace selects.
   void save_checked(Contender& contender) {
     if (plan_.saving.when == SavingRule::When::never) return;
     contender.on_checked = [this, name = contender.result.name](const CheckedCall& checked) {
@@ -188,7 +188,7 @@ class CaseRunner {
       PlanOptions options = plan_options(name);
       options.tuning = plan_.tuning;
       options.search_algorithms = !plan_.verify_only;
-      // What a cache makes of "auto", only the plan says.
+      // With a cache, only the plan knows what "auto" resolves to.
       const bool asks_plan = is_automatic(options.strategy) && options.tuning != nullptr;
       const std::string unsupported =
           asks_plan ? "" : workload_->unsupported_reason(options.strategy);
@@ -220,14 +220,14 @@ class CaseRunner {
     for (Peer* peer : plan_.peers) add_peer(*peer);
   }
 
-  /// Strategies were asked for, and none can run: what they would be compared with is of no use.
+  /// Strategies were requested but none can run: then there is nothing to compare baselines with.
   bool has_no_named_strategy() const {
     return !plan_.strategies.empty() && plan_.peers.empty() &&
            std::all_of(result_.strategies.begin(), result_.strategies.end(),
                        [](const RunnerResult& r) { return r.status == Status::skipped; });
   }
 
-  /// All that a peer offers; where it cannot even say that, its name.
+  /// Adds all offers of a peer; if it cannot even make any, a result under its name.
   void add_peer(Peer& peer) {
     auto prepared = std::make_unique<PreparedPeer>(peer);
     std::vector<PeerOffer> offers;
@@ -254,7 +254,7 @@ class CaseRunner {
     peers_.push_back(std::move(prepared));
   }
 
-  /// The context's allocator where it counts.
+  /// The context's allocator, if it is a counting one.
   CountingAllocator* counter() const {
     return dynamic_cast<CountingAllocator*>(&plan_.context.allocator());
   }
@@ -262,10 +262,10 @@ class CaseRunner {
 
   bool is_cpu() const { return plan_.context.device().type == DeviceType::cpu; }
 
-  /// What is being thrown is this contender's failure.
+  /// Makes the current exception this contender's failure.
   void note_failure(RunnerResult& runner) { bench::note_failure(runner, plan_.context, fatal_); }
 
-  /// Runs `body` for one contender; what it throws is that contender's failure.
+  /// Runs `body` for one contender; an exception is that contender's failure.
   template <class F>
   void guarded(Contender& contender, const F& body) {
     if (contender.result.status != Status::ok) return;
@@ -291,14 +291,14 @@ class CaseRunner {
     }
   }
 
-  /// Seconds that timing may take; `reserved_s` are for verification after it.
+  /// Seconds that timing may take; `reserved_s` are kept for verification after it.
   double time_limit(double reserved_s) const {
     if (request_.budget_s <= 0) return config_.timeout_s;
     const double left = kBudgetUse * request_.budget_s - seconds_since(start_) - reserved_s;
     return std::clamp(left, 0.01, config_.timeout_s);
   }
 
-  /// What of its operands one call touches: of an embedding's tables, a few rows.
+  /// The bytes of operands that one call touches: of an embedding's tables, only a few rows.
   int64_t touched_bytes() const {
     return std::min(result_.footprint_bytes, static_cast<int64_t>(result_.cost.bytes()));
   }
@@ -308,7 +308,7 @@ class CaseRunner {
             touched_bytes()};
   }
 
-  /// With copies of the operands, where calls rotate over them.
+  /// With copies of the operands if calls rotate over them.
   Sampling sampling() {
     Sampling s{regimes_of(plan_), request_.calibration.timer_quantum_ns, cold_rule(), {}};
     const bool is_cold =
@@ -319,15 +319,15 @@ class CaseRunner {
         copies_.push_back(make_workload(workload_options()));
         s.copies.push_back(copies_.back().get());
       }
-    } catch (const Error&) {  // the contenders say why they have no regime cold
+    } catch (const Error&) {  // the contenders report why they lack regime cold
       s.copies.clear();
       copies_.clear();
     }
     return s;
   }
 
-  /// Warm calls, a known number of each contender's, and nothing else between start and stop. What
-  /// is enqueued is not blocked, and no event lies between: a profiler serialises launches.
+  /// Warm calls, a known number of each contender's, and nothing else between start and stop. The
+  /// stream is not blocked, and there are no events in between: a profiler serialises launches.
   void profile_all() {
     for (const auto& contender : contenders_) {
       guarded(*contender, [&] {
@@ -424,7 +424,7 @@ class CaseRunner {
   OwnedStream stream_;
   int64_t workload_bytes_ = 0;
   std::unique_ptr<catalog::Workload> workload_;             // outlives the contenders, which run it
-  std::vector<std::unique_ptr<catalog::Workload>> copies_;  // likewise
+  std::vector<std::unique_ptr<catalog::Workload>> copies_;  // the same
   Floor floor_;
   std::vector<std::unique_ptr<PreparedPeer>> peers_;  // outlive the contenders, too
   std::vector<std::unique_ptr<Contender>> contenders_;
@@ -437,7 +437,7 @@ CaseResult run_case(const CaseRequest& request, std::string& fatal) {
   result.point = request.point;
   result.op_version = request.spec->version;
   result.case_id = case_id(*request.spec, request.point);
-  // Only `verify` knows hostile operands, and comparing all.
+  // Only `verify` has options for hostile operands and for comparing everything.
   const bool is_verify = request.plan->config.is_adversarial || request.plan->compares_all;
   result.reproduce = reproduce_command(request.point, is_verify ? "verify" : "run");
   try {

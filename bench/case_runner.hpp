@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// One case on one device: operands in place, every strategy and baseline checked, timed in turns,
-// checked again.
+// One case on one device: makes the operands, then checks every strategy and baseline, times them
+// in turns, and checks them again.
 #pragma once
 
 #include "bench/calibrate.hpp"
@@ -16,11 +16,11 @@ struct CaseRequest {
   catalog::Case point;
   Calibration calibration;
   double budget_s =
-      0;  ///< for the whole case; 0: the configuration's time-out bounds the timing alone
+      0;  ///< for the whole case; 0: only the timing is bounded, by the configuration's time-out
   Monitor* monitor = nullptr;
 };
 
-/// Never throws for what a primitive does; `fatal` is set where the device is lost.
+/// Never throws for errors of a primitive; `fatal` is set if the device is lost.
 CaseResult run_case(const CaseRequest& request, std::string& fatal);
 
 }  // namespace wide::bench

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line's grammar; what it means is in the commands.
+// The command line's grammar; the commands define its meaning.
 #include "bench/cli.hpp"
 
 #include <CLI/CLI.hpp>
@@ -40,12 +40,12 @@ void add_axes(CLI::App& app, Selection& s) {
 
 void add_model_file(CLI::App& app, Selection& s) {
   app.add_option("--extent", s.file.extents,
-                 "NAME=NUMBER of a symbolic extent of the model's file, but for the batch")
+                 "NAME=NUMBER: a symbolic extent of the model's file, except the batch")
       ->group("Cases");
   app.add_option("--fixed-input", s.file.fixed_inputs,
-                 "NAME=NUMBER of which all of an input of the file is: attention_mask=1")
+                 "NAME=NUMBER: fills an input of the file with one number: attention_mask=1")
       ->group("Cases");
-  app.add_option("--model-output", s.file.output, "the file's output that is wanted, of several")
+  app.add_option("--model-output", s.file.output, "the file's output to compute, if it has several")
       ->group("Cases");
 }
 
@@ -76,13 +76,13 @@ void add_selection(CLI::App& app, Options& o) {
       ->group("Cases");
   add_strategies(app, s);
   app.add_option("-d,--device", s.device,
-                 "cpu, cuda or cuda:K; run, verify: or several, cuda:0,1, with a result each; "
-                 "default: cuda where usable, else cpu");
+                 "cpu, cuda or cuda:K; run, verify: also several, cuda:0,1, with a result each; "
+                 "default: cuda if usable, else cpu");
   app.add_option("--seed", o.config.seed, "of the operands")->check(kSeed)->capture_default_str();
   app.add_flag("--dry-run", o.dry_run, "print the cases and stop");
 }
 
-/// Not of `profile`, whose arguments are the tool's.
+/// Not for `profile`, whose arguments are the tool's.
 void add_named_ops(CLI::App& app, Selection& s) {
   app.add_option("op", s.named_ops, "primitives, or all: the same as --op");
 }
@@ -98,7 +98,7 @@ void add_sampling(CLI::App& app, Options& o) {
   app.add_option("--regime", o.selection.regimes,
                  "cold,graph,stream,cpu on CUDA, cpu on the CPU; default: all but CUDA's cpu")
       ->group(group);
-  app.add_option("--rounds", o.config.rounds, "turns of every strategy")
+  app.add_option("--rounds", o.config.rounds, "rounds in which every strategy is sampled")
       ->group(group)
       ->check(number_check(3, false, 10000, "an integer from 3 to 10000"))
       ->capture_default_str();
@@ -123,7 +123,7 @@ void add_sampling(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_option(
          "--budget", o.budget_s,
-         "seconds for the whole sweep: fewer samples, never fewer cases; a warning tells when it "
+         "seconds for the whole sweep: fewer samples, never fewer cases; a warning says if it "
          "was exceeded; run: 60 for ci")
       ->group(group)
       ->check(kPositive);
@@ -135,7 +135,7 @@ void add_sampling(CLI::App& app, Options& o) {
 
 void add_tune(CLI::App& app, TuneOptions& o) {
   app.add_option("--tuning,--write", o.tuning,
-                 "the cache to add to, made where there is none; default: keep nothing");
+                 "the cache to add to, created if missing; default: store nothing");
   app.add_option("--apply", o.apply, "a cache that auto reads, for column vs auto");
   app.add_option("--space", o.space,
                  "what to search: STRATEGY, STRATEGY:POLICY or OP/STRATEGY:POLICY of `wbench list "
@@ -143,8 +143,8 @@ void add_tune(CLI::App& app, TuneOptions& o) {
       ->group("Strategies");
   app.add_option(
          "--search", o.search,
-         "exhaustive: measure all in full; random: so many as --budget allows; halving: all "
-         "a little, then ever fewer ever better. The best two are measured in full")
+         "exhaustive: measure all in full; random: as many as --budget allows; halving: all "
+         "briefly, then the better half longer, and so on. The best two are measured in full")
       ->check(one_of({"exhaustive", "random", "halving"}))
       ->capture_default_str();
   app.footer(tune_footer());
@@ -163,19 +163,18 @@ void add_trace(CLI::App& app, TraceOptions& o) {
       ->check(one_of({"list", "tree", "table", "dot", "json"}))
       ->capture_default_str();
   app.add_flag("--dot", o.is_dot, "the same as --style dot");
-  app.add_option("--compile", o.preset,
-                 "default, fast, debug, safe; none: the graph as it is given")
+  app.add_option("--compile", o.preset, "default, fast, debug, safe; none: the graph as given")
       ->check(one_of({"default", "fast", "debug", "safe", "none"}))
       ->capture_default_str();
-  app.add_flag("--times", o.measures, "measure every step by itself");
+  app.add_flag("--times", o.measures, "measure each step separately");
   app.add_option("-d,--device", o.selection.device, "cpu, cuda or cuda:K");
   app.add_option("-o,--output", o.file, "write to FILE");
   app.add_option("--json", o.json, "all of it as JSON, to FILE or - for standard output");
   app.footer(exit_codes());
 }
 
-/// What stands behind an option's one value is an argument, as the names of primitives are: a list
-/// is filled by giving its option again.
+/// After the one value of an option comes an argument, such as a primitive's name: a list
+/// is given by repeating its option.
 void take_one_value_each(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_items_expected_max() > 1 && !option->get_positional())
@@ -183,7 +182,7 @@ void take_one_value_each(CLI::App& app) {
   }
 }
 
-/// What "" is to mean is anybody's guess, most often that a script's variable is not set.
+/// Empty values are ambiguous; most often a script's variable is not set.
 void refuse_empty_values(CLI::App& app) {
   const CLI::Validator is_something(
       [](std::string& text) {
@@ -255,7 +254,7 @@ struct Program {
     app.footer(exit_codes());
   }
 
-  /// What runs cases.
+  /// Commands that run cases.
   void add_measuring() {
     run_command = app.add_subcommand("run", "check and measure strategies against baselines");
     add_selection(*run_command, run);
@@ -295,14 +294,14 @@ struct Program {
     add_suite(*suite_command, suite);
   }
 
-  /// What looks at results, or at what there is.
+  /// Commands that read results, or list what is available.
   void add_reading() {
     list_command = app.add_subcommand("list",
                                       "ops, models, strategies, policies, axes, presets, "
                                       "tolerances, dtypes, devices, metrics, suites; "
-                                      "refused: what there is not, and why");
+                                      "refused: unsupported features, with reasons");
     list_command->add_option("what", list_what, "what to list")->capture_default_str();
-    list_command->add_option("--op", list_ops, "of these primitives");
+    list_command->add_option("--op", list_ops, "only of these primitives");
     list_command->add_option("--json", list_json, "write JSON to FILE, or - for standard output");
     info_command = app.add_subcommand("info", "build, machine, devices");
     add_info(*info_command, info);
@@ -319,7 +318,7 @@ struct Program {
     show_command->add_option("-t,--top", show_output.top, "only the N largest speedups")
         ->check(kCount);
     show_command->add_flag("--explain", show_output.explain,
-                           "why each strategy was taken, and each row's command");
+                           "why each strategy was chosen, and each row's command");
     compare_command = app.add_subcommand("compare", "whether results are slower than a base's");
     add_compare(*compare_command, compare, exit_codes());
     add_store(*compare_command, compare.store);
@@ -331,11 +330,10 @@ struct Program {
   }
 
   void add_others() {
-    quantize_command = app.add_subcommand("quantize", "what fewer bits do to a member's weight");
+    quantize_command = app.add_subcommand("quantize", "errors of a member's weight in fewer bits");
     add_quantize(*quantize_command, quantize);
     completion_command = app.add_subcommand("completion", "a script that completes wbench");
-    completion_command
-        ->add_option("shell", shell, "the shell that is to read it: bash, zsh or fish")
+    completion_command->add_option("shell", shell, "the shell to complete for: bash, zsh or fish")
         ->check(one_of({"bash", "zsh", "fish"}))
         ->required();
     man_command = app.add_subcommand("man", "the manual page, for man(1)");
@@ -344,9 +342,9 @@ struct Program {
     help_command = app.add_subcommand("help", "how wbench, or one of its commands, is used");
   }
 
-  /// Behind all other commands, which it knows.
+  /// Added after all other commands, because it lists them.
   void add_help() {
-    help_command->add_option("command", helped, "a command; without one, of all")
+    help_command->add_option("command", helped, "a command; default: all")
         ->check(one_of(command_names(app)));
   }
 

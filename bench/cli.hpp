@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// wbench as a function: the program and the tests call the same.
+// wbench as a function, so that the program and the tests call the same code.
 #pragma once
 
 #include <iosfwd>
@@ -12,13 +12,13 @@ namespace wide::bench {
 enum ExitCode : int {
   kSuccess = 0,        ///< all requested cases measured and verified
   kRuntimeError = 1,   ///< a case failed, or a file could not be written
-  kUsage = 2,          ///< a wrong option, name or value, or what a file holds
+  kUsage = 2,          ///< a wrong option, name or value, or wrong content of a file
   kWrong = 3,          ///< verification failed, or a result is implausible
-  kRegression = 4,     ///< a comparison found what --fail-on names
-  kInconclusive = 5,   ///< the same of cells that could not be told apart, or are unreliable
-  kNothingRan = 6,     ///< nothing matched, or nothing is common
-  kEnvironment = 7,    ///< the device asked for is not usable, not the one compared with, does not
-                       ///< let its clocks be locked, or fails a self-check; a tool is not there
+  kRegression = 4,     ///< a comparison found a verdict that --fail-on names
+  kInconclusive = 5,   ///< the same for cells that are inconclusive or unreliable
+  kNothingRan = 6,     ///< no case matched, or the two sides have none in common
+  kEnvironment = 7,    ///< the requested device is unusable, is not the one compared with, does not
+                       ///< let its clocks be locked, or fails a self-check; or a tool is missing
   kTimedOut = 124,     ///< --time-limit has ended the run; partial results were written
   kInterrupted = 130,  ///< partial results were written
 };

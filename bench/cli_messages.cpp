@@ -14,7 +14,7 @@ namespace wide::bench {
 void require_no_extras(const CLI::App& app, const CLI::App& command) {
   std::vector<std::string> extras = command.remaining();
   for (const std::string& extra : app.remaining()) extras.push_back(extra);
-  std::erase(extras, "--");  // ends the options, and is none
+  std::erase(extras, "--");  // marks the end of the options and is not one itself
   if (extras.empty()) return;
   const auto option =
       std::find_if(extras.begin(), extras.end(), [](const auto& e) { return e.starts_with("-"); });
@@ -28,10 +28,10 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
   const std::string option_name = extra.substr(0, extra.find('='));
   if (std::find(names.begin(), names.end(), option_name) != names.end()) {
     throw Error(ErrorCode::invalid_argument,
-                "\"" + option_name + "\" is in front of the command, expected behind: wbench " +
+                "\"" + option_name + "\" precedes the command, expected after it: wbench " +
                     command.get_name() + " " + extra);
   }
-  std::sort(names.begin(), names.end());  // a command's --help is the program's, too
+  std::sort(names.begin(), names.end());  // --help belongs to a command and to the program
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string near = did_you_mean(option_name, views);
@@ -43,7 +43,7 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
 std::string with_named_ops(const CLI::App& command, std::string ops,
                            const std::vector<std::string>& named) {
   for (const std::string& name : named) {
-    // `verify` has an option --all, and all primitives are meant by the word all the same.
+    // `verify` has an option --all, yet the word means all primitives.
     if (name != "all" && command.get_option_no_throw("--" + name) != nullptr) {
       throw Error(ErrorCode::invalid_argument,
                   "unknown argument \"" + name + "\", did you mean --" + name + "?");

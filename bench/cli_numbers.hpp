@@ -13,7 +13,7 @@
 
 namespace wide::bench {
 
-/// All of the text as a number: an integer to its last digit, which a double would round.
+/// Parses all of the text as a number; integers exactly, without the rounding of a double.
 template <class Number>
 std::optional<Number> number_of(std::string_view text) {
   Number value = 0;
@@ -22,9 +22,9 @@ std::optional<Number> number_of(std::string_view text) {
   return is_number ? std::optional(value) : std::nullopt;
 }
 
-/// A number of the range, a whole one where "an integer .." is expected, said in a sentence:
-/// CLI11's own spells out the largest double, and says of 3.5 rounds that it could not convert
-/// them.
+/// Checks that a number is in the range, and integral if "an integer .." is expected, with a
+/// readable message: CLI11's own spells out the largest double, and says of 3.5 rounds that it
+/// could not convert them.
 inline CLI::Validator number_check(double least, bool is_open, double most,
                                    const std::string& expected) {
   const bool is_integer = expected.starts_with("an integer");
@@ -44,7 +44,7 @@ inline CLI::Validator number_check(double least, bool is_open, double most,
 inline const CLI::Validator kPositive = number_check(0, true, 1e9, "a number above 0");
 inline const CLI::Validator kNotNegative = number_check(0, false, 1e9, "a number, 0 or above");
 inline const CLI::Validator kCount = number_check(1, false, 1e9, "an integer from 1 to 10^9");
-/// JSON keeps integers up to here exact everywhere.
+/// The largest integer that JSON represents exactly everywhere.
 inline const CLI::Validator kSeed = number_check(0, false, 0x1p53, "an integer from 0 to 2^53");
 
 }  // namespace wide::bench

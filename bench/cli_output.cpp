@@ -27,13 +27,13 @@ void add_output(CLI::App& app, OutputOptions& o) {
   app.add_option("-o,--output", o.json, "the same as --json FILE")->group("Output");
   app.add_option("--csv", o.csv, "write a CSV table")->group("Output");
   app.add_option("--md", o.md, "write a Markdown table")->group("Output");
-  app.add_option("--junit", o.junit, "write JUnit's XML: a test a case and strategy")
+  app.add_option("--junit", o.junit, "write JUnit's XML: a test per case and strategy")
       ->group("Output");
   add_exports(app, o)->group("Output");
-  app.add_option(
-         "--samples", o.samples,
-         "of --json FILE and --save: inline, in a sidecar FILE.samples.f64le, or none; auto "
-         "is a sidecar for more than 4096 of one measurement or 65536 in all")
+  app.add_option("--samples", o.samples,
+                 "where --json FILE and --save put samples: inline, in a sidecar "
+                 "FILE.samples.f64le, or none; "
+                 "auto: a sidecar for more than 4096 of one measurement or 65536 in all")
       ->group("Output")
       ->check(one_of({"auto", "inline", "sidecar", "none"}))
       ->capture_default_str();
@@ -42,13 +42,13 @@ void add_output(CLI::App& app, OutputOptions& o) {
   app.add_option("--events", o.events,
                  "write each case to FILE as it ends, a line of JSON; `show` reads it")
       ->group("Output");
-  app.add_option("--tag", o.tag, "save, and call it so in the history: @TAG")->group("Output");
+  app.add_option("--tag", o.tag, "save under this tag in the history: @TAG")->group("Output");
   add_store(app, o.store)->group("Output");
-  app.add_option("--note", o.note, "a sentence that the result keeps")->group("Output");
-  app.add_option("--context", o.context, "NAME=VALUE that the result keeps, such as a job's number")
+  app.add_option("--note", o.note, "a sentence stored in the result")->group("Output");
+  app.add_option("--context", o.context, "NAME=VALUE stored in the result, such as a job's number")
       ->group("Output");
   app.add_option("-t,--top", o.top, "only the N largest speedups")->group("Output")->check(kCount);
-  app.add_flag("--explain", o.explain, "why each strategy was taken, and each row's command")
+  app.add_flag("--explain", o.explain, "why each strategy was chosen, and each row's command")
       ->group("Output");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options of where results go and come from.
+// Options that say where results are written to and read from.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,17 +10,17 @@
 
 namespace wide::bench {
 
-/// --store: which history.
+/// --store: which history to use.
 CLI::Option* add_store(CLI::App& app, std::string& store);
 
 /// --export FORMAT=FILE.
 CLI::Option* add_exports(CLI::App& app, OutputOptions& options);
 
-/// All that a command that runs cases does with its result.
+/// All options for what a command that runs cases does with its result.
 void add_output(CLI::App& app, OutputOptions& options);
-/// --metrics and --roofline, of tables of times.
+/// --metrics and --roofline, for tables of times.
 void add_metrics(CLI::App& app, OutputOptions& options);
-/// --counters, of tables of what the simulated GPU counts.
+/// --counters, for tables of what the simulated GPU counts.
 void add_counters(CLI::App& app, OutputOptions& options);
 
 }  // namespace wide::bench

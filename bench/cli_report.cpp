@@ -8,7 +8,7 @@ namespace {
 
 std::string report_footer(const std::string& exit_codes) {
   return std::string(
-             "The page needs nothing but itself, neither a network nor a server: speedups against "
+             "The page is self-contained, without a network or a server: speedups against "
              "N "
              "with 95 %\n"
              "intervals, heat maps, times and where they cross, rooflines, distributions of "
@@ -25,12 +25,12 @@ void add_report(CLI::App& app, ReportArguments& a, const std::string& exit_codes
                  "results, folders of results, - for standard input, or runs of the history")
       ->required();
   app.add_option("--html", a.html, "write the page to FILE, or - for standard output");
-  app.add_option("--md", a.md, "write the tables as Markdown, likewise");
+  app.add_option("--md", a.md, "write the tables as Markdown to FILE, or - for standard output");
   app.add_option("--plots", a.plots,
                  "charts of the page: heat, speedup, time, distribution, roofline, comparison, "
                  "history; all or none")
       ->capture_default_str();
-  app.add_flag("--offline", a.is_offline, "the page never loads anything: it is so in any case");
+  app.add_flag("--offline", a.is_offline, "no effect: the page never loads anything anyway");
   app.add_option("--compare", a.compare,
                  "an earlier result, or a folder of them: what has changed since");
   app.add_option("--metric", a.metric, "of the comparison; see wbench list metrics")

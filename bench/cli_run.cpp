@@ -16,8 +16,8 @@ constexpr const char* kSampling = "Sampling";
 
 void add_caches_and_stops(CLI::App& app, RunOptions& o) {
   app.add_option("--cache", o.cache,
-                 "how regime cold is cold: flush the L2, rotate over copies of the operands, or "
-                 "warm: without it")
+                 "how regime cold gets a cold L2: flush it, rotate over copies of the operands, or "
+                 "warm: no regime cold")
       ->group(kSampling)
       ->check(one_of({"flush", "rotate", "warm"}))
       ->capture_default_str();
@@ -31,8 +31,8 @@ void add_caches_and_stops(CLI::App& app, RunOptions& o) {
       ->check(one_of({"ci", "stdrel", "entropy", "count"}))
       ->capture_default_str();
   app.add_option("--min-time", o.config.min_time_s,
-                 "seconds that the samples of every strategy and case add up to before --stop may "
-                 "end them; --timeout and --max-samples end them all the same")
+                 "least seconds of samples for every strategy and case before --stop may end "
+                 "sampling; --timeout and --max-samples end it regardless")
       ->group(kSampling)
       ->check(kNotNegative)
       ->capture_default_str();
@@ -43,7 +43,7 @@ void add_caches_and_stops(CLI::App& app, RunOptions& o) {
       ->group(kSampling)
       ->check(one_of({"abba", "random", "none"}))
       ->capture_default_str();
-  app.add_flag("--aa", o.config.aa, "run baselines twice: what differs is the noise floor")
+  app.add_flag("--aa", o.config.aa, "run baselines twice: their difference is the noise floor")
       ->group(kSampling);
 }
 
@@ -61,10 +61,10 @@ void add_clocks(CLI::App& app, RunOptions& o) {
       ->group(kSampling)
       ->capture_default_str();
   app.add_option("--lock-clocks", o.lock_clocks,
-                 "of the GPU, to base, max or MHZ, until the run ends; takes the right to do so. "
+                 "of the GPU, to base, max or MHZ, until the run ends; needs permission. "
                  "After a kill: nvidia-smi --reset-gpu-clocks")
       ->group(kSampling);
-  app.add_flag("--energy", o.config.energy, "joules per call, over a second more each")
+  app.add_flag("--energy", o.config.energy, "joules per call; takes a second more for each")
       ->group(kSampling);
 }
 
@@ -73,14 +73,14 @@ void add_sweep(CLI::App& app, RunOptions& o) {
                "each case in a process of its own: one that crashes does not end the sweep")
       ->group(kSampling);
   app.add_option("--cooldown", o.config.cooldown_s,
-                 "seconds of rest between cases: of --budget, but of no case's share")
+                 "seconds of rest between cases: part of --budget, but of no case's share")
       ->group(kSampling)
       ->check(kNotNegative)
       ->capture_default_str();
   app.add_option(
          "--time-limit", o.time_limit_s,
-         "seconds for the whole run, all of --repeat and --isolate: then it ends behind the "
-         "samples under way, with what it has and exit code 124. --budget makes it fit")
+         "seconds for the whole run, including --repeat and --isolate: it ends after the current "
+         "samples, with partial results and exit code 124. --budget shortens it to fit")
       ->group(kSampling)
       ->check(kPositive);
   app.add_option("--repeat", o.repeat,
@@ -96,8 +96,7 @@ void add_sweep(CLI::App& app, RunOptions& o) {
           ->group(kSampling);
   const std::string keep_going = "run the other cases all the same, which is the default";
   app.add_flag("--keep-going", keep_going)->excludes(stops)->group(kSampling);
-  app.add_flag("--strict", o.is_strict,
-               "a time that is unreliable makes the exit code 5: see doubts below")
+  app.add_flag("--strict", o.is_strict, "unreliable times make the exit code 5: see doubts below")
       ->group(kSampling);
   app.add_flag("--profile", o.is_profiled,
                "for a profiler: warm calls between cudaProfilerStart and Stop, no times")
@@ -133,7 +132,7 @@ void add_gate(CLI::App& app, RunOptions& o) {
       ->capture_default_str();
 }
 
-/// Asked for by those who know it from benchmarks of collectives.
+/// Rejects options that are familiar from benchmarks of collectives.
 void refuse_several_gpus(CLI::App& app) {
   const auto refuse = [](const std::string& how) {
     throw Error(ErrorCode::invalid_argument,
@@ -153,10 +152,11 @@ void add_checking(CLI::App& app, RunOptions& o) {
                  "operands, checked as strategies are and timed in the same rounds; may be "
                  "repeated. scripts/peers/torch_peer.py is PyTorch")
       ->group("Strategies");
-  app.add_option("--save-workspace", o.saving,
-                 "of checked calls, operands, results and what was expected, as files for "
-                 "numpy and torch (safetensors): never, incorrect or always, the last two with "
-                 ":FOLDER, else in workspace; with --repeat folders get the number")
+  app.add_option(
+         "--save-workspace", o.saving,
+         "save checked calls' operands, results and expected results as files for numpy and "
+         "torch (safetensors): never, incorrect or always, the last two with :FOLDER, else "
+         "in workspace; with --repeat folders get the number")
       ->group("Output")
       ->capture_default_str();
 }
@@ -167,8 +167,8 @@ void add_run(CLI::App& app, RunOptions& o) {
       ->check(one_of({"both", "before", "off", "only"}))
       ->capture_default_str();
   app.add_option("--init", o.init,
-                 "of operands: uniform, normal, int, trig or zeros. What must keep its sign, as "
-                 "variances, stays uniform; weights of models stay what they are")
+                 "values of operands: uniform, normal, int, trig or zeros. Operands that must keep "
+                 "their sign, such as variances, stay uniform; models' weights are not changed")
       ->group("Cases")
       ->check(one_of({"uniform", "normal", "int", "trig", "zeros"}))
       ->capture_default_str();
@@ -190,15 +190,16 @@ void add_run(CLI::App& app, RunOptions& o) {
 }
 
 void add_verify(CLI::App& app, RunOptions& o) {
-  app.add_option("--cases", o.sampled_cases, "so many of the cases selected, drawn by --seed")
+  app.add_option("--cases", o.sampled_cases,
+                 "a sample of this many selected cases, drawn by --seed")
       ->group("Cases")
       ->check(number_check(1, false, 1e6, "an integer from 1 to 10^6"));
   app.add_flag(
          "--all", o.compares_all,
-         "compare all of every output with the reference, however long that takes; else so "
-         "many rows of each member as take about a quarter of a second of a thread, the "
-         "first and the last among them. References take 16 bytes of memory an element; a case "
-         "for which fewer are available is refused")
+         "compare every output completely with the reference, however long that takes; default: "
+         "as many rows of each member as take one thread about a quarter of a second, the "
+         "first and the last among them. References take 16 bytes of memory per element; a "
+         "case for which less is available is refused")
       ->group("Cases");
   app.add_flag("--adversarial", o.is_adversarial,
                "also with whole numbers, whose results are exact, NaN and infinities (where all of "
@@ -217,7 +218,7 @@ void add_profile(CLI::App& app, ProfileOptions& o) {
       app.add_option("--launches", o.run.profiled_calls, "calls of each strategy")
           ->check(kCount)
           ->capture_default_str();
-  app.add_flag("--endless", o.run.is_endless, "calls until interrupted, for what attaches itself")
+  app.add_flag("--endless", o.run.is_endless, "calls until interrupted, for tools that attach")
       ->excludes(launches);
   app.add_option("--regime", o.regime, "stream, or graph: replays of one captured call")
       ->check(one_of({"stream", "graph"}))

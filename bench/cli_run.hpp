@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options that `wbench run` alone has.
+// The options that only `wbench run` has.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@ namespace wide::bench {
 /// What `run` and `verify` do with calls that they check.
 void add_checking(CLI::App& app, RunOptions& options);
 
-/// `tune` has none of these: it recommends nothing that was not checked, and measures by graphs.
+/// `tune` has none of these: it recommends only what was checked, and measures by graphs.
 void add_run(CLI::App& app, RunOptions& options);
 
 /// The options that `wbench verify` has besides those that select and write.

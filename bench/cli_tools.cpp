@@ -15,12 +15,12 @@ void add_info(CLI::App& app, InfoOptions& o) {
       app.add_flag("--calibrate,--peaks", o.calibrates, "measure ceilings, launches and timers");
   CLI::Option* checks =
       app.add_flag("--self-check", o.checks_measuring,
-                   "whether clocks, events, launches and cold calls are what measuring relies on");
+                   "check that clocks, events, launches and cold calls are fit for measuring");
   CLI::Option* device =
       app.add_option("-d,--device", o.device,
                      "cpu, cuda or cuda:K; of --calibrate and --self-check; default: all");
   app.add_option("--op", o.ops,
-                 "instead, of these primitives, strategies, policies, axes and presets")
+                 "instead list strategies, policies, axes and presets of these primitives")
       ->excludes(calibrates)
       ->excludes(checks)
       ->excludes(device);
@@ -56,7 +56,7 @@ void add_history(CLI::App& app, HistoryOptions& o) {
   app.add_option("-a,--axis", o.axes, "the same: NAME=VALUE,VALUE of cases");
   app.add_option("--filter", o.filter, "the same: regular expression over \"op axis=value ..\"");
   app.add_option("--strategy", o.strategy, "the same: of this strategy, or (baseline)");
-  app.add_option("--keep", o.keep, "gc: so many newest runs stay, and all that have a tag")
+  app.add_option("--keep", o.keep, "gc: number of newest runs to keep, besides all that have a tag")
       ->check(number_check(0, false, 1e9, "an integer from 0 to 10^9"));
   app.add_flag("--json", o.as_json, "list, trend, noise, bisect-hint: JSON");
   app.footer(history_footer());

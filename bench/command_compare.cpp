@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char *kHistory = "history", *kAuto = "auto";
 
-/// Both sides: as saved, or as measured now.
+/// Both sides: loaded, or measured now.
 RerunOutcome runs_of(const CompareArguments& a, std::ostream& err) {
   if (a.is_rerun) return run_by_turns({a.base, a.candidate, a.run_arguments, a.repeat}, err);
   if (!a.run_arguments.empty()) {
@@ -62,10 +62,10 @@ CompareMethod parse_method(const std::string& name) {
         CompareMethod::interval}) {
     if (to_string(method) == name) return method;
   }
-  return CompareMethod::automatic;  // the parser knows the names
+  return CompareMethod::automatic;  // the parser accepts only known names
 }
 
-/// What was measured before the candidate, which may have been saved itself. None where there is no
+/// What was measured before the candidate, which may itself be saved. None if there is no
 /// store, unless it `must_exist`.
 std::optional<std::vector<HistorySeries>> history_without(std::span<const RunResult> candidate,
                                                           const std::string& store,
@@ -124,7 +124,7 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
       if (!note.empty()) err << "wbench: compare: run " << run.id << ": " << note << "\n";
     }
   }
-  // Sides that were measured by turns have the same days, and none but the runs' noise.
+  // Interleaved sides were measured at the same time, so only the noise of the runs applies.
   const bool is_automatic = arguments.noise_floor == kAuto && !arguments.is_rerun;
   if (arguments.noise_floor == kHistory || is_automatic)
     options.history = history_without(candidate, arguments.store, !is_automatic);

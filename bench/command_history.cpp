@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `history`: what was measured before, and how it has changed. Needs no device.
+// `history`: earlier measurements, and how they have changed. Needs no device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -122,7 +122,7 @@ int remove(HistoryStore& store, const std::vector<std::string>& names, std::ostr
   return kSuccess;
 }
 
-/// All but the newest runs and those that have a tag.
+/// Removes all but the newest runs and those that have a tag.
 int collect_garbage(HistoryStore& store, int64_t keep, std::ostream& out) {
   if (keep < 0)
     throw Error(ErrorCode::invalid_argument, "history gc: --keep N says how many runs stay");
@@ -137,7 +137,7 @@ int collect_garbage(HistoryStore& store, int64_t keep, std::ostream& out) {
   return kSuccess;
 }
 
-/// NAME=VALUE,VALUE of each axis that is named.
+/// Parses NAME=VALUE,VALUE for each axis.
 std::map<std::string, std::set<std::string>> axis_filters(const std::vector<std::string>& texts) {
   std::map<std::string, std::set<std::string>> filters;
   for (const std::string& text : texts) {
@@ -190,7 +190,7 @@ std::vector<HistorySeries> selected_series(const HistoryStore& store,
   return all;
 }
 
-/// Medians from the smallest to the largest as eight steps; all alike where they are equal.
+/// Medians from the smallest to the largest as eight steps; all the same if they are equal.
 std::string sparkline(std::span<const double> values) {
   static constexpr const char* kSteps[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr size_t kMost = 16;
@@ -219,7 +219,7 @@ Json series_json(const HistorySeries& s) {
       {"medians_ns", s.medians_ns}};
 }
 
-/// `trend` shows where medians went, `noise` how far they lie apart.
+/// `trend` shows how medians developed, `noise` how far they scatter.
 int show_series(const HistoryStore& store, const HistoryOptions& options, std::ostream& out) {
   const bool is_trend = options.what == "trend";
   const std::vector<HistorySeries> all = selected_series(store, options);
@@ -268,7 +268,7 @@ std::map<std::string, HistoryRun> runs_by_id(const HistoryStore& store) {
   return runs;
 }
 
-/// What finds the commit between two runs; or why there is none to find.
+/// The command that finds the commit between two runs; or why there is none to find.
 std::string bisect_command(const HistoryRun& before, const HistoryRun& after, bool is_slower) {
   if (before.git_sha.empty() || after.git_sha.empty())
     return "no git bisect: the runs do not say their commits";
@@ -286,7 +286,7 @@ std::string run_text(const HistoryRun& run) {
   return run.id + " (" + (run.git_sha.empty() ? "no commit" : commit_text(run)) + ")";
 }
 
-/// Where series stepped, and the commands that find the commits.
+/// Shows where series stepped, and the commands that find the commits.
 int bisect_hint(const HistoryStore& store, const HistoryOptions& options, std::ostream& out) {
   const std::vector<HistorySeries> all = selected_series(store, options);
   if (all.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `info`: build, machine, devices. Works without a device and says why there is none.
+// `info`: build, machine, devices. Works without a device and reports why there is none.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -39,8 +39,8 @@ using Json = nlohmann::ordered_json;
 struct Facts {
   RunResult run;  ///< build, host, devices; the CPU comes first
   CudaAvailability cuda;
-  std::vector<std::string> broken_devices;  ///< seen by the runtime, but no context can be made
-  std::vector<Calibration> calibrations;    ///< of the run's devices, where asked for
+  std::vector<std::string> broken_devices;  ///< seen by the runtime, but unable to make a context
+  std::vector<Calibration> calibrations;    ///< of the run's devices, if requested
   std::optional<std::vector<SelfCheck>> checks;
 };
 
@@ -48,7 +48,7 @@ Context context_of(const DeviceInfo& info) {
   return info.device.type == DeviceType::cpu ? Context::cpu() : Context::cuda(info.device.ordinal);
 }
 
-/// "cuda" is the first GPU, as everywhere; nothing is all.
+/// "cuda" is the first GPU, as everywhere; empty means all.
 bool is_asked_for(const DeviceInfo& info, const std::string& device) {
   return device.empty() || to_string(info.device) == (device == "cuda" ? "cuda:0" : device);
 }
@@ -73,7 +73,7 @@ Facts collect(bool no_gpu, const InfoOptions& options) {
   return facts;
 }
 
-/// What launches and the timer cost; what is not known of this device is left out.
+/// The costs of launches and the timer; what is unknown on this device is left out.
 std::string costs_text(const Calibration& c) {
   std::string text = fmt::format("timer quantum {}, floor {}", format_time(c.timer_quantum_ns),
                                  format_time(c.timer_floor_ns));
@@ -98,7 +98,7 @@ std::string device_text(const RunDevice& d) {
                      d.driver_version % 1000 / 10, d.uuid, d.pci_bus_id);
 }
 
-/// What the driver says; empty where it says nothing.
+/// What the driver reports; empty if nothing.
 std::string device_state_text(const DeviceState& s) {
   std::vector<std::string> words;
   const auto add_mode = [&](const char* name, const std::optional<bool>& is_on) {
@@ -123,7 +123,7 @@ std::string device_state_text(const DeviceState& s) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// What is known of it, behind what is always known.
+/// What is known of the host, appended to what is always known.
 std::string host_state_text(const HostState& s) {
   std::string text;
   if (!s.governor.empty()) text += ", governor " + s.governor;
@@ -170,7 +170,7 @@ Json reports_reason() {
   return *kReportScript != '\0' ? Json(nullptr) : Json(kWhyNoReportScript);
 }
 
-/// The same objects as in a result, so that one reader does for both.
+/// The same objects as in a result, so that one reader handles both.
 Json json_of(const Facts& facts) {
   const Json result = to_json(facts.run);
   Json cuda = {{"devices", facts.cuda.num_devices},
@@ -199,15 +199,15 @@ std::string document_text(const Facts& facts) {
   return json_of(facts).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// Where a document can be replaced by a later one.
+/// Whether a document can be replaced by a later one.
 bool is_file(const std::string& path) {
   std::error_code error;
   return path != "-" &&
          (!std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error));
 }
 
-/// Of the devices asked for, and of a GPU why it has none. Documents are written behind every
-/// check, since a device that hangs leaves no time for more.
+/// Runs the self-checks of the requested devices; of a missing GPU, reports why. Writes documents
+/// after every check, because a device that hangs prevents later ones.
 void check_all(Facts& facts, const InfoOptions& options) {
   std::vector<SelfCheck> ended;
   const auto append = [&](const std::vector<SelfCheck>& more) {

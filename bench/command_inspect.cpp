@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `inspect`: what one call of each strategy launches, what its kernels ask for, and what they are
-// made of. A call is captured, not timed: the simulated GPU knows as much of it as a real one, but
-// for registers, which cuobjdump says.
+// `inspect`: what one call of each strategy launches, what its kernels need, and the code they
+// consist of. A call is captured, not timed: the simulated GPU knows as much of it as a real one,
+// except registers, which come from cuobjdump.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -32,7 +32,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kProgram = "/proc/self/exe";
 
-/// A run's other documents are of a run's content.
+/// Refuses the other documents of a run, which need a run's contents.
 void refuse_outputs(const OutputOptions& o, const std::string& what) {
   const std::pair<const char*, bool> given[] = {
       {"--csv", !o.csv.empty()},           {"--md", !o.md.empty()},
@@ -56,8 +56,8 @@ std::string architecture_in(const RunResult& result) {
   return architecture_of(result.devices.at(0).compute_capability, result.cuda_archs);
 }
 
-/// Registers that the runtime did not say, from this program's machine code. False where they stay
-/// unknown, which is said.
+/// Adds registers that the runtime did not report, from this program's machine code. False if they
+/// stay unknown, which is reported.
 bool complete_resources(RunResult& result, std::ostream& err) {
   if (kernels_without_registers(result).empty()) return true;
   std::string trouble;
@@ -71,13 +71,13 @@ bool complete_resources(RunResult& result, std::ostream& err) {
   } catch (const Error& error) {
     trouble = error.what();
   }
-  err << "wbench: registers are not known, and occupancy is at most what is shown: expected a GPU "
+  err << "wbench: registers are not known, so occupancy may be less than shown: expected a GPU "
          "or cuobjdump; "
       << trouble << "\n";
   return false;
 }
 
-/// The kernels' listings, one behind the other; `json` gets them by name.
+/// The kernels' listings, one after another; `json` gets them by name.
 std::string listings_text(const RunResult& result, Listing listing, Json& json) {
   const std::vector<std::string> kernels = launched_kernels(result);
   if (kernels.empty()) throw Error(ErrorCode::unsupported, "no kernel of this program is launched");
@@ -100,7 +100,7 @@ int inspect_graph(const GlobalOptions& global, const InspectOptions& options, st
                   std::ostream& err) {
   TraceOptions trace;
   trace.selection = options.run.selection;
-  trace.selection.models = trace.selection.ops;  // --model's are among them
+  trace.selection.models = trace.selection.ops;  // --model's are included
   trace.selection.ops.clear();
   trace.json = options.run.output.json;
   return command_trace(global, trace, out, err);
@@ -134,7 +134,7 @@ int capture_selection(const GlobalOptions& global, RunOptions options, RunResult
   options.config.verify = "off";
   options.output = {};
   if (options.selection.baselines.empty()) options.selection.baselines = "none";
-  std::ostringstream table;  // of what was checked: nothing
+  std::ostringstream table;  // of checks: remains empty
   const int code = run_selection(global, options, result, options.dry_run ? out : table, err);
   if (options.dry_run || code != kSuccess) return code;
   if (result.devices.at(0).device.type == DeviceType::cuda) return code;

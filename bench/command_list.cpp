@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `list`: what there is to run, and on what. Needs no device.
+// `list`: what can be run, and on what. Needs no device.
 #include <fmt/format.h>
 
 #include <array>
@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// "sm_90" of every compute capability that proved it; what needs no proof says so.
+/// "sm_90" for every compute capability that verified it; strategies that need none say so.
 std::string verified_text(const catalog::PrimitiveSpec& spec, const catalog::StrategyInfo& info) {
   if (info.device == DeviceType::cpu) return "by the tests";
   if (info.kind == catalog::StrategyKind::vendor) return "needs none";
@@ -57,7 +57,7 @@ Rows tolerance_rows(const Specs& specs) {
   return rows;
 }
 
-/// What others of this kind have and wide has not.
+/// Features that comparable libraries have and wide lacks.
 Rows refused_rows() {
   return {
       {"what", "why not"},
@@ -160,7 +160,7 @@ Rows dtype_rows() {
 }
 
 Rows metric_rows() {
-  // By the names of results and of `compare --metric`; columns are those of `run --metrics`.
+  // Names as in results and in `compare --metric`; columns as in `run --metrics`.
   Rows rows{{"metric", "column", "unit", "better", "meaning"}};
   const std::map<std::string_view, std::array<const char*, 3>> words{
       {"time_ns", {"time", "ns", "of one wide call, the median of samples"}},
@@ -193,7 +193,7 @@ Rows device_rows(bool no_gpu) {
   return rows;
 }
 
-/// What is a number in every row is one in JSON; an axis' default is a word as often.
+/// Columns that are numbers in every row are numbers in JSON; an axis' default may be a word.
 bool is_number(const std::string& title) {
   return title == "bytes" || title == "cases";
 }
@@ -211,7 +211,7 @@ std::string json_text(const Rows& rows) {
   return array.dump(1) + "\n";
 }
 
-/// `suite list`'s own.
+/// The listing of `suite list`.
 std::string suites_text(const GlobalOptions& global, bool as_json) {
   SuiteOptions options;
   if (as_json) options.json = "-";

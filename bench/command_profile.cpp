@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `profile`: the command by which NVIDIA's profilers see one case and nothing else. Where the tool
-// is there, it runs. A profiler serialises launches, so what it sees has no times of ours.
+// `profile`: the command that shows NVIDIA's profilers one case and nothing else. If the tool
+// is installed, it is run. A profiler serialises launches, so its results contain no times of ours.
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
@@ -49,10 +49,10 @@ std::vector<std::string> tool_words(const ProfileOptions& o, const std::string& 
             "--output=" + file};
   }
   if (o.tool == "ncu") {
-    // ncu would set clocks to their base, at which nothing else here is measured.
+    // By default ncu locks clocks to base, unlike all other measurements here.
     std::vector<std::string> words{"ncu", "--clock-control", "none", "--profile-from-start", "off"};
 #if WIDE_HAS_NVTX
-    // DOMAIN@RANGE, with a slash behind a range that is pushed: not one that is started and ended.
+    // DOMAIN@RANGE; the slash means a push/pop range rather than a start/end range.
     words.insert(words.end(), {"--nvtx", "--nvtx-include",
                                std::string(kNvtxDomain) + "@" + kProfiledRange + "/"});
 #endif
@@ -92,14 +92,14 @@ int command_profile(const GlobalOptions& global, const ProfileOptions& options, 
   words.insert(words.end(), {"--baseline", options.run.selection.baselines});
   words.emplace_back("--profile");
   for (size_t i = 0; i < words.size(); ++i) out << (i == 0 ? "" : " ") << shell_word(words[i]);
-  out << std::endl;  // before the tool writes
+  out << std::endl;  // flush before the tool writes
   if (options.run.dry_run) return kSuccess;
   if (options.tool != "none" && !is_on_path(options.tool)) {
     err << "wbench: " << options.tool << " is not on PATH: not run\n";
     return kEnvironment;
   }
   const int code = run_program(words, false);
-  return code == kSuccess || options.tool == "none" ? code : kRuntimeError;  // a tool's are its own
+  return code == kSuccess || options.tool == "none" ? code : kRuntimeError;  // a tool has its own
 }
 
 }  // namespace wide::bench

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `quantize`: what storing one member's weight in fewer bits costs, format by format. Nothing but
+// `quantize`: the cost of storing one member's weight in fewer bits, format by format. Only
 // the report is kept: blobs are made where the weights are, by prepare_weights.
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ std::vector<WeightFormat> formats_of(const std::vector<std::string>& names) {
   return chosen;
 }
 
-/// What the file holds, or normal numbers of the seed in the dtype.
+/// The file's contents, or normal numbers by the seed in the dtype.
 Tensor weight_of(const Context& context, const QuantizeOptions& options) {
   const std::optional<Dtype> dtype = parse_dtype(options.dtype);
   static constexpr std::string_view kDtypes[] = {"fp32", "fp16", "bf16"};
@@ -116,7 +116,7 @@ std::string table_text(const std::vector<Row>& rows, bool has_color) {
   return table.render(output_width(), has_color) + "\n";
 }
 
-/// JSON has no NaN and no infinity: null stands for what is no number.
+/// JSON has no NaN and no infinity: they become null.
 Json number_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `report`: results as a page for people. Needs no device, and neither does who reads the page.
+// `report`: results as a page for people. Neither the command nor the page needs a device.
 #include <algorithm>
 #include <optional>
 #include <ostream>
@@ -22,7 +22,7 @@ namespace wide::bench {
 
 namespace {
 
-/// What the history knows of the cases in these results.
+/// The history of the cases in these results.
 std::vector<HistorySeries> history_of(const std::vector<RunResult>& results,
                                       const std::string& store) {
   std::set<std::string> cases;
@@ -48,7 +48,7 @@ std::optional<std::set<std::string>> plots_of(const std::string& list) {
   return plots;
 }
 
-/// What goes to standard output is one document.
+/// Standard output takes only one document.
 void check_outputs(const ReportArguments& a) {
   const auto refuse = [](const std::string& message) {
     throw Error(ErrorCode::invalid_argument, "report: " + message);
@@ -58,7 +58,7 @@ void check_outputs(const ReportArguments& a) {
   if (a.html.empty() && a.with_history) refuse("--history is of --html FILE, which is not given");
 }
 
-/// The results' tables, one behind the other.
+/// The results' tables, one after another.
 std::string markdown_of(const PageContent& content) {
   std::string text;
   if (content.comparison) text += compare_markdown(*content.comparison, CompareView()) + "\n";

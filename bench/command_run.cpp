@@ -55,7 +55,7 @@ void print_cases(const RunPlan& plan, const RunResult& result, const std::string
     out << "impossible: " << number << (number == 1 ? " point: " : " points: ") << reason << "\n";
 }
 
-/// "NAME=VALUE" by "NAME=VALUE", each name once.
+/// Parses "NAME=VALUE" texts, each name once.
 std::vector<std::pair<std::string, std::string>> context_of(const std::vector<std::string>& texts) {
   std::vector<std::pair<std::string, std::string>> context;
   for (const std::string& text : texts) {
@@ -72,7 +72,7 @@ std::vector<std::pair<std::string, std::string>> context_of(const std::vector<st
   return context;
 }
 
-/// Strategies that an op does not have say nothing about it, as long as it has another one of the
+/// A strategy that an op lacks is dropped from its results if the op has another one of the
 /// selection: `--op all --skip sequential` names the strategies of all ops.
 void drop_foreign_strategies(const RunPlan& plan, CaseResult& c) {
   const auto& known = catalog::find_primitive(c.point.op()).strategies;
@@ -86,8 +86,8 @@ void drop_foreign_strategies(const RunPlan& plan, CaseResult& c) {
     std::erase_if(c.strategies, is_foreign);
 }
 
-/// The simulated GPU has no times: what it counts is shown instead, of the strategies alone unless
-/// baselines are asked for.
+/// The simulated GPU has no times: shows its counters instead, for the strategies alone unless
+/// baselines are requested.
 void prefer_counters(RunOptions& options, std::ostream& err) {
   if (options.content == ReportContent::times) {
     err << "wbench: the simulated GPU has no times; counters instead\n";
@@ -97,7 +97,7 @@ void prefer_counters(RunOptions& options, std::ostream& err) {
     options.selection.baselines = "none";
 }
 
-/// There are no counters where nothing counts.
+/// Refuses counters where nothing counts.
 void require_counters(const RunOptions& options) {
   const std::string& list = options.output.counters;
   (void)parse_counters(list);
@@ -116,15 +116,15 @@ void drop_cold(RunConfig& config) {
     throw Error(ErrorCode::invalid_argument, "--cache warm leaves nothing of --regime cold");
 }
 
-/// A case's own process writes its result for the one that started it, and says nothing.
+/// A case's own process writes its result for its parent and prints nothing.
 void become_child(RunOptions& options) {
   options.config.isolate = false;
-  options.lock_clocks.clear();  // it runs within its parent's lock
+  options.lock_clocks.clear();  // the parent holds the lock
   options.output = {};
   options.output.json = {options.isolated_result};
 }
 
-/// Locks what is asked to be, and says so in the result; false where it cannot be, which is said.
+/// Locks the requested clocks and records that in the result; if it fails, reports it: false.
 bool lock_clocks(const std::string& asked, const Context& context, std::optional<ClockLock>& lock,
                  RunResult& result, std::ostream& err) {
   if (asked.empty()) return true;
@@ -145,8 +145,8 @@ bool lock_clocks(const std::string& asked, const Context& context, std::optional
   return true;
 }
 
-/// Those of --peer, for the plan; false where one is none, which is said. A case's own process
-/// starts its own.
+/// Starts the peers of --peer; if one is not a peer, reports it and returns false. A case's own
+/// process starts its own.
 bool start_peers(const RunOptions& options, RunPlan& plan,
                  std::vector<std::unique_ptr<Peer>>& peers, std::ostream& err) {
   if (is_simulated() && !options.peers.empty()) {
@@ -172,7 +172,7 @@ bool start_peers(const RunOptions& options, RunPlan& plan,
   return true;
 }
 
-/// The options' texts as numbers. Throws invalid_argument for what is none.
+/// Parses the options that are texts of numbers. Throws invalid_argument for invalid ones.
 RunConfig config_of(const RunOptions& options) {
   RunConfig config = options.config;
   config.target_ci_pct = parse_percent("--target-ci", options.target_ci);
@@ -187,7 +187,7 @@ RunConfig config_of(const RunOptions& options) {
   return config;
 }
 
-/// A run in which every strategy of every case was skipped has shown nothing.
+/// A run in which every strategy of every case was skipped has measured nothing.
 bool ran_anything(const RunResult& result) {
   for (const CaseResult& c : result.cases) {
     if (c.status != Status::ok && c.status != Status::skipped) return true;
@@ -198,7 +198,7 @@ bool ran_anything(const RunResult& result) {
   return false;
 }
 
-/// Of --strict, and which cases it is for.
+/// The exit code of --strict, and a report of the cases that cause it.
 int strict_exit_code(const RunResult& result, std::ostream& err) {
   const auto& cases = result.cases;
   const auto doubtful =
@@ -224,7 +224,7 @@ size_t num_cases(const RunPlan& plan) {
   return total;
 }
 
-/// Of --cases, which is said: whoever reads "passed" is to know of what.
+/// Applies --cases and reports it, so that "passed" is not taken for all cases.
 void take_sample(RunPlan& plan, int64_t count, std::ostream& err) {
   const size_t total = num_cases(plan);
   sample_cases(plan, count, plan.config.seed);
@@ -232,7 +232,7 @@ void take_sample(RunPlan& plan, int64_t count, std::ostream& err) {
                      num_cases(plan), total, plan.config.seed);
 }
 
-/// Says which case of --exit-on-error was the last.
+/// Reports the case at which --exit-on-error stopped.
 void report_stop(const RunPlan& plan, const RunResult& result, std::ostream& err) {
   if (!plan.exits_on_error || result.cases.empty() || !is_error(result.cases.back())) return;
   const CaseResult& last = result.cases.back();
@@ -241,7 +241,7 @@ void report_stop(const RunPlan& plan, const RunResult& result, std::ostream& err
                      to_string(last.status), last.reason);
 }
 
-/// ": " and why the first case has not run, which stands for the others.
+/// ": " and the reason why the first case has not run, on behalf of the others.
 std::string first_reason(const RunResult& result) {
   if (result.cases.empty() || result.cases.front().reason.empty()) return "";
   const size_t count = result.cases.size();
@@ -249,7 +249,7 @@ std::string first_reason(const RunResult& result) {
          (count == 1 ? "" : fmt::format(" (the first of {} cases)", count));
 }
 
-/// The options as a plan of the selection's cases; why there are none into `nothing`.
+/// Makes a plan of the selection's cases from the options; if there are none, `nothing` says why.
 RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Context& context,
                 RunResult& result, std::string& nothing, std::ostream& err) {
   const Selection& selection = options.selection;
@@ -277,7 +277,7 @@ RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Contex
   return plan;
 }
 
-/// Runs the plan, each case into `events`; the exit code, and on `err` why it is that.
+/// Runs the plan, writing each case to `events`; returns the exit code, explained on `err`.
 int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan& plan,
                 EventLog& events, RunResult& result, std::ostream& err) {
   const bool is_child = !options.isolated_case.empty();
@@ -296,7 +296,7 @@ int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan&
     plan.isolating_command.emplace_back("-q");
   }
   const bool has_run = run_guarded(plan, result, err);
-  if (auto check = is_child ? std::nullopt : budget_check(result))  // a child has a share alone
+  if (auto check = is_child ? std::nullopt : budget_check(result))  // a child knows only its share
     result.environment_checks.push_back(std::move(*check));
   for (const EnvironmentCheck& check : result.environment_checks) {
     // A table says so at its foot.
@@ -310,7 +310,7 @@ int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan&
   return code == kSuccess && options.is_strict && !is_child ? strict_exit_code(result, err) : code;
 }
 
-/// Writes what is asked for, and the table; the exit code, which `result` has so far.
+/// Writes the requested files, and the table; returns the exit code, given `result`'s so far.
 int deliver(const GlobalOptions& global, const RunOptions& options, const std::string& saved,
             EventLog& events, const RunResult& result, std::ostream& out, std::ostream& err) {
   const OutputOptions& o = options.output;
@@ -341,7 +341,7 @@ int exit_code_of(const RunResult& result, bool was_interrupted) {
     judge(c.status);
     for (const RunnerResult& r : c.strategies) judge(r.status);
     for (const RunnerResult& r : c.baselines) {
-      if (r.peer.empty()) judge(r.status);  // what another program gets wrong is not our failure
+      if (r.peer.empty()) judge(r.status);  // another program's errors are not our failure
     }
   }
   if (was_interrupted) return is_out_of_time() ? kTimedOut : kInterrupted;
@@ -366,13 +366,13 @@ bool is_cut_short(int code) {
 
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
                 std::ostream& err) {
-  if (!options.isolated_case.empty()) {  // the others are its parent's
+  if (!options.isolated_case.empty()) {  // the parent handles the others
     options.repeat = 1;
     options.repeat_turn = -1;
     options.repeat_result.clear();
   }
   if (!options.isolated_case.empty() || options.repeat_turn >= 0) options.compare.base.clear();
-  (void)parse_metrics(options.output.metrics);  // what is no column is said before anything runs
+  (void)parse_metrics(options.output.metrics);  // unknown columns are reported before anything runs
   (void)parse_saving_rule(options.saving);
   require_counters(options);
   const bool compares = !options.compare.base.empty() && !options.dry_run;
@@ -385,7 +385,7 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
   if (limit_s > 0) set_time_limit(limit_s);
   const int code = run_repeatedly(global, options, runs, out, err);
   if (!compares || runs.empty() || is_cut_short(code)) return code;
-  // A document on standard output is all there is: people read the table elsewhere.
+  // A document must be the only output on standard output: the table goes elsewhere.
   std::ostream nowhere(nullptr);
   std::ostream& table = !goes_to_stdout(options.output) ? out : global.quiet ? nowhere : err;
   table << "\n";
@@ -401,15 +401,15 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   if (options.is_profiled) options.content = ReportContent::checks;
   if (is_simulated() && options.selection.device != "cpu") prefer_counters(options, err);
   if (!options.isolated_case.empty()) become_child(options);
-  (void)goes_to_stdout(options.output);  // what cannot be written is said before anything runs
+  (void)goes_to_stdout(options.output);  // contradictions are reported before anything runs
   if (!options.dry_run) require_folders(options.output);
   if (!options.output.tag.empty()) require_tag(options.output.tag);
   const RunConfig config = config_of(options);
-  (void)select_ops(options.selection.ops);  // a misspelt op comes before a missing device
+  (void)select_ops(options.selection.ops);  // a misspelt op is reported before a missing device
   const std::optional<Context> context = make_context(options.selection, err);
   if (!context) return kEnvironment;
   result.argv = global.argv;
-  // What a process of --repeat is told beside the user's words is behind them.
+  // The words that a process of --repeat gets besides the user's follow those.
   result.argv.erase(std::find(result.argv.begin(), result.argv.end(), kRepeatTurn),
                     result.argv.end());
   result.note = options.output.note;
@@ -432,7 +432,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   result.config = plan.config;
   result.devices = {device_of(plan.context)};
   describe_environment(result);
-  // A case's own process shares the device with the one that started it.
+  // A case's own process shares the device with its parent.
   if (options.isolated_case.empty()) result.environment_checks = machine_checks(result);
   const std::string saved = saved_path(options.output, options.selection, result.id);
   EventLog events(options.output.events);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `show`: a saved result as it was printed when it was made, or in another tool's format. Needs no
+// `show`: a saved result as it was printed originally, or in another tool's format. Needs no
 // device.
 #include <algorithm>
 #include <ostream>
@@ -19,7 +19,7 @@ namespace wide::bench {
 
 namespace {
 
-/// What the run was made for, by what it has.
+/// The purpose of the run, derived from its contents.
 ReportContent content_of(const RunResult& result) {
   ReportContent content = ReportContent::checks;
   for (const CaseResult& c : result.cases) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `suite`: list those that are shipped, check a file, run the entries of one after another. All of
-// a suite is checked before any of it runs; what goes wrong after that costs its entry alone.
+// `suite`: lists shipped suites, checks a file, runs the entries one after another. All of
+// a suite is checked before any of it runs; later errors affect only their own entry.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ int list_suites(const SuiteOptions& options, std::ostream& out) {
   return kSuccess;
 }
 
-/// Every suite is looked at, so that one broken file hides no other.
+/// Every suite is checked, so that one broken file does not hide another.
 int validate_suites(const SuiteOptions& options, std::ostream& out, std::ostream& err) {
   int code = kSuccess;
   for (const std::string& name : options.suites) {
@@ -93,8 +93,8 @@ void keep_entries(Suite& suite, const std::string& names) {
   suite.entries = std::move(kept);
 }
 
-/// What was measured of a device holds for the entries of the next minute: many short ones would
-/// spend their time on little else.
+/// Measured ceilings of a device are reused by the entries of the next minute: many short ones
+/// would otherwise spend most of their time on them.
 class Ceilings {
  public:
   std::optional<Calibration> of(const std::string& device) const {
@@ -165,7 +165,7 @@ class SuiteRun {
     if (options_.save) {
       run.output.save_as = file;
     } else if (!file.empty()) {
-      std::error_code ignored;  // writing says what is wrong
+      std::error_code ignored;  // writing reports the error
       std::filesystem::create_directories(folder_, ignored);
       run.output.json = {file};
     }
@@ -205,7 +205,7 @@ int run_suite(const GlobalOptions& global, const SuiteOptions& options, std::ost
   }
   Suite suite = load_suite(options.suites.front());
   keep_entries(suite, options.entries);
-  (void)size_of(suite);  // a mistake in the last entry shall not cost the first one's time
+  (void)size_of(suite);  // a mistake in the last entry must not cost the first one's time
   std::ostream nowhere(nullptr);
   const bool is_document = options.json == "-";
   SuiteRun runs(global, options, is_document ? nowhere : out, err);

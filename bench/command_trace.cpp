@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `wbench trace`: a model's graph, what the passes made of it, its steps, its memory, and on demand
-// the time of each step; or of a primitive, what one call launches.
+// `wbench trace`: a model's graph, the result of the passes, its steps, its memory, and on demand
+// the time of each step; or for a primitive, what one call launches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ GraphStyle style_of(const std::string& name) {
   throw Error(ErrorCode::invalid_argument, "trace: " + message);
 }
 
-/// A primitive's or a model's, whichever is named.
+/// The spec of a primitive or a model, whichever is named.
 const catalog::PrimitiveSpec& spec_of(const TraceOptions& options) {
   const Selection& selection = options.selection;
   std::string models = selection.models;
@@ -65,7 +65,7 @@ const catalog::PrimitiveSpec& spec_of(const TraceOptions& options) {
   return *specs.front();
 }
 
-/// The axes that are given, in whichever way, with one value each.
+/// The given axes, from any of the options, with one value each.
 std::vector<std::pair<std::string, catalog::AxisValue>> values_of(
     const Selection& selection, const catalog::PrimitiveSpec& spec) {
   std::vector<AxisOverride> given;
@@ -92,7 +92,7 @@ std::vector<std::pair<std::string, catalog::AxisValue>> values_of(
   return values;
 }
 
-/// The one case that is asked for: defaults but for the axes that are given.
+/// The requested case: defaults except for the given axes.
 catalog::Case case_of(const TraceOptions& options) {
   const int given = int{!options.selection.ops.empty()} + int{!options.selection.models.empty()} +
                     int{!options.onnx.empty()};
@@ -102,7 +102,7 @@ catalog::Case case_of(const TraceOptions& options) {
   return catalog::make_case(spec, values_of(options.selection, spec));
 }
 
-/// In the plan's layout, which may be another one than the workload's: its values serve either.
+/// In the plan's layout, which may differ from the workload's: its values suit either.
 std::vector<ConstTensorView> inputs_of(const catalog::Workload& workload, const ModelPlan& plan) {
   const std::vector<catalog::WorkloadInput> filled = workload.input_views();
   std::vector<ConstTensorView> inputs;
@@ -114,7 +114,7 @@ std::vector<ConstTensorView> inputs_of(const catalog::Workload& workload, const 
 }
 
 /// Medians of a few hundred calls of every step, in order, on the inputs and parameters of `run`:
-/// lengths and ids of 0 would leave attention and tables nothing to do.
+/// with lengths and ids of 0 attention and tables would have nothing to do.
 std::vector<double> step_times(const Context& context, const ModelPlan& plan,
                                const catalog::Case& point) {
   const auto workload = catalog::find_primitive(point.op()).make_workload(context, point, {});
@@ -197,7 +197,7 @@ Json operands_json(std::span<const ModelOperand> operands) {
   return json;
 }
 
-/// To the files that are asked for; the text is not printed behind a document.
+/// Writes to the requested files; the text is not printed after a document.
 void write_trace(const TraceOptions& options, const Json& json, std::string text,
                  std::ostream& out) {
   if (write_documents(json.dump(2) + "\n", options.json, out)) text.clear();
@@ -208,7 +208,7 @@ void write_trace(const TraceOptions& options, const Json& json, std::string text
   }
 }
 
-/// What plan_text() says, for programs.
+/// The contents of plan_text(), for programs.
 void add_plan(Json& json, const ModelPlan& plan, const std::vector<double>& times) {
   const ModelMemory& memory = plan.memory();
   Json steps = Json::array();
@@ -232,7 +232,7 @@ void add_plan(Json& json, const ModelPlan& plan, const std::vector<double>& time
       {"inputs", memory.input_bytes},           {"outputs", memory.output_bytes}};
 }
 
-/// What one call of the primitive launches, by each strategy: `inspect` of one case.
+/// What one call of the primitive launches, by each strategy: `inspect` for one case.
 int trace_launches(const GlobalOptions& global, const TraceOptions& options,
                    const catalog::Case& point, std::ostream& out, std::ostream& err) {
   if (options.is_dot || options.style != "list" || options.measures || options.preset != "default")

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tune`: measures every strategy by every policy, as `run` does, or those that a search picks, and
-// keeps the fastest, where it beats what "auto" takes, in a file that plans with strategy "auto"
-// read.
+// `tune`: measures every strategy with every policy, as `run` does, or those that a search picks,
+// and stores the fastest, if it beats the choice of "auto", in a file that plans with strategy
+// "auto" read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,20 +32,20 @@ namespace wide::bench {
 
 namespace {
 
-/// Primitives; throws for a model.
+/// Resolves primitives; throws for a model.
 std::vector<const catalog::PrimitiveSpec*> tunable_ops(const std::string& ops) {
   auto specs = select_ops(ops);
   for (const catalog::PrimitiveSpec* spec : specs) {
     if (spec->tuning_key) continue;
     throw Error(ErrorCode::invalid_argument,
                 "tune: " + std::string(spec->name) +
-                    " has no strategies of its own, expected the primitives that it is made of");
+                    " has no strategies of its own, expected the primitives that it consists of");
   }
   return specs;
 }
 
-/// Of the file, where there is one. A file that is not understood is an error before anything is
-/// measured, and stays as it is.
+/// Loads the file, if it exists. An invalid file is an error before anything is
+/// measured, and is not overwritten.
 TuningCache cache_at(const std::string& path) {
   if (path.empty() || !std::filesystem::exists(path)) return {};
   return TuningCache::load(path);
@@ -88,7 +88,7 @@ Cells cells_of(const catalog::Case& point, const TunedCase& tuned) {
           std::to_string(tuned.num_candidates)};
 }
 
-/// What was measured of one op.
+/// The measurements of one op.
 struct Tuned {
   RunResult result;
   std::vector<std::pair<catalog::Case, TunedCase>> cases;
@@ -97,7 +97,7 @@ struct Tuned {
   std::optional<Calibration> calibration;  ///< measured once
 };
 
-constexpr double kSearchShare = 0.6;  // of a case's budget; the rest is for what it found
+constexpr double kSearchShare = 0.6;  // of a case's budget; the rest is for the winners
 constexpr size_t kFinalists = 2;
 
 using Clock = std::chrono::steady_clock;
@@ -106,7 +106,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Runs one case with these strategies and adds it to `tuned`; null where the run failed.
+/// Runs one case with these strategies and adds it to `tuned`; null if the run failed.
 const CaseResult* run_one(RunPlan plan, const catalog::PrimitiveSpec& spec,
                           const catalog::Case& point, std::vector<std::string> strategies,
                           Tuned& tuned, std::ostream& err) {
@@ -119,8 +119,8 @@ const CaseResult* run_one(RunPlan plan, const catalog::PrimitiveSpec& spec,
   return result.cases.empty() ? nullptr : &tuned.result.cases.back();
 }
 
-/// These strategies and "auto" in full; none where that failed, or none of them was right.
-/// `budget_s` of 0 is none.
+/// Measures these strategies and "auto" in full; none if that failed, or if none of them was right.
+/// A `budget_s` of 0 means none.
 std::optional<TunedCase> tune_in_full(RunPlan plan, const catalog::PrimitiveSpec& spec,
                                       const catalog::Case& point,
                                       std::vector<std::string> strategies, double budget_s,
@@ -134,8 +134,8 @@ std::optional<TunedCase> tune_in_full(RunPlan plan, const catalog::PrimitiveSpec
   return one == nullptr ? std::nullopt : tuned_case(*one, spec, seed);
 }
 
-/// What beats "auto" as the best of many is measured again, beside "auto" alone, and that decides.
-/// A case in which it cannot be is not tuned.
+/// A winner that beats "auto" as the best of many is measured again, beside "auto" alone, which
+/// decides. A case in which that is impossible is not tuned.
 void confirm_winners(const RunPlan& plan, const catalog::PrimitiveSpec& spec, double budget_s,
                      Tuned& tuned, std::ostream& err) {
   const auto start = Clock::now();
@@ -155,7 +155,7 @@ void confirm_winners(const RunPlan& plan, const catalog::PrimitiveSpec& spec, do
   }
 }
 
-/// Whether a case, or a strategy in it, did worse than not to apply.
+/// Whether a case, or a strategy in it, failed rather than being skipped.
 bool has_trouble(const CaseResult& c) {
   if (c.strategies.empty()) return c.status != Status::ok;
   return std::any_of(c.strategies.begin(), c.strategies.end(), [](const RunnerResult& r) {
@@ -163,7 +163,7 @@ bool has_trouble(const CaseResult& c) {
   });
 }
 
-/// Few samples of some candidates: not checked, as what wins is measured again in full.
+/// Takes few samples of some candidates, unchecked, since winners are measured again in full.
 MeasureCandidates measure_of(const RunPlan& plan, const catalog::PrimitiveSpec& spec,
                              const catalog::Case& point, const std::vector<std::string>& names,
                              Tuned& tuned, std::ostream& err) {
@@ -191,7 +191,7 @@ MeasureCandidates measure_of(const RunPlan& plan, const catalog::PrimitiveSpec& 
   };
 }
 
-/// Searches one case, and measures in full what the search ranks first until one is right.
+/// Searches one case, and measures the search's ranking in full, best first, until one is right.
 void search_case(const RunPlan& plan, const catalog::PrimitiveSpec& spec,
                  const catalog::Case& point, const TuneOptions& options, double budget_s,
                  Tuned& tuned, std::ostream& err) {
@@ -220,7 +220,7 @@ void search_case(const RunPlan& plan, const catalog::PrimitiveSpec& spec,
   }
 }
 
-/// Each case in turn, with its share of the budget.
+/// Tunes each case in turn, with its share of the budget.
 void search_op(const RunPlan& plan, const catalog::PrimitiveSpec& spec, const TuneOptions& options,
                double budget_s, Tuned& tuned, std::ostream& err) {
   const std::vector<catalog::Case>& cases = plan.work.front().second;
@@ -233,7 +233,7 @@ void search_op(const RunPlan& plan, const catalog::PrimitiveSpec& spec, const Tu
   }
 }
 
-/// Every candidate of every case in full.
+/// Measures every candidate of every case in full.
 void measure_all(RunPlan plan, const catalog::PrimitiveSpec& spec, double budget_s, Tuned& tuned,
                  std::ostream& err) {
   const auto start = Clock::now();
@@ -249,7 +249,7 @@ void measure_all(RunPlan plan, const catalog::PrimitiveSpec& spec, double budget
   confirm_winners(plan, spec, left, tuned, err);
 }
 
-/// What --space names of the op, instead of --strategy; false where that is nothing.
+/// Selects the op's strategies in --space, instead of --strategy; false if there are none.
 bool narrow(Selection& selection, const std::string& space, const catalog::PrimitiveSpec& spec,
             const std::vector<const catalog::PrimitiveSpec*>& ops) {
   if (space.empty()) return true;
@@ -305,7 +305,7 @@ void check_search(const TuneOptions& options) {
     refuse("--space contradicts --strategy, --only and --skip, expected one of them");
 }
 
-/// Reasons on `err`: what was wrong or failed is not in the table.
+/// Reports reasons on `err`, since the table omits what was wrong or failed.
 void report_failures(const RunResult& result, std::ostream& err) {
   for (const CaseResult& one : result.cases) {
     if (one.status != Status::ok && !one.reason.empty())
@@ -337,7 +337,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   }
   const auto specs = tunable_ops(options.selection.ops);
   check_search(options);
-  for (const auto* spec : specs) {  // what is misspelt comes before a missing device
+  for (const auto* spec : specs) {  // misspelt names are reported before a missing device
     if (!options.space.empty()) (void)space_of(options.space, *spec, specs);
   }
   std::optional<TuningCache> applied;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The subcommands: options as plain data, one function each. They return an exit code and throw
-// wide::Error for what the command line's caller got wrong.
+// wide::Error for the user's mistakes.
 #pragma once
 
 #include <iosfwd>
@@ -26,17 +26,17 @@ struct OutputOptions {
   std::vector<std::string> json, csv, md, html, junit;
   std::vector<std::string> exports;  ///< FORMAT=FILE of report/exports.hpp
   bool save = false;
-  std::string save_as;  ///< a file to save as, instead of one that is named by time; or empty
-  std::string events;   ///< a file that gets each case as it ends, or empty
-  std::string tag;      ///< of the saved run in the history, or empty
-  std::string store;    ///< the history's; empty: store_or_default()
-  std::string samples = "auto";      ///< where they go: samples_in() of samples_file.hpp
-  std::string note;                  ///< into the result
-  std::vector<std::string> context;  ///< the same: NAME=VALUE
+  std::string save_as;           ///< the file to save to, instead of one named by time; or empty
+  std::string events;            ///< a file to which each case is written as it ends, or empty
+  std::string tag;               ///< of the saved run in the history, or empty
+  std::string store;             ///< the history's; empty: store_or_default()
+  std::string samples = "auto";  ///< where they go: see samples_in() of samples_file.hpp
+  std::string note;              ///< stored in the result
+  std::vector<std::string> context;  ///< stored in the result: NAME=VALUE
   int64_t top = 0;
   bool explain = false;
   std::string metrics;   ///< columns of the table, for parse_metrics(); empty: usual
-  std::string counters;  ///< the same of the simulated GPU's, for parse_counters()
+  std::string counters;  ///< the same for the simulated GPU, for parse_counters()
 };
 
 struct CompareArguments {
@@ -60,29 +60,29 @@ struct RunOptions {
               cache = "flush";
   std::string init = "uniform";    ///< what operands are filled with: init_of() of choice.hpp
   std::string tuning;              ///< a tuning cache for "auto", or empty
-  std::string saving = "never";    ///< of checked calls: parse_saving_rule()
+  std::string saving = "never";    ///< which checked calls to save: parse_saving_rule()
   std::vector<std::string> peers;  ///< commands of the shell: peer/peer.hpp
   std::string lock_clocks;         ///< "base", "max", MHz, or empty
   double budget_s = -1;            ///< negative: 60 for preset ci, none otherwise
   bool dry_run = false;
-  bool is_strict = false;                      ///< what is unreliable makes the exit code 5
-  bool is_profiled = false;                    ///< calls for a profiler instead of times
+  bool is_strict = false;                      ///< unreliable measurements make the exit code 5
+  bool is_profiled = false;                    ///< calls are made for a profiler, not timed
   int64_t profiled_calls = 3;                  ///< of each strategy
-  bool is_endless = false;                     ///< such calls until they are interrupted
+  bool is_endless = false;                     ///< keeps making such calls until interrupted
   std::string isolated_case, isolated_result;  ///< this is a child of --isolate
-  std::vector<std::string> words;  ///< of this run, where the command line is of another command
-  ReportContent content = ReportContent::times;  ///< what is not times measures nothing
+  std::vector<std::string> words;  ///< of this run, if the command line is that of another command
+  ReportContent content = ReportContent::times;  ///< anything but times measures nothing
   CompareArguments compare;                      ///< with a base; empty: nothing is compared
   int64_t repeat = 1;                            ///< sweeps, each with a result of its own
-  int64_t repeat_turn = -1;                ///< this is the process of that one of them, from 0
-  std::string repeat_result;               ///< where it leaves its result
+  int64_t repeat_turn = -1;                ///< this is the process of that sweep, counted from 0
+  std::string repeat_result;               ///< where that process leaves its result
   double time_limit_s = 0;                 ///< of the whole run; 0: none
-  double time_left_s = 0;                  ///< of it, in a process of the run; 0: all
-  bool exits_on_error = false;             ///< after the first case that failed or is wrong
+  double time_left_s = 0;                  ///< what is left of it, in a process of the run; 0: all
+  bool exits_on_error = false;             ///< stop after the first case that failed or is wrong
   int64_t sampled_cases = 0;               ///< of the selection; 0: all
-  bool is_adversarial = false;             ///< verify_adversarially() of adversarial.hpp, too
+  bool is_adversarial = false;             ///< also runs verify_adversarially() of adversarial.hpp
   bool compares_all = false;               ///< RunPlan's
-  std::optional<Calibration> calibration;  ///< of this device a moment ago; none: measured
+  std::optional<Calibration> calibration;  ///< of this device, measured just before; none: measured
 };
 
 struct ProfileOptions {
@@ -111,9 +111,9 @@ struct TuneOptions {
   RunConfig config;
   std::string target_ci = "0.5%";
   double budget_s = -1;               ///< negative: none
-  std::string tuning;                 ///< the cache's file; empty: nothing is kept
+  std::string tuning;                 ///< the cache's file; empty: nothing is stored
   std::string apply;                  ///< a cache that "auto" reads here; empty: none
-  std::string space;                  ///< of space_of(); empty: everything that is selected
+  std::string space;                  ///< for space_of(); empty: everything that is selected
   std::string search = "exhaustive";  ///< or random, halving
   bool dry_run = false;
 };
@@ -122,9 +122,9 @@ struct HistoryOptions {
   std::string what = "list";           ///< or show, add, tag, rm, gc, trend, noise, bisect-hint
   std::vector<std::string> arguments;  ///< files of add; runs; a run and its tag
   std::string store;                   ///< empty: store_or_default()
-  std::string op, filter, strategy;    ///< of trend, noise, bisect-hint; empty: all
+  std::string op, filter, strategy;    ///< for trend, noise, bisect-hint; empty: all
   std::vector<std::string> axes;       ///< the same: NAME=VALUE,VALUE
-  int64_t keep = -1;                   ///< runs that gc leaves
+  int64_t keep = -1;                   ///< number of runs that gc keeps
   bool as_json = false;
 };
 
@@ -141,15 +141,15 @@ struct QuantizeOptions {
 struct SuiteOptions {
   std::string what = "list";        ///< or validate, run
   std::vector<std::string> suites;  ///< names or files
-  std::string entries, device;      ///< of run; empty: all, and as the suite says
-  std::string json, results;        ///< of run: the summary's file, the results' folder; or empty
+  std::string entries, device;      ///< for run; empty: all, and as the suite says
+  std::string json, results;        ///< for run: the summary's file, the results' folder; or empty
   std::string store;                ///< the history's; empty: store_or_default()
   bool save = false, dry_run = false, is_strict = false;
 };
 
 struct InfoOptions {
-  std::string ops;                ///< what these have, instead of what the machine has; or empty
-  std::string device;             ///< of calibrations and self-checks; empty: all
+  std::string ops;                ///< shows what these have, not what the machine has; or empty
+  std::string device;             ///< for calibrations and self-checks; empty: all
   std::vector<std::string> json;  ///< files, "-" for standard output
   bool calibrates = false;        ///< measures ceilings, launches and timers
   bool checks_measuring = false;  ///< --self-check
@@ -157,9 +157,9 @@ struct InfoOptions {
 
 struct ReportArguments {
   std::vector<std::string> results;
-  std::string html, md;  ///< files, or "-"; one of them is given
+  std::string html, md;  ///< files, or "-"; at least one is given
   std::string plots = "all";
-  bool is_offline = false;  ///< pages are so in any case
+  bool is_offline = false;  ///< pages are always offline
   std::string compare;      ///< an earlier result or a folder of them, or empty
   std::string metric = "time_ns", threshold = "1.5%", store;
   bool with_history = false;
@@ -185,9 +185,9 @@ int command_quantize(const GlobalOptions& global, const QuantizeOptions& options
                      std::ostream& out);
 int command_compare(const GlobalOptions& global, const CompareArguments& arguments,
                     std::ostream& out, std::ostream& err);
-/// Throws invalid_argument for what command_compare() would refuse, before there are results.
+/// Throws invalid_argument, before there are results, for what command_compare() would refuse.
 void require_compare_arguments(const CompareArguments& arguments);
-/// command_compare() of results at hand.
+/// command_compare() of results in memory.
 int compare_results(const GlobalOptions& global, const CompareArguments& arguments,
                     std::span<const RunResult> base, std::span<const RunResult> candidate,
                     std::ostream& out, std::ostream& err);
@@ -197,24 +197,24 @@ int command_suite(const GlobalOptions& global, const SuiteOptions& options, std:
 int command_info(const GlobalOptions& global, const InfoOptions& options, std::ostream& out,
                  std::ostream& err);
 
-/// command_run() that leaves its result, as far as there is one.
+/// command_run() that returns its result, as far as there is one.
 int run_selection(const GlobalOptions& global, RunOptions options, RunResult& result,
                   std::ostream& out, std::ostream& err);
 
-/// Runs nothing but one captured call of everything selected, for its launches; the exit code. A
-/// dry run prints its cases to `out`, and nothing else does.
+/// Captures one call of everything selected, to record its launches, and runs nothing else; returns
+/// the exit code. Only a dry run prints to `out`: its cases.
 int capture_selection(const GlobalOptions& global, RunOptions options, RunResult& result,
                       std::ostream& out, std::ostream& err);
 
-/// Whether that takes the simulated GPU, as there is no other.
+/// Whether that needs the simulated GPU because there is no real one.
 bool launches_need_simulation(const Selection& selection, const GlobalOptions& global);
 
-/// The one that wins where several apply.
+/// The exit code that wins if several apply.
 int worse_code(int a, int b);
-/// Whether it says that a signal or the time limit has ended a run.
+/// Whether the code says that a signal or the time limit ended a run.
 bool is_cut_short(int code);
 
-/// What the cases of a run come to; interrupted counts first, then the first of 1, 3, 6, 0.
+/// The exit code of the run's cases; interrupted counts first, then the first of 1, 3, 6, 0.
 int exit_code_of(const RunResult& result, bool was_interrupted);
 
 }  // namespace wide::bench

@@ -70,7 +70,7 @@ bool takes_value(const CLI::Option& option) {
   return option.get_items_expected_max() > 0;
 }
 
-/// A command's own options and the program's, which fall through.
+/// A command's own options and the program's, which it inherits.
 std::vector<const CLI::Option*> options_of(const CLI::App& app, const CLI::App* command) {
   std::vector<const CLI::Option*> options;
   if (command != nullptr) options = command->get_options();
@@ -81,7 +81,7 @@ std::vector<const CLI::Option*> options_of(const CLI::App& app, const CLI::App* 
   return options;
 }
 
-/// Of the arguments without a dash, in any place: none of ours is ambiguous.
+/// For the arguments without a dash, in any place: none of ours is ambiguous.
 Words argument_words(const CLI::App& command) {
   Words words;
   for (const CLI::Option* option : command.get_options()) {
@@ -136,7 +136,7 @@ std::string bash_script(const CLI::App& app) {
          cases +
          "  esac\n"
          "  if [[ $takes_value ]]; then\n"
-         "    # Lists go on behind their last comma; without words, files are what is left.\n"
+         "    # Lists continue after their last comma; without words, files are completed.\n"
          "    local head=${current%\"${current##*,}\"}\n"
          "    COMPREPLY=($(compgen -P \"$head\" -W \"$words\" -- \"${current##*,}\"))\n"
          "  elif [[ $current == -* ]]; then\n"
@@ -148,7 +148,7 @@ std::string bash_script(const CLI::App& app) {
          "complete -o default -F _wbench wbench\n";
 }
 
-/// In single quotes; zsh's specifications use brackets and colons themselves.
+/// In single quotes; brackets and colons are special in zsh's specifications.
 std::string plain(const std::string& text, const char* forbidden) {
   std::string out;
   for (const char c : text) {

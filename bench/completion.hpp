@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line described for others: scripts that complete it in a shell, and its manual page.
-// Both come from the parser, so that neither can fall behind it.
+// The command line described for other tools: scripts that complete it in a shell, and its manual
+// page. Both are generated from the parser, so that neither can get out of date.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,10 +17,10 @@ std::string completion_script(const CLI::App& app, const std::string& shell);
 /// troff, for man(1).
 std::string man_page(const CLI::App& app);
 
-/// What may follow an option or stands for an argument, as far as it is one of few words.
+/// The values that an option or argument may take, if it accepts a fixed set of few words.
 std::vector<std::string> words_of(const CLI::Option& option);
 
-/// Refuses what is none of these words, and says which are near.
+/// Refuses any other word, and suggests similar ones.
 CLI::Validator one_of(std::vector<std::string> words);
 
 }  // namespace wide::bench

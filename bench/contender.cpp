@@ -16,8 +16,8 @@ namespace wide::bench {
 
 namespace {
 
-/// A block begins with a sample that does not count, because the contender before left the caches
-/// to itself; a sample as long as this refills them on its own.
+/// A block begins with an uncounted sample, because the previous contender left its own data in the
+/// caches; a sample at least this long refills them by itself.
 constexpr double kRefills_s = 5e-3;
 
 int64_t count_zeros(const catalog::ReferenceSample& reference) {
@@ -27,7 +27,7 @@ int64_t count_zeros(const catalog::ReferenceSample& reference) {
   return zeros;
 }
 
-/// Outputs of one case with the same hash have the same bits, but for one in 2^64.
+/// Outputs of one case with the same hash are bitwise equal, except with probability 2^-64.
 uint64_t hash_of(const catalog::MemberOutputs& outputs) {
   uint64_t hash = 0;
   for (const auto& member : outputs.members) {
@@ -123,7 +123,7 @@ void Contender::verify_call(Sampler* through, const catalog::ReferenceSample& re
       {*workload_, reference, outputs, phase_name, passed ? std::string() : outcome.message});
 }
 
-/// What was found counts more than a file that could not be written.
+/// A failure to write the file must not hide the finding.
 void Contender::report_checked(const CheckedCall& checked) {
   if (!on_checked) return;
   try {
@@ -151,7 +151,7 @@ void Contender::make_samplers(const Sampling& sampling) {
       make_sampler(regime, sampling);
     } catch (const Error& error) {
       if (regime != Regime::graph && regime != Regime::cold) throw;
-      calls_->recover();  // throws where more than the regime has failed
+      calls_->recover();  // throws if more than the regime has failed
       result.reason += (result.reason.empty() ? "" : "; ") + std::string("regime ") +
                        std::string(to_string(regime)) + ": " + error.what();
     }
@@ -209,7 +209,7 @@ void Contender::sample_block(int64_t round, const StopRule& rule, int64_t measur
     if (!is_cold && expected_s < kRefills_s) (void)sampler.sample_ns();
     const int64_t room = rule.max_samples - static_cast<int64_t>(measurement.samples_ns.size());
     const int64_t count = std::min(room, samples_per_block(rule, expected_s, measurements));
-    // A device that is throttled for good ends the block, too.
+    // Limits the block on a device that is permanently throttled.
     const auto taken = [&] { return static_cast<int64_t>(measurement.samples_ns.size()); };
     const int64_t wanted = taken() + count;
     for (int64_t tries = 2 * count; tries > 0 && taken() < wanted; --tries)
@@ -249,7 +249,7 @@ void Contender::watch(Monitor* monitor, const ThrottleRule& rule) {
 void Contender::finish_clocks() {
   for (size_t i = 0; i < clocks_.size(); ++i) {
     std::vector<double>& mhz = result.measurements[i].samples_sm_mhz;
-    if (std::find(mhz.begin(), mhz.end(), 0) != mhz.end()) mhz.clear();  // not all are known
+    if (std::find(mhz.begin(), mhz.end(), 0) != mhz.end()) mhz.clear();  // some are unknown
     const std::string trouble = clocks_[i].finish(throttle_, result.measurements[i]);
     if (trouble.empty() || result.status != Status::ok) continue;
     result.status = Status::failed;

@@ -17,8 +17,8 @@
 
 namespace wide::bench {
 
-/// The NVTX range around the calls that `run --profile` shows a profiler, and its domain, which is
-/// that of host/core/nvtx.hpp.
+/// The NVTX range around the calls that `run --profile` presents to a profiler, and its domain, the
+/// one of host/core/nvtx.hpp.
 inline constexpr const char* kProfiledRange = "profile";
 inline constexpr const char* kNvtxDomain = "wide";
 
@@ -26,11 +26,11 @@ inline constexpr const char* kNvtxDomain = "wide";
 /// stream and cpu, `peer` in all.
 bool is_partner(Baseline baseline, Regime regime);
 
-/// Whether a device has the regime; and those that are timed where none is asked for.
+/// Whether a device has the regime; and the regimes that are timed by default.
 bool has_regime(DeviceType device, Regime regime);
 std::vector<Regime> default_regimes(DeviceType device);
 
-/// Of a case's samples, over all its contenders: how many were begun, and since when.
+/// Numbers the samples of a case, over all its contenders: how many were begun, and since when.
 struct SampleSequence {
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   int64_t next = 0;
@@ -41,47 +41,47 @@ struct CheckedCall {
   const catalog::Workload& workload;
   const catalog::ReferenceSample& reference;
   const catalog::MemberOutputs& outputs;
-  std::string phase;    ///< "before" or "after" times; "after-graph": of that regime's replays
+  std::string phase;    ///< "before" or "after" timing; "after-graph": of that regime's replays
   std::string finding;  ///< what is wrong; empty: nothing
 };
 
-/// Throws on: whoever calls its members decides whose failure that is.
+/// Lets exceptions pass: the caller decides whose failure they are.
 class Contender {
  public:
-  /// Called `name` in results: a strategy, or a baseline. A baseline's twin is the same once more,
-  /// and shown by nobody: what differs between the two is noise.
+  /// Called `name` in results: a strategy or a baseline. A baseline's twin is the same baseline
+  /// again, not shown in reports: the difference between the two is noise.
   Contender(std::string name, std::unique_ptr<Calls> calls, catalog::Workload& workload,
             std::optional<Baseline> baseline = std::nullopt, bool is_twin = false);
 
   RunnerResult result;
-  /// Gets every call that is checked, may be empty. The file that it wrote of the call, or nothing.
+  /// Called with every checked call; may be empty. Returns the file that it wrote, or nothing.
   std::function<std::string(const CheckedCall&)> on_checked;
   bool is_twin() const { return is_twin_; }
   bool is_baseline() const { return baseline_.has_value(); }
 
   /// Poisons the outputs, runs once, compares. `phase` is result.verify.before or .after. After
-  /// timing, captured graphs are replayed and compared as well: they are what was timed. Where
-  /// infinities are not kept, NaN passes for what they go into.
+  /// timing, captured graphs are replayed and compared as well, since they are what was timed. If
+  /// infinities are not kept, NaN passes wherever infinities enter the result.
   void verify(const catalog::ReferenceSample& reference, std::string VerifyOutcome::*phase,
               bool keeps_infinities = true);
   /// Poisons the outputs, runs once, and reads them.
   catalog::MemberOutputs outputs() { return calls_->outputs(); }
-  /// The same contender on another workload of the same case; null where there is no such thing.
+  /// The same contender on another workload of the same case; null if not supported.
   std::unique_ptr<Contender> on(catalog::Workload& other) const;
 
-  /// What a call launches, by capturing one; on CUDA. Unknown where that cannot be done.
+  /// Finds what a call launches, by capturing one; on CUDA. Unknown if it cannot be captured.
   void describe_launches();
-  /// Makes samplers for those of the regimes that this contender has. What cannot be captured, or
-  /// not be kept out of the L2, leaves out its regime with a warning in result.reason; without any
-  /// regime left the contender is skipped.
+  /// Makes samplers for those of the regimes that this contender has. A regime whose calls cannot
+  /// be captured, or kept out of the L2, is left out with a warning in result.reason; if no regime
+  /// is left, the contender is skipped.
   void make_samplers(const Sampling& sampling);
   /// Runs once and waits.
   void run_once() { calls_->run(); }
-  /// Takes a sample in every regime, which does not count.
+  /// Takes an uncounted sample in every regime.
   void warm_up();
-  /// Its calls are captured in a CUDA graph, which profile() replays.
+  /// From now on, profile() replays a CUDA graph of captured calls.
   void replay_from_now_on() { calls_->replay_from_now_on(); }
-  /// Runs so many times in a range of the contender's name, and waits.
+  /// Makes this many calls in an NVTX range of the contender's name, and waits.
   void profile(int64_t calls);
   /// From now on each sample's clock is read and judged; `monitor` may be null.
   void watch(Monitor* monitor, const ThrottleRule& rule);
@@ -89,11 +89,11 @@ class Contender {
   /// Takes a block of samples in every regime; `measurements` share the rule's time limit.
   void sample_block(int64_t round, const StopRule& rule, int64_t measurements,
                     SampleSequence& sequence);
-  /// What a call costs the host, into the measurement of regime stream.
+  /// Measures what a call costs the host, for the measurement of regime stream.
   void measure_enqueueing();
-  /// What the clocks were. A contender that was throttled beyond what the rule allows has failed.
+  /// Stores the clocks. A contender that was throttled beyond what the rule allows has failed.
   void finish_clocks();
-  /// Fills `energy` of every measurement, at a second each.
+  /// Fills `energy` of every measurement; takes a second for each.
   void measure_energy(std::optional<double> idle_w);
 
  private:
@@ -102,12 +102,12 @@ class Contender {
                    const std::string& phase_name);
   void report_checked(const CheckedCall& checked);
   void make_sampler(Regime regime, const Sampling& sampling);
-  /// One sample of measurement `i`, unless the device was throttled.
+  /// Takes one sample of measurement `i`, unless the device was throttled.
   void take_sample(size_t i, int64_t round, SampleSequence& sequence);
 
   std::unique_ptr<Calls> calls_;
   catalog::Workload* workload_;
-  std::optional<uint64_t> first_bits_;  ///< a hash of the first call's that was checked
+  std::optional<uint64_t> first_bits_;  ///< hash of the outputs of the first checked call
   std::optional<Baseline> baseline_;
   bool is_twin_;
   std::vector<std::unique_ptr<Sampler>> samplers_;  ///< one per measurement

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A context's allocator that knows how much of it is in use: what a strategy takes from the device
-// is what it asked for, not what a driver's pools happen to hold.
+// A context's allocator that counts the bytes in use: what a strategy takes from the device is what
+// it requested, not what a driver's pools happen to hold.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace wide::bench {
 
 class CountingAllocator final : public Allocator {
  public:
-  /// Takes memory from `source`, which it keeps alive.
+  /// Allocates from `source`, which it keeps alive.
   explicit CountingAllocator(const Context& source) : source_(source) {}
 
   void* allocate(int64_t bytes) override {

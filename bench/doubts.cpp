@@ -33,7 +33,7 @@ double throttled_share(const Measurement& m) {
 }
 
 bool is_multimodal(const Measurement& m) {
-  constexpr double kApart_pct = 1;  // modes that lie closer decide nothing
+  constexpr double kApart_pct = 1;  // closer modes do not matter
   return m.stats.dip && m.stats.dip->modes() > 1 &&
          pct_of_median(m, m.stats.p95_ns - m.stats.p5_ns) > kApart_pct;
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The facts that a number is worth nothing without: build, machine, time.
+// The facts without which a number is worthless: build, machine, time.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace wide::bench {
 
-/// Fills id, started, tool_*, git_*, compiler, hostname, os, kernel, cpu, cores and, by the first
+/// Fills id, started, tool_*, git_*, compiler, hostname, os, kernel, cpu, cores and, for the first
 /// of its devices, host_state.
 void describe_environment(RunResult& result);
 

@@ -13,10 +13,10 @@ namespace wide::bench {
 
 namespace {
 
-constexpr double kPlausible = 1.05;  // a clock may be a little faster than it says
+constexpr double kPlausible = 1.05;  // a clock may run slightly faster than reported
 constexpr double kResolution = 5;    // samples below this many timer floors are noise
 
-/// A part of the hardware that a call uses, and the time that it needs at least.
+/// A part of the hardware that a call uses, and the minimum time for that.
 struct Need {
   const char* part;
   double least_ns;
@@ -26,8 +26,8 @@ double least_ns(double amount, double per_second) {
   return per_second > 0 ? amount / per_second * 1e9 : 0;
 }
 
-/// What memory must deliver: nothing where a cache may hold it all, and of a cold call only what it
-/// reads, since what it writes may stay in the cache.
+/// Bytes that memory must deliver: none if a cache may hold them all, and for a cold call only
+/// those read, since those written may stay in the cache.
 double bytes_from_memory(const Yardstick& y, Regime regime) {
   if (y.outgrows_cache) return y.cost.bytes();
   return regime == Regime::cold ? y.cost.bytes_read : 0;
@@ -52,7 +52,7 @@ void judge_plausibility(RunnerResult& runner, const Measurement& m, const Yardst
 }
 
 void flag_outliers(Measurement& m) {
-  if (m.samples_flags.size() != m.samples_ns.size()) return;  // what makes none by hand has none
+  if (m.samples_flags.size() != m.samples_ns.size()) return;  // hand-made ones have no flags
   const Fences fences(sorted_copy(m.samples_ns));
   for (size_t i = 0; i < m.samples_ns.size(); ++i) {
     const int severity = fences.severity(m.samples_ns[i]);
@@ -73,7 +73,7 @@ Baseline baseline_of(const RunnerResult& runner) {
   return Baseline::loop;
 }
 
-/// Of the baselines that other programs call, the one with the smallest median; null: none.
+/// The baseline with the smallest median among those of other programs; null: none.
 const RunnerResult* fastest_peer(std::span<const RunnerResult> baselines, Regime regime) {
   const RunnerResult* fastest = nullptr;
   double least_ns = 0;
@@ -156,7 +156,7 @@ void evaluate(RunnerResult& runner, const Yardstick& y) {
     const auto count = static_cast<double>(rounds.rounds.back() - rounds.rounds.front() + 1);
     describe_rounds(rounds, m.walltime_s / count, m.stats);
     const double time_ns = m.stats.median_ns;
-    // The clock is read once per sample, whose calls are many where one is short.
+    // The clock is read once per sample, which consists of many calls if they are short.
     const auto iterations = static_cast<double>(m.iters_per_sample);
     m.below_resolution = !(time_ns * iterations >= kResolution * y.timer_floor_ns);
     m.stats.dip = dip_test(m.samples_ns, y.timer_quantum_ns / iterations);

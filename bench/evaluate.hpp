@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// From samples to what a row says: statistics, rates, plausibility, speedups, the case's status.
-// Pure functions of plain data, so that they are tested with samples made by hand.
+// From samples to the contents of a row: statistics, rates, plausibility, speedups, case status.
+// Pure functions of plain data, so that they are tested with hand-made samples.
 #pragma once
 
 #include <span>
@@ -25,30 +25,30 @@ struct Yardstick {
   uint64_t seed = 1;
   double timer_quantum_ns = 0;
   Peaks peaks;
-  /// In regime cpu the host's time to enqueue is measured: the device's work says nothing of it.
+  /// In regime cpu only the host's time to enqueue is measured, which says nothing of the device.
   bool host_only_enqueues = false;
 };
 
 /// Which part of the floor is the largest: "memory", "compute" or "launch"; empty where a ceiling
-/// that the work needs is not known.
+/// that the work needs is unknown.
 std::string roofline_bound(const Yardstick& yardstick);
 
-/// What a launch by the host adds to what the device needs, into the runner's measurement of regime
+/// Stores what a launch by the host adds to the device's time in the runner's measurement of regime
 /// stream: that time minus the time of `captured` in regime graph, which is the runner itself, or
-/// the baseline `graph` of `loop`, whose calls it replays. Nothing where either was not timed, is
-/// not ok or below the timer's resolution, or launches are not known.
+/// for `loop` the baseline `graph`, which replays its calls. Stores nothing if either was not
+/// timed, is not ok or is below the timer's resolution, or if launches are unknown.
 void find_launch_overhead(RunnerResult& runner, const RunnerResult& captured);
 
-/// Of the same baseline under two names, per regime that both have.
+/// From the same baseline run under two names, for each regime that both have.
 std::vector<NoiseFloor> find_noise_floors(const RunnerResult& baseline, const RunnerResult& again,
                                           uint64_t seed);
 
 /// Fills statistics, rates and flags. A runner that was ok and is faster than the device's
-/// peaks allow becomes implausible. Throws for samples that are no times.
+/// peaks allow becomes implausible. Throws for samples that are not valid times.
 void evaluate(RunnerResult& runner, const Yardstick& yardstick);
 
-/// One entry for every strategy's measurement and every baseline timed in the same regime, of
-/// other programs' the fastest. Only
+/// One entry for every strategy's measurement and every baseline timed in the same regime; of
+/// other programs, the fastest. Only
 /// runners that are ok and above the timer's resolution get a ratio. A verdict has to exceed the
 /// noise floor of its baseline and regime.
 std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,
@@ -56,8 +56,8 @@ std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,
                                    std::span<const NoiseFloor> floors = {});
 
 /// Sets status and reason from those of strategies and baselines: a case is as bad as its worst
-/// runner, another program's left out. What cannot run here does it no harm, unless that is all
-/// strategies.
+/// runner, except other programs'. Runners that cannot run here do not count, unless they are all
+/// the strategies.
 void settle_status(CaseResult& result);
 
 }  // namespace wide::bench

@@ -50,7 +50,7 @@ void EventLog::write(const Json& line) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       trouble_ = "cannot write " + path_ + ": " + std::strerror(errno);
-      return;  // the rest of half a line would be taken for a line
+      return;  // the rest of a partial line would be read as a line
     }
     rest.remove_prefix(static_cast<size_t>(written));
   }

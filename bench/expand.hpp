@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a sweep and what the user overrides to cases.
+// Expands a sweep and the user's overrides to cases.
 #pragma once
 
 #include <map>
@@ -19,8 +19,8 @@ struct Expansion {
   std::map<std::string, int64_t> impossible;  ///< reason -> points
 };
 
-/// Product of the sweep's axes, the last running fastest; an override replaces an axis' values, or
-/// adds the axis behind the sweep's. Throws invalid_argument for an axis that the primitive lacks
+/// The product of the sweep's axes, the last varying fastest; an override replaces an axis' values,
+/// or appends an axis to the sweep's. Throws invalid_argument for an axis that the primitive lacks
 /// and for more than a million points.
 Expansion expand(const catalog::PrimitiveSpec& spec, const catalog::Sweep& sweep,
                  std::span<const AxisOverride> overrides);

@@ -11,7 +11,7 @@ namespace wide::bench {
 
 namespace {
 
-/// After a CUDA error that stays the device's context is gone, and every further call fails.
+/// After a sticky CUDA error the device's context is lost, and every further call fails.
 bool is_lost(const Context& context) {
   try {
     const OwnedStream probe(context);

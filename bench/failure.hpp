@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is thrown, in a result's words.
+// Translates exceptions to the words of results.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Failure {
   bool is_device_lost = false;  ///< every further call on the device fails
 };
 
-/// What is being thrown: to be called in a catch block. After a CUDA error the device is tried.
+/// The current exception; to be called in a catch block. After a CUDA error the device is tested.
 Failure current_failure(const Context& context);
 
 }  // namespace wide::bench

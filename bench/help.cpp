@@ -14,7 +14,7 @@ namespace wide::bench {
 
 namespace {
 
-/// An axis, what it means, and to which primitives.
+/// An axis, its meaning, and the primitives that it has this meaning for.
 struct AxisMeanings {
   std::string name;
   std::vector<std::pair<std::string, std::vector<std::string>>> meanings;
@@ -28,7 +28,7 @@ struct AxisMeanings {
 
   std::string text() const {
     constexpr size_t kMeanings = 4;
-    constexpr std::ptrdiff_t kOps = 2;  // `list axes` has them all
+    constexpr std::ptrdiff_t kOps = 2;  // `list axes` shows all
     if (meanings.size() == 1) return meanings.front().first;
     std::string joined;
     for (size_t i = 0; i < std::min(meanings.size(), kMeanings); ++i) {
@@ -62,11 +62,12 @@ std::vector<std::pair<std::string, std::string>> axis_summaries() {
 
 std::string exit_codes() {
   return "Exit codes: 0 success; 1 a case failed, or a file could not be found, read or written;\n"
-         "2 usage, and files that are cut short, no results or of a later version; 3 wrong or\n"
+         "2 usage, and files that are truncated, no results or from a later version; 3 wrong or\n"
          "implausible results; 4 compare or run --compare found what --fail-on names; 5 it could\n"
          "not tell and --fail-on names inconclusive, or a time is unreliable and --fail-on or\n"
-         "run --strict asks for that; 6 nothing ran, matched or is common; 7 the device asked\n"
-         "for is not usable, another one was compared, its clocks cannot be locked, a self-check\n"
+         "run --strict asks for that; 6 nothing ran, matched or is on both sides; 7 the device\n"
+         "asked for is not usable, another one was compared, its clocks cannot be locked, a "
+         "self-check\n"
          "failed, or a tool is missing; 124 --time-limit is over, 130 interrupted: partial\n"
          "results written.\n"
          "Where several apply, the first of 2, 1, 7, 3, 4, 5, 6 wins.";
@@ -89,7 +90,8 @@ std::string run_footer() {
              "stream), streams (up to\n"
              "                 8), graph (the loop captured); loop and streams pair with regime "
              "stream, graph with graph;\n"
-             "                 vs peer: the fastest of what --peer's programs offer that is right\n"
+             "                 vs peer: the fastest right one of the calls that --peer's programs "
+             "offer\n"
              "  err/tol        worst error / tolerance against the fp64 reference @ its member; 1 "
              "passes\n"
              "  n              samples; few_samples below 30\n"
@@ -183,10 +185,10 @@ std::string inspect_footer() {
              "  tensor         operations issued to tensor cores / useful ones\n"
              "launches, resources and occupancy, in the order of the stream:\n"
              "  shared         static and dynamic; local: stack and spills of a thread\n"
-             "  registers      of a thread; where no GPU says it cuobjdump does, from PATH or "
+             "  registers      of a thread; without a GPU by cuobjdump, from PATH or "
              "CUDA_HOME\n"
              "  blocks/SM      that a multiprocessor holds at once; occupancy: of its threads\n"
-             "  limited by     what admits the fewest blocks; behind it, how many each would\n"
+             "  limited by     the tightest limit; after it, how many blocks each limit allows\n"
              "ptx and sass are cuobjdump's of the kernels that are launched. Without it the exit "
              "code is 7, and the\n"
              "message has its command. --json FILE has the same for programs; of graph, what "
@@ -196,8 +198,8 @@ std::string inspect_footer() {
 
 std::string history_footer() {
   return std::string(
-             "Runs are called @last, @last~K (the K-th before it), @TAG, @ID (as much of an id as "
-             "is one run's alone), or\n"
+             "Runs are called @last, @last~K (the K-th before it), @TAG, @ID (any unambiguous "
+             "beginning of an id), or\n"
              "git:REF, the newest run of a clean build of a commit; `show` and `compare` know them "
              "too.\n\n"
              "Meaning of the columns:\n"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What --help says below the options: the meaning of columns, names and exit codes.
+// The reference part of --help, below the options: the meaning of columns, names and exit codes.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace wide::bench {
 
-/// Every axis of every primitive and model by its name, with all that it means, and for whom where
-/// that is not one thing.
+/// Every axis of every primitive and model by its name, with all its meanings, and for whom each
+/// applies where there are several.
 std::vector<std::pair<std::string, std::string>> axis_summaries();
 
 std::string exit_codes();

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Without the line's end; empty where there is no such file.
+/// A file's text without its newline; empty if there is no such file.
 std::string first_line(const fs::path& path) {
   std::ifstream file(path);
   std::string line;

@@ -16,7 +16,7 @@ namespace {
 
 using Names = std::initializer_list<const char*>;
 
-/// What a command was given, by its options' names.
+/// The options that a command was given, by name.
 class Given {
  public:
   explicit Given(const CLI::App& command) : command_(command) {}
@@ -28,7 +28,7 @@ class Given {
   bool has_any(Names names) const {
     return std::any_of(names.begin(), names.end(), [&](const char* name) { return has(name); });
   }
-  /// Whether the option has one of these values; not given, it has the first one or `by_default`.
+  /// Whether the option has one of these values; if not given, `by_default`.
   bool is(const std::string& name, Names values, bool by_default = false) const {
     if (!has(name)) return by_default;
     const std::string value = command_.get_option(name)->results().back();
@@ -43,7 +43,7 @@ struct Rule {
   const char* commands;  ///< "run verify"
   std::vector<const char*> options;
   bool (*has_effect)(const Given&);
-  const char* owner;  ///< what the options are of
+  const char* owner;  ///< what the options belong to
 };
 
 const std::vector<Rule>& rules() {
@@ -167,7 +167,7 @@ const std::vector<Rule>& rules() {
   return all;
 }
 
-/// Whether `words`, each behind a space, have this one.
+/// Whether the space-separated `words` contain this one.
 bool has_word(const std::string& words, const std::string& word) {
   return (" " + words + " ").find(" " + word + " ") != std::string::npos;
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options that another option or argument leaves without a say.
+// Options that have no effect because of another option or argument.
 #pragma once
 
 namespace CLI {
@@ -10,8 +10,8 @@ class App;
 
 namespace wide::bench {
 
-/// Throws invalid_argument for an option that was given to this command and changes nothing of what
-/// the others ask for: whoever gave it expects something else than what would come.
+/// Throws invalid_argument for an option that was given to this command but changes nothing given
+/// the others: the user evidently expects something else than what would happen.
 void refuse_idle_options(const CLI::App& command);
 
 }  // namespace wide::bench

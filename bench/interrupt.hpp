@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ctrl-C, and SIGTERM, end a sweep after the block of samples under way, so that partial results
-// are written and locked clocks given back; a second one ends the process. So does the time limit
-// of a run.
+// Ctrl-C and SIGTERM end a sweep after the current block of samples, so that partial results
+// are written and locked clocks released; a second one ends the process. The time limit
+// of a run also ends a sweep.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@ namespace wide::bench {
 void install_interrupt_handler();
 /// Whether a sweep is to end, by a signal or by its time limit.
 bool is_interrupted();
-void set_interrupted(bool value);  ///< for tests; false: without a time limit, too
+void set_interrupted(bool value);  ///< for tests; false also clears the time limit
 
-/// From now on.
+/// Starts the time limit now.
 void set_time_limit(double seconds);
 /// None: no limit.
 std::optional<double> time_left_s();
-/// The time limit has ended it, and no signal.
+/// Whether the time limit has ended it, and no signal.
 bool is_out_of_time();
 
 }  // namespace wide::bench

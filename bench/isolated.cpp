@@ -26,7 +26,7 @@ std::string how_it_ended(int code) {
                      ::strsignal(code - 128));
 }
 
-/// What a child is told: a result without cases.
+/// The parameters of a child: a result without cases.
 std::string job_of(const RunPlan& plan, const Turn& turn, const RunResult& result) {
   RunResult job;
   job.devices = result.devices;
@@ -36,7 +36,7 @@ std::string job_of(const RunPlan& plan, const Turn& turn, const RunResult& resul
   return to_json(job).dump();
 }
 
-/// A child's run is of one case; it knows the device, the calibration and what was wrong with both.
+/// Takes the calibration from a child's run of one case, and its environment checks.
 void take_over(const RunResult& child, RunResult& result) {
   if (result.calibration == Calibration()) result.calibration = child.calibration;
   for (const EnvironmentCheck& check : child.environment_checks) {
@@ -78,7 +78,7 @@ void take_job(RunPlan& plan, const std::string& id, const std::string& file) {
   const RunResult job = load_result(file);
   if (job.calibration != Calibration()) plan.calibration = job.calibration;
   plan.config.budget_s = job.config.budget_s;
-  plan.ceilings_hold_s = std::numeric_limits<double>::infinity();  // its parent looks again
+  plan.ceilings_hold_s = std::numeric_limits<double>::infinity();  // its parent measures again
 }
 
 }  // namespace wide::bench

@@ -16,10 +16,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 64;
-/// JSON keeps integers up to here exact everywhere.
+/// The largest integer that JSON represents exactly everywhere.
 constexpr int64_t kLargestSeed = int64_t{1} << 53;
 
-/// Where a parser is, and what keys the objects around it have had.
+/// The parser's position, and the keys seen so far in the objects around it.
 class Keys {
  public:
   explicit Keys(std::string_view what) : what_(what) {}
@@ -41,8 +41,8 @@ class Keys {
  private:
   struct Level {
     bool is_array;
-    int64_t index = -1;  // of an array's element
-    std::string key{};   // of an object's member
+    int64_t index = -1;  // index of an array's element
+    std::string key{};   // key of an object's member
     std::set<std::string> keys{};
   };
   std::string path() const {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading JSON: a cursor that knows its path, so that every complaint names the field, what was got
-// and what was expected. All throw invalid_argument.
+// Reading JSON: a cursor that knows its path, so that every error names the field, its value
+// and what was expected. All functions throw invalid_argument.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,13 +18,13 @@ namespace wide::bench {
 
 class Field {
  public:
-  /// `path` begins every complaint: "result: $". The value must outlive the cursor.
+  /// `path` begins every error message: "result: $". The value must outlive the cursor.
   Field(const nlohmann::ordered_json& value, std::string path)
       : value_(&value), path_(std::move(path)) {}
 
   Field operator[](const char* key) const;
   bool has(const char* key) const;
-  /// None where the key is not there: fields that came in a later minor version.
+  /// None if the key is missing: for fields that were added in a later minor version.
   std::optional<Field> later(const char* key) const {
     return has(key) ? std::optional((*this)[key]) : std::nullopt;
   }
@@ -42,16 +42,16 @@ class Field {
   double real() const;
   std::optional<double> optional_real() const;
   std::optional<bool> optional_boolean() const;
-  // What is never below 0: integers are counts, other numbers amounts.
+  // Never below 0: integers are counts, other numbers amounts.
   int64_t count() const;
   int small_count() const;
-  uint64_t seed() const;  ///< no more than 2^53, which a double holds exactly
+  uint64_t seed() const;  ///< at most 2^53, which a double holds exactly
   double amount() const;
   int64_t count_or(int64_t otherwise) const { return is_null() ? otherwise : count(); }
   double amount_or_zero() const { return is_null() ? 0 : amount(); }
   std::optional<int64_t> optional_count() const;
   std::optional<double> optional_amount() const;
-  /// None where the key is not there or null.
+  /// None if the key is missing or null.
   std::optional<double> later_amount(const char* key) const;
 
   template <class Enum>
@@ -75,11 +75,11 @@ class Field {
   std::string path_;
 };
 
-/// Refuses nesting before the parser builds it: no document of ours nests half as deep, and what is
-/// nested is destroyed by recursion. `what` begins the complaint.
+/// Refuses deep nesting before the parser builds it: our documents nest less than half as deep, and
+/// nested values are destroyed by recursion. `what` begins the error message.
 void require_shallow(std::string_view what, std::string_view text);
 
-/// As the parser knows it, but for deep nesting, and for keys that come twice in one object, of
+/// Parses as the library does, but refuses deep nesting, and duplicate keys in an object, of
 /// which the last would win silently: "result: $.run.id is given twice, expected once".
 nlohmann::ordered_json parse_json(std::string_view what, std::string_view text);
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writing JSON: what is not finite or not known is null.
+// Writing JSON: values that are not finite or unknown become null.
 #pragma once
 
 #include <cmath>
@@ -19,12 +19,12 @@ inline nlohmann::ordered_json json_number(const std::optional<double>& value) {
 inline nlohmann::ordered_json json_number(double value) {
   return json_number(std::optional(value));
 }
-/// Integers and truths: whatever has no value is null.
+/// For integers and booleans: a missing value becomes null.
 template <class Value>
 nlohmann::ordered_json json_or_null(const std::optional<Value>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
-/// Zero stands for "not known" in quantities that cannot be zero.
+/// For quantities that cannot be zero: zero stands for "unknown".
 inline nlohmann::ordered_json json_known(double value) {
   return value > 0 ? json_number(value) : nlohmann::ordered_json(nullptr);
 }

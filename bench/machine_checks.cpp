@@ -43,13 +43,13 @@ std::optional<EnvironmentCheck> ceilings_check(const Calibration& before,
                                                const Calibration& after) {
   std::string moved;
   const auto compare = [&](double was, double is, const char* unit, const std::string& of) {
-    if (was <= 0 || is <= 0) return;  // what was not measured has not moved
+    if (was <= 0 || is <= 0) return;  // unmeasured ceilings have not moved
     if (std::max(was / is, is / was) <= 1 + kCeilingsMovedPct / 100) return;
     moved += fmt::format("{}{} before, {} after", moved.empty() ? "" : "; ",
                          format_rate(was, unit) + of, format_rate(is, unit));
   };
   compare(before.mem_bw_bytes_per_s, after.mem_bw_bytes_per_s, "B/s", "");
-  std::vector<std::pair<double, double>> said;  // on the CPU one rate is all dtypes'
+  std::vector<std::pair<double, double>> said;  // on the CPU one rate applies to all dtypes
   for (const auto& [dtype, was] : before.flops_per_s) {
     for (const auto& [name, is] : after.flops_per_s) {
       if (name != dtype || std::find(said.begin(), said.end(), std::pair(was, is)) != said.end())
@@ -67,7 +67,7 @@ std::optional<EnvironmentCheck> ceilings_check(const Calibration& before,
 }
 
 std::string budget_text(double budget_s, double taken_s) {
-  constexpr double kInTime = 1.01;  // what ends behind its budget by less has kept to it
+  constexpr double kInTime = 1.01;  // runs that exceed their budget by less have kept it
   if (taken_s <= kInTime * budget_s) return "";
   return fmt::format(
       "--budget {:g} s was exceeded by {}: every case is still checked and measured for its first "

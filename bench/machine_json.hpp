@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a result says of its machine <-> JSON: host, devices, calibration and environment checks.
+// The machine's part of a result <-> JSON: host, devices, calibration and environment checks.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -10,7 +10,7 @@ namespace wide::bench {
 
 namespace {
 
-/// Text that troff leaves as it is: no control lines, no escapes, hyphens that can be copied.
+/// Escapes text for troff: no control lines, no escapes, hyphens that can be copied.
 std::string troff(const std::string& text) {
   std::string out;
   bool is_start = true;
@@ -41,7 +41,7 @@ std::string options_text(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     text += ".TP\n\\fB" + troff(option_names(*option)) + "\\fR";
     const std::vector<std::string> words = words_of(*option);
-    // Long lists of names are what `wbench list` is for.
+    // `wbench list` shows long lists of names.
     if (option->get_items_expected_max() > 0 && !words.empty() && words.size() <= 8)
       text += " " + troff(fmt::format("{}", fmt::join(words, "|")));
     text += "\n" + troff(option->get_description());

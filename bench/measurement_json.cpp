@@ -135,7 +135,7 @@ Json measurement_json(const Measurement& m) {
 
 namespace {
 
-/// What results have since 1.3; in older ones it is not known.
+/// Fields since 1.3; unknown in older results.
 void parse_later_statistics(const Field& f, Statistics& s) {
   if (!f.has("outliers")) return;
   s.p99_ns = f["p99_ns"].amount_or_zero();
@@ -212,7 +212,7 @@ Energy parse_energy(const Field& f) {
   return e;
 }
 
-/// A column's length; `take` gets its values, which a side-car that is not there has kept.
+/// A column's length; `take` gets its values, unless they are in a missing side-car.
 template <class Take>
 int64_t parse_column(const Field& f, const Take& take) {
   if (f.has("offset")) {
@@ -258,7 +258,7 @@ void parse_samples(const Field& f, Measurement& m) {
   }
 }
 
-/// What measurements have since 1.4.
+/// Fields of measurements since 1.4.
 void parse_later_measurement(const Field& f, Measurement& m) {
   if (!f.has("cache")) return;
   m.cache = f["cache"].one_of(kCaches);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What results measure, and which direction is better: said once, for results, comparisons and
+// What results measure, and which direction is better, defined once for results, comparisons and
 // readers that know neither.
 #pragma once
 
@@ -20,13 +20,13 @@ struct Metric {
   const char* name;
   const char* hint;  ///< how to print it: "duration", "flop_rate", ..
   Better better;
-  /// At the median of a measurement, where a measurement has it; null for what cases have.
+  /// At the median of a measurement, if the measurement has it; null for metrics of cases.
   std::optional<double> (*value)(const Measurement&);
 };
 
 std::span<const Metric> metrics();
 
-/// A metric that measurements have; throws invalid_argument with the nearest names.
+/// A metric of measurements; throws invalid_argument with the nearest names.
 const Metric& find_measured_metric(const std::string& name);
 
 std::string_view to_string(Better better);

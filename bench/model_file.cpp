@@ -20,11 +20,11 @@ namespace wide::bench {
 namespace {
 
 constexpr std::string_view kPrefix = "model:";
-/// How far members' weights are from the file's: enough for outputs to differ, too little for
-/// activations to grow.
+/// How far members' weights are from the file's: enough to make outputs differ, too little to
+/// make activations grow.
 [[maybe_unused]] constexpr double kSpread = 0.05;
 
-/// "sequence=128", each name once, by its name.
+/// Parses "sequence=128" texts by name, each name once.
 [[maybe_unused]] std::map<std::string, double> numbers_of(const char* option,
                                                           const std::vector<std::string>& texts,
                                                           bool is_extent) {

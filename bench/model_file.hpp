@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models of files, by their paths.
+// Models read from files, named by their paths.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@ namespace wide::bench {
 /// Whether "model:NAME", or NAME, is a path: it has a slash, or ends as model files do.
 bool is_model_file(const std::string& name);
 
-/// What a file leaves open, as it is given on the command line.
+/// What a file leaves open, as given on the command line.
 struct ModelFileOptions {
-  std::vector<std::string> extents;       ///< NAME=NUMBER of symbolic extents
-  std::vector<std::string> fixed_inputs;  ///< NAME=NUMBER of which all of an input is
-  std::string output;                     ///< the one that is looked at; empty: the only one
+  std::vector<std::string> extents;       ///< NAME=NUMBER for symbolic extents
+  std::vector<std::string> fixed_inputs;  ///< NAME=NUMBER: fills an input with one number
+  std::string output;                     ///< the one to compute; empty: the only one
   bool empty() const { return extents.empty() && fixed_inputs.empty() && output.empty(); }
-  /// The options again, each with a space in front.
+  /// The options again, each preceded by a space.
   std::string words() const;
 };
 
 /// Reads the file of "model:PATH" into the catalogue, once. Throws invalid_argument for options
-/// that say no number, what the importer throws, and unsupported where the build has none.
+/// without a valid number, whatever the importer throws, and unsupported if the build has none.
 void load_model_file(const std::string& op, const ModelFileOptions& options = {});
 
 }  // namespace wide::bench

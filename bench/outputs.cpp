@@ -19,7 +19,7 @@ namespace wide::bench {
 
 namespace {
 
-/// The history keeps whole documents: nothing lies beside them.
+/// The history stores whole documents, without side-cars.
 void remember(const RunResult& result, SamplesIn samples, const OutputOptions& output) {
   const SamplesIn kept = samples == SamplesIn::nowhere ? samples : SamplesIn::document;
   const std::unique_ptr<HistoryStore> store = open_history(store_or_default(output.store));
@@ -124,7 +124,7 @@ bool write_outputs(const RunResult& result, const OutputOptions& output, const s
     }
   }
   if (!saved.empty()) {
-    std::error_code ignored;  // write_result() says what is wrong
+    std::error_code ignored;  // write_result() reports the error
     std::filesystem::create_directories(std::filesystem::path(saved).parent_path(), ignored);
     guarded([&] { write_result(result, saved, samples); });
     guarded([&] { remember(result, samples, output); });

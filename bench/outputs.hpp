@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of a result besides its table: files, documents on standard output, the history.
+// What is done with a result besides its table: files, documents on standard output, the history.
 #pragma once
 
 #include <iosfwd>
@@ -11,27 +11,27 @@
 
 namespace wide::bench {
 
-/// At most one document goes to standard output, which is then nothing else. Throws
+/// At most one document goes to standard output, and then nothing else does. Throws
 /// invalid_argument for more.
 bool goes_to_stdout(const OutputOptions& output);
 
-/// Throws io for a file whose folder is not there: what is measured would be lost.
+/// Throws io for a file whose folder does not exist: what is measured would be lost.
 void require_folders(const OutputOptions& output);
 
-/// The outputs of one of several runs: `number` goes in front of the files' extensions and behind
-/// the tag. Throws invalid_argument where a document is to go to standard output, which is one.
+/// The outputs of one of several runs: inserts `number` before the files' extensions and appends it
+/// to the tag. Throws invalid_argument if a document is to go to standard output.
 OutputOptions numbered(OutputOptions output, int64_t number);
 
-/// results/<id>-<ops>.json: no other run has it, not even one of the same second. What is no good
-/// in a file name, as the colons of times and models, goes. Empty where nothing is to be saved.
+/// results/<id>-<ops>.json: unique, even among runs of the same second. Characters that are invalid
+/// in a file name, such as the colons of times and models, are removed. Empty if nothing is saved.
 std::string saved_path(const OutputOptions& output, const Selection& selection, std::string id);
 
-/// Writes every format asked for, to `saved` too, unless that is empty. A file that cannot be
-/// written is reported and makes it false; the other outputs are written all the same.
+/// Writes every requested format, and to `saved` unless that is empty. Returns false if a file
+/// could not be written, which is reported; the other outputs are written all the same.
 bool write_outputs(const RunResult& result, const OutputOptions& output, const std::string& saved,
                    std::ostream& out, std::ostream& err);
 
-/// Writes a document to each file, once to `out` for "-"; whether it did that.
+/// Writes a document to each file, and once to `out` for "-"; returns whether it wrote to `out`.
 bool write_documents(const std::string& text, const std::vector<std::string>& files,
                      std::ostream& out);
 

@@ -14,11 +14,11 @@ namespace {
 
 constexpr int64_t kMaxLanes = 8;  // streams of the baseline `streams`
 
-/// Of a call that cannot be captured and counted. It is enqueued alone, and on no blocked stream;
-/// cold, where its launch would have to be hidden, it is not timed.
+/// For a call that cannot be captured and counted. It is enqueued alone, and on no blocked stream;
+/// in regime cold, where its launch would have to be hidden, it is not timed.
 constexpr int64_t kManyLaunches = 1 << 20;
 
-/// None on the simulated GPU, whose time is nobody's.
+/// None on the simulated GPU, whose times are meaningless.
 template <class Work>
 std::optional<double> host_time_ns(const Work& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -127,7 +127,7 @@ std::unique_ptr<Sampler> OwnCalls::sampler(Regime regime, const Sampling& sampli
     case Regime::graph:
       return make_graph_sampler(context_, stream_, call_, sampling.timer_quantum_ns);
     case Regime::cold:
-      (void)copies_of(sampling.cold);  // throws where it cannot be done
+      (void)copies_of(sampling.cold);  // throws if not possible
       rotated_calls_ = {call_};
       for (catalog::Workload* copy : sampling.copies) rotated_calls_.push_back(bind_(*copy));
       return make_cold_sampler(context_, stream_, rotated_calls_, sampling.cold,
@@ -165,7 +165,7 @@ std::unique_ptr<Calls> OwnCalls::on(catalog::Workload& other) const {
 
 void OwnCalls::replay_from_now_on() {
   replay_ = captured_call(context_, stream_, call_);
-  replay_();  // what is uploaded late is not profiled
+  replay_();  // keeps late uploads out of the profile
   context_.synchronize(stream_);
 }
 

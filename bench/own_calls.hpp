@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls of this process: a strategy's, or those of a baseline's N separate members.
+// Calls made by this process: a strategy's, or those of a baseline's N separate members.
 #pragma once
 
 #include "bench/calls.hpp"
@@ -38,8 +38,8 @@ class OwnCalls final : public Calls {
   catalog::Workload* workload_;
   catalog::OutputOf output_;
   Baseline baseline_ = Baseline::loop;
-  PlanOptions options_;         ///< of a strategy
-  catalog::Prepared prepared_;  ///< likewise
+  PlanOptions options_;         ///< for a strategy
+  catalog::Prepared prepared_;  ///< for a strategy
   Tensor workspace_;
   VendorHandles handles_;
   Execution execution_;
@@ -49,8 +49,8 @@ class OwnCalls final : public Calls {
   Call call_, replay_;  ///< the latter may be empty
   std::vector<Call> rotated_calls_;
   std::vector<LaunchCounters> counters_;           ///< on the simulated GPU
-  std::optional<int64_t> num_launches_;            ///< once launches() has told
-  std::optional<double> plan_ns_, first_call_ns_;  ///< none where no time is told
+  std::optional<int64_t> num_launches_;            ///< once launches() was called
+  std::optional<double> plan_ns_, first_call_ns_;  ///< none if times are not measured
 };
 
 }  // namespace wide::bench

@@ -10,8 +10,8 @@ namespace wide::bench {
 
 namespace {
 
-/// Operations of a multiprocessor in a clock, dense, a multiply-add being two. Of parts of one
-/// compute capability that differ (GeForce and its professional twins) the fastest.
+/// Operations of a multiprocessor per clock, dense, counting a multiply-add as two. If parts of one
+/// compute capability differ (GeForce and its professional twins), those of the fastest.
 struct Units {
   int compute_capability;
   double fp32, half, fp8;
@@ -56,7 +56,7 @@ Peaks peaks_of(const Hardware& h, Dtype dtype) {
 Peaks peaks_of(const Context& context, const Calibration& c, Dtype dtype) {
   const Peaks measured{c.mem_bw_bytes_per_s, flops_rate(c, dtype, false)};
   if (context.device().type == DeviceType::cpu) {
-    // Nobody knows a CPU's peaks: what was reached is one, and a tenth more may be another time.
+    // A CPU's peaks are unknown: the measured rate is one, which may vary by a tenth.
     constexpr double kUnsteady = 1.2;
     return {kUnsteady * measured.mem_bw_bytes_per_s, kUnsteady * measured.flops_per_s};
   }

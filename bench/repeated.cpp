@@ -23,7 +23,7 @@ namespace wide::bench {
 
 namespace {
 
-/// "cuda:0,1" as cuda:0 and cuda:1, each once.
+/// Splits "cuda:0,1" into cuda:0 and cuda:1, each once.
 std::vector<std::string> devices_of(const RunOptions& options) {
   const std::string& text = options.selection.device;
   if (text.find(',') == std::string::npos) return {text};
@@ -42,7 +42,7 @@ std::vector<std::string> devices_of(const RunOptions& options) {
   return devices;
 }
 
-/// Sweep `turn` in a process of its own, which writes and prints as it would here.
+/// Runs sweep `turn` in a process of its own, which writes and prints as it would here.
 int run_in_process(const GlobalOptions& global, const RunOptions& options, int64_t turn,
                    RunResult& result, std::ostream& out, std::ostream& err) {
   const TemporaryFolder folder;
@@ -89,7 +89,7 @@ std::vector<std::string> own_command(const GlobalOptions& global, const RunOptio
 std::vector<std::string> time_left_words() {
   const std::optional<double> left_s = time_left_s();
   if (!left_s) return {};
-  constexpr double kLeast_s = 1e-3;  // 0 would be no limit
+  constexpr double kLeast_s = 1e-3;  // 0 would mean no limit
   return {kTimeLeft, fmt::format("{:.3f}", std::max(kLeast_s, *left_s))};
 }
 
@@ -119,7 +119,7 @@ int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
     const bool has_stopped = result.cases.empty() || is_cut_short(its_code) ||
                              (options.exits_on_error && !result.complete);
     if (!result.cases.empty()) runs.push_back(std::move(result));
-    if (has_stopped || options.dry_run || is_turn) break;  // the others would come to the same
+    if (has_stopped || options.dry_run || is_turn) break;  // the others would be the same
   }
   return code;
 }

@@ -12,7 +12,7 @@ namespace wide::bench {
 
 namespace {
 
-/// Options of one type: how each is called and where its value is.
+/// Options of one type: their names and where their values are.
 template <class T>
 using Option = std::pair<const char*, T>;
 
@@ -59,7 +59,7 @@ std::string word_of(const T& value) {
   return fmt::format("{}", value);
 }
 
-/// Those of `options` that are not what a default-made object has.
+/// Those of `options` that differ from a default-constructed object.
 template <class Options, class Object>
 std::string given(const Options& options, const Object& object) {
   const Object usual{};

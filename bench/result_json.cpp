@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writing. What is not finite becomes null.
+// Writing. Values that are not finite become null.
 #include "bench/result_json.hpp"
 
 #include <map>
@@ -119,8 +119,8 @@ Json noise_floors(const CaseResult& c) {
   return array;
 }
 
-/// What a reader wants first: per regime, the strategy with the smallest median among those that
-/// are right.
+/// What readers need first: per regime, the strategy with the smallest median among the right
+/// ones.
 Json case_summary(const CaseResult& c) {
   Json best = Json::object();
   std::map<Regime, double> least;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// From text and files to documents; what documents say is read in result_parse.cpp.
+// From text and files to documents; result_parse.cpp reads the documents' contents.
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -30,10 +30,10 @@ std::string text_of(const std::string& path) {
                                 : read_file(path);
 }
 
-/// The document with its samples; where they are not there, with slices.
+/// The document with its samples; if they are missing, with slices.
 Json whole_document_of(const std::string& path, std::string_view text) {
   Json document = document_of(text);
-  if (path != kStandardInput)  // which has no folder
+  if (path != kStandardInput)  // standard input has no folder
     restore_samples(document, std::filesystem::path(path).parent_path().string());
   return document;
 }

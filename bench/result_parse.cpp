@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading; every complaint names the field.
+// Reading; every error names the field.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -59,13 +59,13 @@ KernelUse parse_kernel(const Field& f) {
   return k;
 }
 
-/// Of what is called in, or compared with, another program. Since 1.9.
+/// What is called in, or compared with, another program. Since 1.9.
 std::string peer_of(const Field& f) {
   const auto peer = f.later("peer");
   return peer ? peer->text_or_empty() : std::string();
 }
 
-/// What strategies and baselines have since 1.4.
+/// Fields of strategies and baselines since 1.4.
 void parse_later_runner(const Field& f, RunnerResult& r) {
   if (!f.has("kernels")) return;
   for (const Field& k : f["kernels"].items()) r.kernels.push_back(parse_kernel(k));
@@ -153,7 +153,7 @@ CaseResult parse_case(const Field& f) {
   }
   for (const Field& s : f["strategies"].items()) {
     RunnerResult runner = parse_runner(s);
-    // A speedup says whose it is by the strategy's name.
+    // A speedup refers to its strategy by name.
     for (const RunnerResult& other : c.strategies)
       if (other.name == runner.name) s["name"].refuse("another name than an earlier strategy's");
     c.strategies.push_back(std::move(runner));

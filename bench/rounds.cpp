@@ -22,23 +22,23 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kWarmUpShare = 0.1;     // of the time limit, at most
-constexpr double kClockShare = 0.2;      // the same until clocks are stable, where that suffices
-constexpr double kMostClockShare = 0.5;  // where it does not
+constexpr double kClockShare = 0.2;      // the same until clocks are stable, if that suffices
+constexpr double kMostClockShare = 0.5;  // if it does not
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Seconds after which clocks are waited for no more. The last case's clock would cost none, but is
-/// no measure of this one's: what draws more power is stable at a lower one, not throttled.
+/// Seconds after which waiting for clocks ends. The previous case's clock would be free, but does
+/// not apply to this one: work that draws more power is stable at a lower clock, not throttled.
 double most_clock_wait_s(double limit_s) {
   const double seeing_s = std::min(kClocksSeen_s, kMostClockShare * limit_s);
   return std::clamp(kClockShare * limit_s, seeing_s, kMaxClockWarmUp_s);
 }
 
-/// By samples that do not count, as those that will: calls with pauses between them would leave the
-/// device at another clock. Until the time is over and, where clocks are known, they have settled.
-/// What they settled at is what samples are judged by.
+/// Runs uncounted samples, of the same kind as the counted ones: calls with pauses would leave the
+/// device at another clock. Ends after the time and, if clocks are known, when they have settled.
+/// Samples are judged by the clock at which they settled.
 ThrottleRule warm_up(const std::vector<Contender*>& contenders, const Timing& timing,
                      const Guard& guard) {
   const RunConfig& config = timing.config;
@@ -62,7 +62,7 @@ ThrottleRule warm_up(const std::vector<Contender*>& contenders, const Timing& ti
   return {throttle_policy(config.throttle), config.throttle_pct, clocks.stable_mhz()};
 }
 
-/// What the samples took, without what lies between them.
+/// The time of the samples, without the time between them.
 double sampled_s(const Measurement& m) {
   const double ns = std::accumulate(m.samples_ns.begin(), m.samples_ns.end(), 0.0);
   return 1e-9 * ns * static_cast<double>(m.iters_per_sample);
@@ -97,7 +97,7 @@ bool all_samples(const std::vector<Contender*>& contenders, const F& holds) {
   return true;
 }
 
-/// All medians are known to the target, or all speedups are: drift widens the former alone.
+/// Whether all medians, or all speedups, reach the target: drift widens only the former.
 bool is_known(const std::vector<Contender*>& contenders, const RunConfig& config) {
   const double target = config.target_ci_pct / 100;
   std::vector<RunnerResult> strategies, baselines;
@@ -130,7 +130,7 @@ bool is_settled(const std::vector<Contender*>& contenders, const RunConfig& conf
   return is_known(contenders, config);
 }
 
-/// The order of the round after this one: backward, by lot, or the same.
+/// Sets the order of the next round: reversed, random, or the same.
 void reorder(std::vector<Contender*>& contenders, const std::string& interleave,
              std::mt19937_64& random) {
   if (interleave == "abba") std::reverse(contenders.begin(), contenders.end());
@@ -142,11 +142,11 @@ void reorder(std::vector<Contender*>& contenders, const std::string& interleave,
 void time_in_rounds(std::vector<Contender*> contenders, const Timing& timing, const Guard& guard) {
   const RunConfig& config = timing.config;
   if (contenders.empty() || is_interrupted()) return;
-  // Only energy is compared with it, so only that has it waited for.
+  // Waits only for energy, which alone is compared with it.
   const std::optional<double> idle_w =
       timing.monitor != nullptr && config.energy ? idle_power_w(*timing.monitor) : std::nullopt;
   const auto start = Clock::now();
-  // Before clocks are warm: capturing and copying would let them fall again.
+  // Before clocks are warm: they would drop again while capturing and copying.
   int64_t measurements = 0;
   for (Contender* contender : contenders) {
     guard(*contender, [&] {

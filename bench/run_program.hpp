@@ -7,19 +7,19 @@
 
 namespace wide::bench {
 
-/// Runs a program, looked for in PATH, and waits for it; its exit code, or 128 and the signal that
-/// ended it. Throws io where it cannot be started.
+/// Runs a program, searched in PATH, and waits for it; returns its exit code, or 128 plus the
+/// signal that ended it. Throws io if it cannot be started.
 int run_program(const std::vector<std::string>& words, bool discards_output);
-/// The same, with its standard output and standard error in files, made or replaced; "": as it is.
+/// The same, with standard output and standard error redirected to files; "": inherited.
 int run_program_into(const std::string& output_file, const std::string& error_file,
                      const std::vector<std::string>& words);
 
 bool is_on_path(const std::string& program);
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 std::string shell_word(const std::string& word);
 
-/// A folder that lives as long as this does.
+/// A folder that is removed when this is destroyed.
 class TemporaryFolder {
  public:
   TemporaryFolder();

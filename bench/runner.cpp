@@ -24,8 +24,8 @@ int64_t peak_host_bytes() {
   return int64_t{usage.ru_maxrss} * 1024;
 }
 
-/// The monitor of the plan's device; none where nothing is timed or no clock can be known, which
-/// the result says.
+/// The monitor of the plan's device; none if nothing is timed or no clock can be known, which
+/// the result reports.
 std::unique_ptr<Monitor> monitor_of(const RunPlan& plan, RunResult& result) {
   const bool has_clocks = plan.context.device().type == DeviceType::cuda && !is_simulated();
   if (plan.verify_only || plan.monitor != nullptr || !has_clocks) return nullptr;

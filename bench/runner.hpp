@@ -37,28 +37,28 @@ struct RunPlan {
   std::vector<Baseline> baselines;
   std::vector<Peer*> peers;  ///< other programs, measured beside the baselines
   bool verify_only = false;
-  bool compares_all = false;     ///< of outputs; else rows that are sampled, where all take long
-  SavingRule saving;             ///< of calls that are checked
-  std::string reproduce_suffix;  ///< of the cases' commands: what is not in their axes
-  bool exits_on_error = false;   ///< the first case that fails or is wrong is the last one
-  std::vector<std::string> isolating_command;  ///< of this run, where cases are to be isolated
-  int64_t profiled_calls = 0;                  ///< made for a profiler, where nothing is timed
+  bool compares_all = false;     ///< of outputs; else a sample of rows if all would take long
+  SavingRule saving;             ///< which checked calls to save
+  std::string reproduce_suffix;  ///< appended to the cases' commands: what is not in their axes
+  bool exits_on_error = false;   ///< stop after the first case that fails or is wrong
+  std::vector<std::string> isolating_command;  ///< this run's words, if cases are to be isolated
+  int64_t profiled_calls = 0;                  ///< calls made for a profiler, without timing
   bool profiles_graph = false, profiles_endlessly = false;  ///< as replays; until interrupted
   std::optional<Calibration> calibration;                   ///< none: measured first
   std::function<Calibration()> measure_ceilings;            ///< empty: calibrate() of calibrate.hpp
-  double ceilings_hold_s = 2;  ///< of longer sweeps they are measured again: ceilings_check()
-  Monitor* monitor = nullptr;  ///< of the device's clocks; null: NVML's, where it is CUDA's
+  double ceilings_hold_s = 2;  ///< after longer sweeps they are measured again: ceilings_check()
+  Monitor* monitor = nullptr;  ///< of the device's clocks; null: NVML's, on CUDA
   std::function<void(const Progress&)> on_progress;  ///< may be empty
-  /// Gets the run so far, and its last case to complete, as each ends; may be empty.
+  /// Called with the run so far, and the case that just completed; may be empty.
   std::function<void(const RunResult&, CaseResult&)> on_case;
 };
 
 /// Fills calibration, cases, summaries and `complete`. A case that throws fails, not the sweep;
-/// after a CUDA error the device is not trusted any more, and the cases that remain fail with its
+/// after a CUDA error the device is no longer trusted, and the remaining cases fail with its
 /// message.
 void run_plan(const RunPlan& plan, RunResult& result);
 
-/// A case that says why it was not run.
+/// A case with the reason why it was not run.
 CaseResult case_not_run(const catalog::PrimitiveSpec& spec, const catalog::Case& point,
                         Status status, const std::string& reason);
 

@@ -22,7 +22,7 @@ namespace wide::bench {
 
 namespace {
 
-/// One line that is written over and over.
+/// Rewrites one line repeatedly.
 void show_progress(const Progress& progress, std::ostream& err) {
   if (progress.next.empty()) {
     err << "\r\033[K" << std::flush;

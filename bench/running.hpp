@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the commands that run cases have in common.
+// Shared code of the commands that run cases.
 #pragma once
 
 #include <iosfwd>
@@ -14,29 +14,29 @@
 
 namespace wide::bench {
 
-/// "0.5%" as 0.5; throws invalid_argument outside (0, 100). `words` are what else the option takes,
-/// for its message: "runs, none or ".
+/// Parses "0.5%" as 0.5; throws invalid_argument outside (0, 100). `words` names what else the
+/// option accepts, for its message: "runs, none or ".
 double parse_percent(const std::string& option, const std::string& text,
                      const std::string& words = "");
 
-/// A threshold of this metric, in percent, from a list: "5%" is of all metrics, "time_ns=2%" of
-/// one, which goes before it; a metric that the list says nothing of has the usual one. Throws
-/// invalid_argument for a metric that nothing is measured of, and for what is there twice.
+/// This metric's threshold, in percent, from a list: "5%" applies to all metrics, "time_ns=2%" to
+/// one and takes precedence; a metric that the list does not mention has the default. Throws
+/// invalid_argument for an unknown metric, and for duplicates.
 double parse_threshold(const std::string& text, const Metric& metric);
 
-/// The context's device as results have it, and what its driver says of its state.
+/// The context's device as stored in results, with its state as reported by its driver.
 RunDevice device_of(const Context& context);
 
-/// None where the device asked for is not usable, which is said on `err`.
+/// None if the requested device is not usable, which is reported on `err`.
 std::optional<Context> make_context(const Selection& selection, std::ostream& err);
 
-/// A line that is written over and over, or with -v a line each.
+/// A line that is overwritten repeatedly, or with -v a line for each case.
 void set_progress(const GlobalOptions& global, std::ostream& err, RunPlan& plan);
 
-/// Runs the plan. What it throws is not the caller's mistake, whatever its code; false then.
+/// Runs the plan. Reports any exception as a run-time error, whatever its code; then returns false.
 bool run_guarded(const RunPlan& plan, RunResult& result, std::ostream& err);
 
-/// Says on `err` why nothing was selected, and which points are impossible.
+/// Reports on `err` why nothing was selected, and which points are impossible.
 void report_nothing(const std::string& nothing, const RunResult& result, std::ostream& err);
 
 }  // namespace wide::bench

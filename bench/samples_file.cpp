@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr const char* kKey = "samples_file";
 constexpr const char* kDtype = "f64le";
 constexpr std::string_view kSuffix = ".samples.f64le";
-/// Behind a side-car's name until its document is written: what is interrupted between the two
+/// Suffix of a side-car's name until its document is written: an interrupt between the two
 /// leaves the old document with the old side-car, or the new one with this.
 constexpr std::string_view kPending = ".new";
 constexpr size_t kWidth = 8;
@@ -43,15 +43,15 @@ double value_at(std::string_view bytes, size_t index) {
   return std::bit_cast<double>(bits);
 }
 
-/// Null where there is no such member; what is no object has none.
+/// Null if there is no such member, or `value` is not an object.
 Json* member(Json& value, const char* key) {
   if (!value.is_object()) return nullptr;
   const auto found = value.find(key);
   return found == value.end() ? nullptr : &*found;
 }
 
-/// `use` gets every "samples" that a document has, and its path. What is none of ours the reader
-/// refuses.
+/// Calls `use` with every "samples" of a document, and its path. Malformed documents are refused
+/// by the reader.
 template <class Use>
 void for_each_samples(Json& document, const Use& use) {
   const auto for_each = [](Json* parent, const char* key, const std::string& path, const auto& f) {
@@ -74,7 +74,7 @@ bool is_integral(std::string_view column) {
   return column == "round" || column == "order" || column == "flags";
 }
 
-/// Only the name of a file, and none that leads elsewhere.
+/// Accepts only a plain file name that does not lead elsewhere.
 fs::path side_car_path(const Field& name, const std::string& folder) {
   const std::string file = name.text();
   const bool is_name = !file.empty() && file != "." && file != ".." &&
@@ -89,7 +89,7 @@ fs::path side_car_path(const Field& name, const std::string& folder) {
   return path;
 }
 
-/// The side-car as it was written.
+/// Reads the side-car, which must be as it was written.
 std::string read_side_car(const Field& reference, const fs::path& path) {
   const std::string file = path.string();
   std::error_code error;
@@ -111,7 +111,7 @@ std::string read_side_car(const Field& reference, const fs::path& path) {
   return bytes;
 }
 
-/// Whether a file is there that has what the document expects.
+/// Whether there is a file with what the document expects.
 bool is_side_car(const Field& reference, const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(fs::symlink_status(path, error)) &&
@@ -119,7 +119,7 @@ bool is_side_car(const Field& reference, const fs::path& path) {
          sha256(read_file(path.string())) == reference["sha256"].text();
 }
 
-/// Gives out each of a file's values once: slices of a document are no more than its file.
+/// Uses each of a file's values at most once: a document's slices never exceed its file.
 class Values {
  public:
   explicit Values(std::string bytes)
@@ -222,7 +222,7 @@ void place_samples(Json& document, std::string bytes) {
       item.value() = values.column(Field(slice, where + "." + item.key()), is_integral(item.key()));
     }
   });
-  if (document.is_object()) document.erase(kKey);  // else it has no samples
+  if (document.is_object()) document.erase(kKey);  // otherwise it has no samples
 }
 
 std::string document_text(const RunResult& result, SamplesIn where) {
@@ -243,7 +243,7 @@ void write_result(const RunResult& result, const std::string& path, SamplesIn wh
     throw Error(ErrorCode::io, "cannot write samples beside " + path + ", which is no file");
   if (is_special || !wants_side_car(result, where)) {
     write_file(path, document_text(result, where));
-    // What an earlier result left there belongs to none any more.
+    // A side-car of an earlier result is obsolete.
     if (!is_special && fs::is_regular_file(beside, error)) fs::remove(beside, error);
     return;
   }

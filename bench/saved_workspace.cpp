@@ -24,7 +24,7 @@ class Contents {
  public:
   std::vector<SafetensorsEntry> entries;
 
-  /// Room for `bytes`, to be filled; valid as long as this. `type`: the file's.
+  /// Room for `bytes`, to be filled; valid as long as this object. `type`: the file's.
   std::byte* add_room(const std::string& name, std::string_view type, const Shape& shape,
                       int64_t bytes) {
     std::vector<std::byte>& room = kept_.emplace_back(static_cast<size_t>(bytes));
@@ -95,7 +95,7 @@ void add_expected(const catalog::ReferenceSample& reference, Contents& contents)
   contents.add("tolerance", "F64", shape, tolerances);
 }
 
-/// What is no good in a file's name, as the colon of a policy or a model, becomes a dash.
+/// Characters that are invalid in a file name, such as a policy's colon, become dashes.
 std::string file_name(const CallName& name) {
   std::string file = name.op + "-" + name.case_id + "-" + name.name + "-" + name.phase;
   const auto is_bad = [](char c) {
@@ -145,7 +145,7 @@ std::string save_call(const std::string& folder, const CallName& name, const Con
   add_inputs(context, stream, workload, contents);
   add_outputs(outputs, contents);
   add_expected(reference, contents);
-  std::error_code ignored;  // writing says what is wrong
+  std::error_code ignored;  // writing reports the error
   std::filesystem::create_directories(folder, ignored);
   const std::string path = (std::filesystem::path(folder) / file_name(name)).string();
   save_safetensors(path, contents.entries,

@@ -23,7 +23,7 @@ std::string model_name(const std::string& growth) {
   return growth;
 }
 
-/// Medians of one strategy where all axes but n are alike.
+/// Medians of one strategy with equal axes except n.
 struct Line {
   std::string strategy;
   catalog::Case others;  ///< without n

@@ -44,7 +44,7 @@ std::vector<std::string_view> strategy_names(const catalog::PrimitiveSpec& spec)
 
 using Specs = std::vector<const catalog::PrimitiveSpec*>;
 
-/// "simt:m16n64" must have a policy that simt has in some of the ops.
+/// "simt:m16n64" must have a policy that simt has in at least one of the ops.
 void check_policy(const char* option, const PlanOptions& options, const Specs& ops) {
   std::vector<std::string_view> known;
   for (const catalog::PrimitiveSpec* spec : ops) {
@@ -75,8 +75,8 @@ std::vector<std::string> checked_strategies(const char* option, const std::strin
   return names;
 }
 
-/// --strategy and --only name strategies, --skip takes some away; every name must be one of some
-/// op. Absent where nothing is named: all of the device; empty where nothing is left.
+/// --strategy and --only name strategies, --skip removes some; every name must exist in some
+/// op. Absent if nothing is named: all of the device; empty if nothing is left.
 std::optional<std::vector<std::string>> select_strategies(
     const Selection& selection, const std::vector<const catalog::PrimitiveSpec*>& ops,
     DeviceType device) {
@@ -106,7 +106,7 @@ std::optional<std::vector<std::string>> select_strategies(
   return names;
 }
 
-/// The value of `values` that is spelled `name`; an error that lists them otherwise.
+/// The value of `values` with this name; otherwise an error that lists them.
 template <class Enum>
 Enum find_named(const char* option, const std::string& name, std::initializer_list<Enum> values) {
   std::vector<std::string_view> names;
@@ -259,7 +259,7 @@ void sample_cases(RunPlan& plan, int64_t count, uint64_t seed) {
   int64_t left = 0;
   for (const auto& [spec, cases] : plan.work) left += static_cast<int64_t>(cases.size());
   std::mt19937_64 random(seed);
-  // Each of those left is as likely as any other to be of those that are still to be taken.
+  // Each remaining case is equally likely to be one of those still to be taken.
   for (auto& [spec, cases] : plan.work) {
     std::erase_if(cases, [&](const catalog::Case&) {
       const bool is_taken = random() % static_cast<uint64_t>(left--) <

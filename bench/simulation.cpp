@@ -22,7 +22,7 @@ Function* symbol(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
 }
 
-/// Where a library that `target` builds lies in the build tree, beside this program.
+/// Path of a library that `target` builds, in the build tree relative to this program.
 std::filesystem::path built(const char* library, const char* target) {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
   const std::filesystem::path path = program.parent_path().parent_path() / "verify" / library;
@@ -35,7 +35,7 @@ std::filesystem::path built(const char* library, const char* target) {
   return path;
 }
 
-/// `path` in front of what the variable has.
+/// Prepends `path` to the variable's value.
 void prepend(const char* variable, const std::filesystem::path& path) {
   const char* others = std::getenv(variable);
   const std::string all = path.string() + (others == nullptr ? "" : ":" + std::string(others));

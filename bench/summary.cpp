@@ -19,10 +19,10 @@ constexpr double kWorthwhile = 1.05;
 
 struct Best {
   const CaseResult* point = nullptr;
-  const Speedup* speedup = nullptr;  ///< null where the case was tried and nothing is comparable
+  const Speedup* speedup = nullptr;  ///< null if the case was tried and nothing is comparable
 };
 
-/// The strategy of a case with the largest speedup; none where the case does not take part.
+/// The strategy of a case with the largest speedup; none if the case does not take part.
 std::optional<Best> best_of(const CaseResult& result, Regime regime, Baseline baseline) {
   Best best{&result, nullptr};
   bool takes_part = result.status != Status::ok && result.status != Status::skipped;
@@ -44,8 +44,8 @@ bool is_worthwhile(const Best& best) {
   return is_faster(best) && best.speedup->ci_lo && *best.speedup->ci_lo >= kWorthwhile;
 }
 
-/// Nothing says that it is not: its interval reaches where that verdict begins, or too few rounds
-/// stand behind it to tell.
+/// Whether a verdict "faster" cannot be excluded: its interval reaches that verdict's bound, or it
+/// has too few rounds to tell.
 bool may_be_faster(const Best& best) {
   if (best.speedup == nullptr) return false;
   const Speedup& s = *best.speedup;
@@ -131,7 +131,7 @@ const char* summary_definitions() {
          "                 fastest strategy is `faster`: its interval lies above 1.01 and the "
          "noise "
          "floor of --aa,\n"
-         "                 from six rounds or more; behind it, where it differs, the smallest from "
+         "                 from six rounds or more; after it, if different, the smallest from "
          "which on the\n"
          "                 intervals only reach there\n"
          "  threshold      the same with the interval at or above 1.05, too: where going wide is "

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a sweep says about a primitive as a whole. Pure.
+// What a sweep shows about a primitive as a whole. Pure.
 #pragma once
 
 #include <span>

@@ -79,13 +79,13 @@ double Sweep::elapsed_s() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-/// Not before the first case, nor where nothing is timed.
+/// Not before the first case, and not if nothing is timed.
 void Sweep::cool_down() const {
   if (!plan_.verify_only) pause_for(plan_.config.cooldown_s);
 }
 
-/// An equal share of what is left, for every case that is left. A little of it all stays for
-/// starting, summing up and writing, and what pauses take is nobody's.
+/// An equal share of the remaining budget for every remaining case. A little is reserved for
+/// starting, summing up and writing, and pauses count for no case.
 std::optional<double> Sweep::budget_s() const {
   if (!plan_.config.budget_s) return std::nullopt;
   const double pauses_s = plan_.config.cooldown_s * static_cast<double>(total_ - done_ - 1);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases of a plan one after another, whoever runs them: this process or one of each case's own.
+// Runs the cases of a plan one after another, in this process or each in a process of its own.
 #pragma once
 
 #include <chrono>
@@ -13,36 +13,36 @@
 
 namespace wide::bench {
 
-/// A case whose turn it is.
+/// A case that is to be run now.
 struct Turn {
   const catalog::PrimitiveSpec& spec;
   const catalog::Case& point;
   std::optional<double> budget_s;  ///< its share of the plan's
 };
 
-/// A case that failed, ran out of memory or time, was wrong or implausible.
+/// Whether a case failed, ran out of memory or time, was wrong or implausible.
 bool is_error(const CaseResult& result);
 
-/// Sleeps, but an interrupt ends it.
+/// Sleeps this long, or until an interrupt.
 void pause_for(double seconds);
 
 class Sweep {
  public:
-  /// The sweep begins, and its clock.
+  /// Starts the sweep and its clock.
   Sweep(const RunPlan& plan, RunResult& result);
 
-  /// Says what begins; "" at the end.
+  /// Reports what begins; "" at the end.
   void report(const std::string& next) const;
 
-  /// Cases of the plan in their order, each by `run_turn` but for those that cannot be, with the
-  /// plan's pause between them; ends where it returns none, an interrupt came, or after the first
-  /// case in error where the plan says so. Fills cases, summaries, `complete` and the duration.
+  /// Runs the plan's cases in order by `run_turn`, except impossible ones, with the plan's pause
+  /// between them; ends if it returns none, on an interrupt, or after the first
+  /// case in error if the plan says so. Fills cases, summaries, `complete` and the duration.
   void run(const std::function<std::optional<CaseResult>(const Turn&)>& run_turn);
 
-  /// The plan's device as it is now.
+  /// Measures the plan's device as it is now.
   Calibration measure_ceilings() const;
-  /// Measures ceilings again after a complete sweep that was not short, where the budget leaves the
-  /// time and the first ones were its own; a warning into the result where they have moved.
+  /// Measures ceilings again after a complete sweep that was not short, if the budget leaves time
+  /// and the sweep measured the first ones itself; adds a warning to the result if they have moved.
   void check_ceilings() const;
 
  private:

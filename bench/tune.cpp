@@ -22,7 +22,7 @@ std::optional<double> median_in(const RunnerResult& runner, Regime regime) {
   return std::nullopt;
 }
 
-/// A strategy that was not checked, or found wrong once, is not to be recommended to anybody.
+/// A strategy that was not checked, or was found wrong once, must not be recommended.
 bool is_right(const RunnerResult& runner) {
   return runner.status == Status::ok && runner.verify.before == "pass" &&
          runner.verify.after == "pass" && runner.verify.elements_compared > 0;
@@ -36,7 +36,7 @@ bool is_vendors(const catalog::PrimitiveSpec& spec, const std::string& strategy)
                      });
 }
 
-/// By the rule that speedups of a run are judged by, "auto" in the baseline's place.
+/// By the rule that judges speedups of a run, with "auto" in the baseline's place.
 Speedup compared(const RunnerResult& winner, const RunnerResult* automatic, Regime regime,
                  uint64_t seed) {
   if (automatic != nullptr) {
@@ -49,7 +49,7 @@ Speedup compared(const RunnerResult& winner, const RunnerResult* automatic, Regi
   return unknown;
 }
 
-/// A candidate that is right, with its median.
+/// A right candidate with its median.
 struct Candidate {
   const RunnerResult* runner;
   double time_ns;
@@ -59,9 +59,9 @@ bool is_same_way(const RunnerResult& a, const RunnerResult& b) {
   return a.strategy == b.strategy && a.policy == b.policy;
 }
 
-/// The fastest whose verdict against "auto" is "faster", else the fastest of all: one whose times
-/// scatter hides no other. What is behind the choice of "auto", measured under its own name, is no
-/// faster than that, whatever "auto" took.
+/// The fastest whose verdict against "auto" is "faster", else the fastest of all: so one whose
+/// times scatter does not hide another. Candidates after auto's own choice, measured under its own
+/// name, are not faster than that, whatever the time of "auto".
 size_t find_winner(const std::vector<Candidate>& candidates, const RunnerResult* automatic,
                    Regime regime, uint64_t seed) {
   for (size_t i = 0; automatic != nullptr && i < candidates.size(); ++i) {
@@ -114,7 +114,7 @@ std::optional<TunedCase> tuned_in(const CaseResult& result, const catalog::Primi
 
 constexpr Regime kDeciding[] = {Regime::graph, Regime::stream, Regime::cold, Regime::cpu};
 
-/// "op/strategy:policy" in its parts.
+/// Splits "op/strategy:policy" into its parts.
 struct SpaceItem {
   std::string op, way;
   PlanOptions options;
@@ -142,7 +142,7 @@ bool has_way(const catalog::PrimitiveSpec& spec, const SpaceItem& item) {
 [[noreturn]] void refuse_item(const std::string& text, const SpaceItem& item,
                               const std::vector<const catalog::PrimitiveSpec*>& ops) {
   std::vector<std::string> known;
-  const auto add = [&](const std::string& name) {  // once: a strategy may be of both devices
+  const auto add = [&](const std::string& name) {  // once: a strategy may exist on both devices
     if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
   };
   for (const catalog::PrimitiveSpec* spec : ops) {

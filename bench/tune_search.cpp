@@ -13,7 +13,7 @@ namespace wide::bench {
 
 namespace {
 
-constexpr int64_t kResamples = 400;  // enough to rank by; what wins is measured again
+constexpr int64_t kResamples = 400;  // enough for a ranking; winners are measured again
 
 /// What is known of each candidate so far.
 class Ranking {
@@ -21,13 +21,13 @@ class Ranking {
   Ranking(size_t num_candidates, const SearchLimits& limits, const MeasureCandidates& measure)
       : limits_(limits), measure_(measure), times_(num_candidates), bounds_(num_candidates) {}
 
-  /// Leaves in `candidates` those that did not fail, the best first.
+  /// Leaves in `candidates` those that did not fail, best first.
   void measure(std::vector<size_t>& candidates, int64_t samples) {
     const auto taken = measure_(candidates, samples);
     std::vector<size_t> fit;
     for (size_t i = 0; i < candidates.size() && i < taken.size(); ++i) {
       std::vector<double>& times = times_[candidates[i]];
-      if (taken[i].empty()) {  // it may have failed after a round that it passed
+      if (taken[i].empty()) {  // it may fail after a round that it passed
         times.clear();
         continue;
       }
@@ -45,7 +45,7 @@ class Ranking {
                      [&](size_t a, size_t b) { return bounds_[a] < bounds_[b]; });
   }
 
-  /// `best` in front, then the others.
+  /// `best` first, then the others.
   SearchResult result(const std::vector<size_t>& best) const {
     SearchResult r{best, 0, samples_taken_};
     std::vector<size_t> others;

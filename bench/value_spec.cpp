@@ -13,7 +13,7 @@ namespace wide::bench {
 
 namespace {
 
-constexpr int64_t kMaxValues = 100'000;  // a range that is longer was a slip of the finger
+constexpr int64_t kMaxValues = 100'000;  // a longer range is a typing error
 
 [[noreturn]] void refuse(std::string_view axis, std::string_view text,
                          const std::string& expected) {

@@ -15,9 +15,9 @@
 
 namespace wide::bench {
 
-/// Values of one axis; repeated ones are kept once. `axis` names it in errors and says whether
-/// integers or words are wanted; with `powers` every value v stands for 2^v ("n[pow2]=1:5"). Throws
-/// invalid_argument for anything that the grammar or the axis does not allow.
+/// Values of one axis, without duplicates. `axis` names it in errors and determines whether
+/// integers or words are expected; with `powers` every value v stands for 2^v ("n[pow2]=1:5").
+/// Throws invalid_argument for anything that the grammar or the axis does not allow.
 std::vector<catalog::AxisValue> parse_values(const catalog::AxisInfo& axis, std::string_view spec,
                                              bool powers = false);
 
@@ -33,7 +33,7 @@ struct AxisOverride {
 /// "NAME=SPEC", "NAME[pow2]=SPEC", "NAME=[SPEC]".
 AxisOverride parse_override(std::string_view text);
 
-/// "a,b,c" -> names; empty items are refused. `what` is for the error.
+/// "a,b,c" -> names; empty items are refused. `what` is for the error message.
 std::vector<std::string> parse_list(std::string_view what, std::string_view text);
 
 }  // namespace wide::bench

@@ -16,7 +16,7 @@ namespace {
 using Step = Where::Step;
 using Code = Step::Code;
 
-constexpr int kMaxDepth = 100;  // of parentheses and signs: more was generated, and not for us
+constexpr int kMaxDepth = 100;  // of parentheses and signs: more is generated, not handwritten
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw Error(ErrorCode::invalid_argument, "--where: \"" + std::string(text) + "\": " + why);
@@ -70,9 +70,9 @@ class Parser {
   enum class Kind : uint8_t { number, word, condition };
   struct Operand {
     Kind kind = Kind::number;
-    std::string_view text{};                  ///< as written, where it is one token
-    const catalog::AxisInfo* axis = nullptr;  ///< which it names
-    size_t step = 0;                          ///< that it begins with
+    std::string_view text{};                  ///< as written, if it is one token
+    const catalog::AxisInfo* axis = nullptr;  ///< the axis that it names
+    size_t step = 0;                          ///< the step that it begins with
   };
 
   void advance() { token_ = next_token(rest_); }
@@ -82,7 +82,7 @@ class Parser {
     return true;
   }
 
-  /// Left to right: nothing is asked after what decides.
+  /// Left to right with short circuits.
   Operand joined(std::string_view word, Code end, Operand (Parser::*part)()) {
     Operand left = (this->*part)();
     while (token_ == word) {
@@ -230,7 +230,7 @@ class Parser {
     refuse(text_, (operand.text.empty() ? "a number" : "\"" + std::string(operand.text) + "\"") +
                       " is no condition, expected a comparison such as n <= 8");
   }
-  /// A word that stands alone was to be an axis.
+  /// A word that stands alone must be an axis.
   void require_axis(const Operand& operand) {
     if (operand.axis != nullptr) return;
     std::vector<std::string_view> names;
@@ -239,7 +239,7 @@ class Parser {
                       catalog::unknown_name_message("axis", operand.text, names));
   }
 
-  /// Parentheses and signs within one another are so many calls.
+  /// Each level of nested parentheses and signs is a recursive call.
   struct Nested {
     explicit Nested(Parser& parser) : parser_(parser) {
       if (++parser_.depth_ > kMaxDepth)
@@ -257,11 +257,11 @@ class Parser {
   int depth_ = 0;
 };
 
-/// Why there is no result; empty where there is one.
+/// Why there is no result; empty if there is one.
 std::string compute(Code code, int64_t a, int64_t b, int64_t& result) {
   if (code == Code::divide || code == Code::modulo) {
     if (b == 0) return "a division by zero";
-    // The one quotient that there is not.
+    // The only quotient that overflows.
     if (a == std::numeric_limits<int64_t>::min() && b == -1) return "a number beyond 64 bits";
     result = code == Code::divide ? a / b : a % b;
     return "";

@@ -6,8 +6,8 @@
 //   TEST  := SUM [ ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) SUM ]
 //   SUM   := TERM { ( "+" | "-" ) TERM }                  TERM := SIGN { ( "*" | "/" | "%" ) SIGN }
 //   SIGN  := "-" SIGN | INT [ K | M | G ] | "2^" INT | AXIS | WORD | "(" OR ")"
-// Words are compared with axes that have them, by == and !=; numbers are 64 bits, and none that
-// leaves them passes in silence; / and % are towards zero.
+// Words are compared with axes that have words, by == and !=; numbers are 64 bits, and overflow
+// is an error; / and % truncate towards zero.
 #pragma once
 
 #include <string>
@@ -24,11 +24,11 @@ class Where {
   /// primitive's axes do not allow, with the nearest names.
   Where(std::string_view text, const catalog::PrimitiveSpec& spec);
 
-  /// For a case of the same primitive. Throws invalid_argument where a number leaves 64 bits or is
-  /// divided by zero, with the case.
+  /// For a case of the same primitive. Throws invalid_argument, with the case, if a number
+  /// overflows 64 bits or is divided by zero.
   bool holds(const catalog::Case& point) const;
 
-  /// One step of a stack machine: an expression that is long needs no deep recursion.
+  /// One step of a stack machine, so that a long expression needs no deep recursion.
   struct Step {
     enum class Code : uint8_t {
       constant,
@@ -46,7 +46,7 @@ class Where {
       less_equal,
       greater,
       greater_equal,
-      end_if_false,  ///< jumps and keeps what is on the stack; drops it otherwise
+      end_if_false,  ///< jumps and keeps the top of the stack; otherwise drops it
       end_if_true,
     };
     Code code = Code::constant;

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """browser.py PAGE PICTURE [WIDTH HEIGHT]: a picture of a page's beginning, as headless Chromium shows it.
 
-As a module: a page that can be asked and used, by the DevTools protocol over two pipes, so that neither a driver nor
+As a module: a page that can be queried and used, by the DevTools protocol over two pipes, so that neither a driver nor
 a library is needed.
 """
 import base64
@@ -29,8 +29,8 @@ def find_browser():
 
 
 class Page:
-    """One page in a browser of its own. What it logs as an error or throws is in `errors`, what it asks the network for
-    in `requests`."""
+    """One page in a browser of its own. `errors` has what it logs as an error or throws, `requests` what it requests from the
+    network."""
 
     def __init__(self, path, width=1200, height=900, timeout_s=60):
         self.errors, self.requests = [], []
@@ -52,7 +52,7 @@ class Page:
         os.close(from_browser)
         self._buffer, self._answers, self._events, self._next, self._session = b"", {}, set(), 0, None
         try:
-            # A page of our own: what is there at the start may still be on its way, or no page at all.
+            # A page of our own: the initial one may still be loading, or may not be a page at all.
             target = self.call("Target.createTarget", url="about:blank")["targetId"]
             self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
             for domain in ("Page", "Runtime", "Log", "Network"):
@@ -111,7 +111,7 @@ class Page:
         return answer["result"]
 
     def open(self, path):
-        """Loads a file; seconds until that was done."""
+        """Loads a file; returns the seconds that took."""
         start = time.monotonic()
         self._events.discard("Page.loadEventFired")
         self.call("Page.navigate", url=pathlib.Path(path).resolve().as_uri())
@@ -120,7 +120,7 @@ class Page:
         return time.monotonic() - start
 
     def evaluate(self, expression):
-        """The value of an expression of JavaScript; a promise's, when it has one."""
+        """The value of an expression of JavaScript; if it is a promise, the promise's value."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"].get("exception", {}).get("description", expression))
@@ -151,7 +151,7 @@ def main():
     width, height = (int(word) for word in sys.argv[3:]) if len(sys.argv) == 5 else (1200, 900)
     with Page(path, width, height) as page:
         page.open(sys.argv[1])
-        time.sleep(0.5)  # charts are drawn when they come into sight
+        time.sleep(0.5)  # charts are drawn when they come into view
         pathlib.Path(sys.argv[2]).write_bytes(page.picture())
 
 

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# build.sh PRESET [TARGET...]: configures build/PRESET where that is still to be done and builds it.
+# build.sh PRESET [TARGET...]: configures build/PRESET if that has not been done yet, and builds it.
 # Everything goes to build/PRESET/build.log; standard error gets what a person needs: what CMake found,
-# one line of progress on a terminal, and the log's end where something failed.
+# one line of progress on a terminal, and the log's end if something failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:?"usage: build.sh PRESET [TARGET...]"}
@@ -26,7 +26,7 @@ show_progress() {
 }
 
 mkdir -p "$build"
-# The build directory of another checkout is of no use: CMake would refuse it.
+# The build directory of another checkout cannot be used: CMake would refuse it.
 if [ -f "$build/CMakeCache.txt" ] && ! grep -qx "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$build/CMakeCache.txt"; then
   rm -rf "$build"
   mkdir -p "$build"

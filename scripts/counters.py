@@ -4,16 +4,16 @@
 """counters.py measure WBENCH [--out FILE] [--kernels FILE] [--seconds S] | tolerances: a GPU's counters against the simulated GPU's.
 
 measure runs the kernels of bench/counters.json under Nsight Compute (ncu), and the same calls on the simulated GPU
-(wbench --sim inspect), and compares what both count, launch by launch; in that file's order: first a kernel of each way to
+(wbench --sim inspect), and compares the counters of both, launch by launch; in that file's order: first a kernel of each way to
 move and to multiply data, so that little time tells most. tolerances prints what may differ and why, which was written down
-before any device was asked. A number is
+before any device was measured. A number is
 
   same            within its tolerance
   differs         not; both numbers are shown, and either the simulation or its reading of a counter is wrong
-  not comparable  shown, and why: ncu has no such counter here, or the simulated GPU has not what it counts
+  not comparable  shown, and why: ncu has no such counter here, or the simulated GPU lacks what it counts
 
---out writes all of it as JSON, kernel after kernel, or that there are no counters here and why. --metrics keeps the names of
-ncu's metrics, which take long to ask for, for the next call. Exit 0: all the same; 4: some differ; 1: a kernel could not be
+--out writes all of it as JSON, kernel after kernel, or that there are no counters here and why. --metrics stores the names of
+ncu's metrics, which take long to query, for the next call. Exit 0: all the same; 4: some differ; 1: a kernel could not be
 measured; 77: no ncu, no GPU, or no permission to read its counters.
 """
 import argparse
@@ -47,16 +47,16 @@ BY_PASS = "both count what a warp's request takes of passes over the banks; ptxa
 
 class Quantity(NamedTuple):
     name: str
-    simulated: tuple  # counters of a launch, which are added up
-    metrics: tuple  # of ncu: groups, of which the first that is all there is added up
-    tolerance: float  # what may differ as a share of the larger number, or of `of`; None: nothing is judged
+    simulated: tuple  # counters of a launch, to be summed
+    metrics: tuple  # of ncu: groups; the first one that is complete is summed
+    tolerance: float  # allowed difference as a share of the larger number, or of `of`; None: not judged
     why: str
     of: tuple = ()
-    per: int = 1  # `simulated` counts that many times what ncu does
+    per: int = 1  # `simulated` counts this many times what ncu does
 
 
-# TMA and bulk copies pass the LSU by: no sector of theirs is among its. Bank conflicts are compared in sum, since the L1's
-# counters have those of ldmatrix among the loads', and of stmatrix among the stores'. The first groups are GH100's.
+# TMA and bulk copies bypass the LSU: their sectors are not among its. Bank conflicts are compared in sum, since the L1's
+# counters count those of ldmatrix as loads', and of stmatrix as stores'. The first groups are GH100's.
 QUANTITIES = (
     Quantity("load sectors", ("load_sectors",), ((SECTORS + "ld",),), 0.02, BY_REQUEST),
     Quantity("store sectors", ("store_sectors",), ((SECTORS + "st",),), 0.02, BY_REQUEST),
@@ -116,7 +116,7 @@ def shape_of(name, grid, block):
 
 
 def compare_launches(taken, measured, simulated):
-    """Launches in order; of others than the simulation's nothing is comparable."""
+    """Launches in order; other launches than the simulation's are not comparable."""
     there = [shape_of(launch.kernel, launch.grid, launch.block) for launch in measured]
     here = [shape_of(launch["kernel"], launch["grid"], launch["block"]) for launch in simulated]
     if there != here:
@@ -206,7 +206,7 @@ def outcomes_of(kernels):
 
 
 def available(tool, version, path):
-    """The names of ncu's metrics: those in the file of a call with the same ncu, else as ncu says, into that file."""
+    """The names of ncu's metrics: those in the file of a call with the same ncu, else those that ncu lists, then stored there."""
     try:
         known = json.loads(path.read_text()) if path else {}
     except (OSError, ValueError):
@@ -218,7 +218,7 @@ def available(tool, version, path):
 
 
 def write(path, document):
-    """Never half of it, whoever ends this."""
+    """Writes all or nothing, however this process ends."""
     if path:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")

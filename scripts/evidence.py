@@ -4,8 +4,8 @@
 """evidence.py hash|hashes|table|unfinished|write|status: what real devices have proved about hand-written kernels.
 
 Whether a strategy is verified is derived, never written down: a file in verify/evidence/ counts as
-long as its hash fits the kernel's sources as they are now. The hash is over tokens, so that a
-comment or a line break proves nothing away, and over everything the kernel includes, so that a
+long as its hash fits the kernel's current sources. The hash is over tokens, so that a
+comment or a line break does not invalidate it, and over everything the kernel includes, so that a
 change in a shared header does.
 """
 import argparse
@@ -28,7 +28,7 @@ INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]')
 KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm",
               "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm", "conv1d": "conv", "conv2d": "conv",
               "conv3d": "conv"}
-# Primitives whose strategies run the kernels of others, whichever suit; and single such strategies.
+# Primitives whose strategies run other primitives' kernels, whichever suit; and single such strategies.
 PARTS_OF = {"attention": ("linear", "flash_attention"), ("embedding", "gather"): ("embedding",), ("mlp", "layerwise"): ("linear",),
             ("recurrent", "stepwise"): ("linear",), ("recurrent", "fused"): ("linear",),
             ("conv1d", "pointwise"): ("linear",), ("conv2d", "pointwise"): ("linear",), ("conv3d", "pointwise"): ("linear",),
@@ -62,7 +62,7 @@ def normalized(text):
     for match in TOKEN.finditer(text):
         kind, token = match.lastgroup, match.group()
         if kind in ("comment", "blank"):
-            # A line's end closes a directive, and only there does it mean anything.
+            # The end of a line ends a directive, and has a meaning only there.
             ends_line = kind == "blank" and "\n" in token.replace("\\\n", "")
             blank = "\n" if ends_line or blank == "\n" else " "
             continue
@@ -81,17 +81,17 @@ def normalized(text):
 
 
 def is_glued(left, right, in_directive):
-    """Whether leaving out the blank between two characters could make another program."""
+    """Whether leaving out the blank between two characters could change the program."""
     def is_word(c):
         return c.isalnum() or c in "_\"'"
     if is_word(left) and is_word(right) or left in "+-&|" and left == right:
         return True
-    # "#define F (x)" is no "#define F(x)".
+    # "#define F (x)" is not "#define F(x)".
     return in_directive and is_word(left) and right == "("
 
 
 def kernels_of(root, op, strategy):
-    """Of strategy "", those of all that the primitive has, and that its strategies run of others."""
+    """For strategy "", those of all the primitive's strategies, including the others' that they run."""
     if not strategy:
         ops = {op, *(name for name, of in KERNELS_OF.items() if of == op)}
         parts = {KERNELS_OF.get(op, op), *(part for key, of in PARTS_OF.items() if (key if isinstance(key, str) else key[0]) in ops for part in of)}
@@ -130,14 +130,14 @@ def source_hash(root, op, strategy):
 
 
 def write_if_changed(output, text):
-    """Leaves the time of a file that says the same already, so that nothing is compiled for it."""
+    """Keeps the time of a file with the same content, so that nothing is recompiled for it."""
     if not output.exists() or output.read_text() != text:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text)
 
 
 def make_hashes(root, output):
-    """Writes one line of C++ per primitive that has CUDA kernels: what a tuning cache was measured with."""
+    """Writes one line of C++ per primitive that has CUDA kernels: the hash that identifies them in a tuning cache."""
     lines = []
     ops = [spec.name.removesuffix("_spec.cpp") for spec in root.glob("host/*/*_spec.cpp")]
     for op in sorted({*ops, *KERNELS_OF}):
@@ -179,7 +179,7 @@ def state_of(root, evidence):
 
 
 def current_hash(root, evidence):
-    """Null where the kernel is gone."""
+    """Null if the kernel is gone."""
     try:
         return source_hash(root, evidence["op"], evidence["strategy"])
     except EvidenceError:
@@ -187,7 +187,7 @@ def current_hash(root, evidence):
 
 
 def make_table(root, folder, output):
-    """Writes the table; what does not count is a message, never a red build."""
+    """Writes the table; invalid evidence causes a message, never a failed build."""
     lines, refused = set(), set()
     for path in sorted(folder.glob("*.json")):
         try:
@@ -225,12 +225,12 @@ def read_result(path):
 
 
 def unreached(result):
-    """The primitives of cases that no strategy came to: behind a lost device a run goes on to its end, and runs nothing."""
+    """The primitives of cases without any strategy's result: after losing its device a run goes on to its end, running nothing."""
     return {case["op"] for case in result["cases"] if not case["strategies"] and case["status"] not in ("ok", "skipped")}
 
 
 def exit_code_of_whole(path, wbench):
-    """Of a result that this wbench made of all its cases; else None."""
+    """The exit code of a complete result that this wbench made; else None."""
     try:
         if path.stat().st_mtime_ns <= wbench.stat().st_mtime_ns:
             return None
@@ -241,7 +241,7 @@ def exit_code_of_whole(path, wbench):
 
 
 def print_unfinished(folder, wbench):
-    """Of standard input's lines "NAME WORDS" those without a whole verify-NAME.json. Whether another one's run failed."""
+    """From standard input's lines "NAME WORDS", those without a complete verify-NAME.json. Whether another one's run failed."""
     codes = {line: exit_code_of_whole(folder / f"verify-{line.split()[0]}.json", wbench) for line in sys.stdin}
     print(*(line for line, code in codes.items() if code is None), sep="", end="")
     return any(code not in (None, 0, NOTHING_RAN) for code in codes.values())
@@ -270,11 +270,11 @@ def tally(results):
 
 
 class Verdict(NamedTuple):
-    """What one tool of compute-sanitizer said of one program."""
+    """What one tool of compute-sanitizer reported about one program."""
     tool: str
     program: str
-    findings: int | None  # None: nothing
-    noted: int  # what is no finding: warnings, and others' kernels
+    findings: int | None  # None: no verdict
+    noted: int  # not findings: warnings, and others' kernels
     scope: str  # the kernels that were judged
 
 
@@ -303,9 +303,9 @@ def is_about(program, op, kernels):
 
 
 def findings_of(verdicts, op, strategy):
-    """None where a program about the strategy's kernels is without a verdict, or the op's share is missing; findings outweigh
-    that. A finding may be any kernel's that runs where it is, so it counts against all of these; in a program that is about
-    no op, against every strategy."""
+    """None if a program about the strategy's kernels is without a verdict, or the op's share is missing; findings outweigh
+    that. A finding may be due to any kernel that runs there, so it counts against all of these; in a program about
+    no particular op, against every strategy."""
     ops = {verdict.program.partition(":")[2] for verdict in verdicts} - {""}
     kernels = kernels_named(op, strategy)
 
@@ -362,7 +362,7 @@ def write_evidence(root, arguments):
 
 
 def read_strategies(source):
-    """What `wbench list strategies --json -` says; `source` is wbench or a file of that."""
+    """The output of `wbench list strategies --json -`; `source` is wbench or a file with that."""
     if source.suffix != ".json" and os.access(source, os.X_OK):
         text = subprocess.run([source, "list", "strategies", "--json", "-"], check=True,
                               stdout=subprocess.PIPE, text=True).stdout
@@ -376,7 +376,7 @@ def cuda_version(number):
 
 
 def print_status(source):
-    """The README's table; primitives of which all cells are the same share a row."""
+    """The README's table; primitives with the same cells share a row."""
     print("| primitive | kernels of ours on CUDA, by what they are verified on | vendors' calls |\n|---|---|---|")
     ours, vendors = {}, {}
     for row in read_strategies(source):

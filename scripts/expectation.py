@@ -35,9 +35,9 @@ FLOPS_PER_S = {"fp32": 50e12, "tf32": 427e12, "fp16": 790e12, "bf16": 790e12, "f
 DECODE = {"fp8_e4m3": 2.25, "int8": 2.75, "fp6_e3m2": 3.5, "int4": 1.375, "fp4_e2m1": 2.375}
 BITS = {"fp8_e4m3": 8, "int8": 8, "fp6_e3m2": 6, "int4": 4, "fp4_e2m1": 4}
 BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
-ROW_BYTES = 128  # of k in a stage
-SHARED_BYTES, SYSTEM_BYTES = 228 * 1024, 1024  # of a multiprocessor, and a block's that are not its own: 9.0
-memory_bytes_per_s = MEMORY_BYTES_PER_S["NVIDIA H200"]  # None of a device of which nothing is expected: assume()
+ROW_BYTES = 128  # of k per stage
+SHARED_BYTES, SYSTEM_BYTES = 228 * 1024, 1024  # per multiprocessor, and a block's reserved bytes: 9.0
+memory_bytes_per_s = MEMORY_BYTES_PER_S["NVIDIA H200"]  # None for a device without expectations: assume()
 # Of eight loads a lane, and 128 lanes a block; 64 registers a thread let eight blocks share a multiprocessor.
 GEMV_BLOCK_BYTES, GEMV_BLOCKS = 8 * 16 * 128, 8
 SUSPICIOUS = 1.5
@@ -49,7 +49,7 @@ class Tile:
     rows: int
     outputs: int
     stages: int
-    blocks: int  # that a multiprocessor holds
+    blocks: int  # per multiprocessor
     rows_limit: float = math.inf  # of a member, for which the tile is meant
 
 
@@ -61,7 +61,7 @@ class Expectation:
     waves: float
     bytes: float
     flops: float
-    under_way: float  # bytes, a multiprocessor
+    under_way: float  # bytes in flight, per multiprocessor
     parts_us: dict
 
     @property
@@ -74,7 +74,7 @@ class Expectation:
 
 
 def assume(device):
-    """From now on, what is expected is of the device of this name; nothing where it is not known. Whether it is."""
+    """From now on, expectations are for the device of this name; none if it is unknown. Returns whether it is known."""
     global memory_bytes_per_s
     memory_bytes_per_s = MEMORY_BYTES_PER_S.get(device)
     return memory_bytes_per_s is not None
@@ -85,7 +85,7 @@ def numbers(text):
 
 
 def policies(path, pattern):
-    """{tile name: numbers of its policy} of a kernel's source."""
+    """{tile name: numbers of its policy} from a kernel's source."""
     text = (ROOT / "kernels/linear" / path).read_text()
     found = {name.lower(): numbers(values) for name, values in re.findall(pattern, text)}
     if not found:
@@ -99,36 +99,36 @@ def read_tiles():
     mma, quantised, simt = [], [], []
     for name, (a, b, _, _, _, stages, blocks) in policies("linear_mma.cuh", case).items():
         rows, outputs = numbers(name.replace("m", "").replace("n", " "))
-        blocks = min(blocks, SHARED_BYTES // (stages * (a + b) * ROW_BYTES + SYSTEM_BYTES))  # of a long k
-        # The shorter side is the rows of x where the weight is A.
+        blocks = min(blocks, SHARED_BYTES // (stages * (a + b) * ROW_BYTES + SYSTEM_BYTES))  # for a long k
+        # If the weight is A, the shorter side is the rows of x.
         mma.append(Tile(name, rows, outputs, stages, blocks, 64 if rows < a or a == b == 16 else math.inf))
     for name, (a, b, _, _, _, stages, blocks, _) in policies("linear_weight_only.cuh", case).items():
         quantised.append(Tile(name, b, a, stages, blocks, b))
     for name, (rows, outputs, _, _, stages, _, blocks) in policies("linear_simt.cuh", r"SimtPolicy k(M\d+N\d+)\{(.*)\};").items():
-        # More than twice its rows are the larger tiles', which read shared memory less often a product.
+        # More than twice its rows belong to the larger tiles, which read shared memory less often per product.
         simt.append(Tile(name, rows, outputs, stages, blocks, 2 * rows if rows < 64 else math.inf))
     wgmma = [Tile(name, *values, 1) for name, values in policies("linear_wgmma.cuh", case).items()]
     small = [tile for tile in mma if tile.rows_limit == 64]
     large = [tile for tile in mma if tile.rows_limit != 64]
-    # gemv has no stages: its loads are under way together.
+    # gemv has no stages: its loads are in flight together.
     gemv = [Tile("16 outputs", 4, 16, 2, GEMV_BLOCKS, 4)]
     return {"simt": simt, "gemv": gemv, "small_m": small, "tensor_core": large, "wgmma": wgmma, "tf32x3": small + large,
             "weight_only": quantised}
 
 
 TILES = read_tiles()
-RAGGED_TILES = ("m16n64", "m64n64")  # of either strategy of ragged_linear
-RAGGED_SEED = 7  # of members' sizes: draw_size in host/linear/ragged_linear_spec.cpp
+RAGGED_TILES = ("m16n64", "m64n64")  # for either strategy of ragged_linear
+RAGGED_SEED = 7  # for members' sizes: draw_size in host/linear/ragged_linear_spec.cpp
 
 
 def complete(axes):
-    """The axes of a target with those it leaves out."""
+    """The axes of a target, completed by defaults."""
     return {"n": 4, "batch": 16, "d": 256, "in": 0, "out": 0, "dtype": "fp32", "shared": "no", "tf32": "no", "weights": "packed",
             "group": 128, "spread": 0} | axes
 
 
 def rate(strategy, axes):
-    """Products of what, in FLOP/s; None where the strategy does not multiply such operands."""
+    """FLOP/s of products with such operands; None if the strategy does not support them."""
     dtype, is_tf32 = axes["dtype"], axes["tf32"] == "yes"
     if strategy in ("simt", "gemv"):
         return None if dtype.startswith("fp8") and strategy == "gemv" else FLOPS_PER_S["fp32"]
@@ -151,7 +151,7 @@ def random_bits(key, index):
 
 
 def drawn_size(largest, spread, step, name, member):
-    """A member's, of an axis, as wbench draws it."""
+    """A member's extent along an axis, as wbench draws it."""
     key = RAGGED_SEED
     for value in (*name.encode(), 0, member):
         key = random_bits(key, value)
@@ -160,7 +160,7 @@ def drawn_size(largest, spread, step, name, member):
 
 
 def shapes_of(op, axes):
-    """[(members, rows, k, outputs)], of all members."""
+    """[(members, rows, k, outputs)], for all members."""
     rows, k, outputs = axes["batch"], axes["in"] or axes["d"], axes["out"] or axes["d"]
     if op != "ragged_linear":
         return [(axes["n"], rows, k, outputs)]
@@ -170,7 +170,7 @@ def shapes_of(op, axes):
 
 
 def expect(strategy, tile, axes, op="linear"):
-    """Of a strategy by a tile; None where it does not run such a case."""
+    """The expectation for a strategy with a tile; None if it does not run such a case."""
     shapes = shapes_of(op, axes)
     format_ = axes["weights"]
     is_quantised = format_ != "packed"
@@ -178,7 +178,7 @@ def expect(strategy, tile, axes, op="linear"):
     element = BYTES[axes["dtype"]]
     if flops_per_s is None or is_quantised != (strategy == "weight_only") or max(rows for _, rows, _, _ in shapes) > tile.rows_limit:
         return None
-    if strategy == "wgmma" and shapes[0][2] * element % 16 != 0:  # packed rows, as tensor maps do not take them
+    if strategy == "wgmma" and shapes[0][2] * element % 16 != 0:  # packed rows that tensor maps do not support
         return None
     weight_bytes = (BITS[format_] + 16 / int(axes["group"])) / 8 if is_quantised else element
     y_bytes = max(element, 2)
@@ -204,7 +204,7 @@ def expect(strategy, tile, axes, op="linear"):
     under_way = resident * (tile.stages - 1) * stage
     memory_rate = min(memory_bytes_per_s, busy * under_way / MEMORY_LATENCY_S)
     read = tiles * mean(lambda rows, k, outputs: k * bytes_of_k(rows, outputs))
-    # gemv multiplies rows that there are.
+    # gemv multiplies only existing rows.
     work = math.ceil(tiles / MULTIPROCESSORS) * 2 * tile.outputs * mean(lambda rows, k, _: k * (rows if strategy == "gemv" else tile.rows))
     parts = {"memory": moved / memory_rate, "L2": read / L2_BYTES_PER_S, "arithmetic": work * MULTIPROCESSORS / flops_per_s}
     if is_quantised:
@@ -214,7 +214,7 @@ def expect(strategy, tile, axes, op="linear"):
 
 
 def of_target(op, axes, tile_name=None):
-    """{strategy: the expectation by its best tile, or by the tile of that name} of all strategies that run such a case."""
+    """{strategy: the expectation by its best tile, or by the tile of that name} for all strategies that run such a case."""
     axes = complete(axes)
     found = {}
 
@@ -223,7 +223,7 @@ def of_target(op, axes, tile_name=None):
         named = [one for one in of_all if one and one.tile == tile_name]
         possible = named or [one for one in of_all if one]
         if possible:
-            # Of those that the same limits, the one with the least of the rest.
+            # Among those with the same limit, the one with the least of the rest.
             best = min(possible, key=lambda one: (one.us, sum(one.parts_us.values())))
             found[strategy] = dataclasses.replace(best, strategy=strategy)
 
@@ -240,7 +240,7 @@ def of_target(op, axes, tile_name=None):
             tiles = [tile for tile in tiles if tile.name != "m128n128"]
         add(strategy, tiles, strategy, axes)
     if axes["shared"] == "yes":
-        # One member with N times the outputs, by the kernel that host/linear/linear_tile_choice.cpp takes.
+        # One member with N times the outputs, by the kernel that host/linear/linear_tile_choice.cpp selects.
         outputs = axes["n"] * (axes["out"] or axes["d"])
         is_strict = axes["dtype"] == "fp32" and axes["tf32"] == "no"
         kernel = ("gemv" if axes["batch"] <= 4 else "simt" if is_strict else "small_m" if axes["batch"] <= 64 else "wgmma")

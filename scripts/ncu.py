@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""Nsight Compute's command line, and what it prints."""
+"""Nsight Compute's command line, and its output."""
 import csv
 import glob
 import os
@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from typing import NamedTuple
 
-# What a machine refuses, by a word of ncu's message; nothing here can mend it.
+# Why a machine refuses, by a word of ncu's message; nothing here can fix it.
 REFUSALS = {
     "ERR_NVGPUCTRPERM": "this user may not read the GPU's counters (ERR_NVGPUCTRPERM): they are for root, in a container with "
                         "CAP_SYS_ADMIN, unless the driver is loaded with NVreg_RestrictProfilingToAdminUsers=0",
@@ -46,7 +46,7 @@ def find():
 
 def run(words, seconds):
     """What a call of ncu printed on both of its streams, and its exit code."""
-    try:  # in this locale a point is what divides a number's digits
+    try:  # with this locale the decimal separator is a point
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace", timeout=seconds,
                               stdin=subprocess.DEVNULL, env=os.environ | {"LC_ALL": "C"})
     except subprocess.TimeoutExpired:
@@ -80,14 +80,14 @@ def measure(path, metrics, command, seconds):
 
 
 def parse(text):
-    """The launches of a raw page: columns in any order, a line of units, and around them what ncu and the program say."""
+    """The launches of a raw page: columns in any order, a line of units, and surrounding output of ncu and the program."""
     header, launches = None, []
     for row in csv.reader(line for line in text.splitlines() if line.startswith('"')):
         if "ID" in row and "Kernel Name" in row:
             header = row
         elif header and len(row) == len(header):
             cells = dict(zip(header, row))
-            if cells["ID"].isdigit():  # the line of units has none
+            if cells["ID"].isdigit():  # the line of units has no ID
                 launches.append(launch_of(cells))
     return launches
 

@@ -5,11 +5,11 @@
 
 A row is a case in a regime: the fastest strategy of ours that ran right, its median, how near the floor it is, and its speedup,
 with an interval of 95 %, over N separate calls (loop, streams, graph), over the vendors' fastest batched call and over the
-fastest peer's (torch's, say). All are the result's own, paired by rounds, but those over vendors: these are ratios of
-medians, with the interval between both medians' ends. What failed is named, what is doubtful has a mark.
+fastest peer's (for example torch's). All are the result's own, paired by rounds, except those over vendors: these are ratios of
+medians, with the interval between both medians' ends. What failed is named, what is doubtful is marked.
 
 --readme writes the tables between the lines "<!-- results: begin -->" and "<!-- results: end -->" of README.md or FILE; --check
-writes nothing and exits 1 where what stands there is not what the files give. Without either they are printed.
+writes nothing and exits 1 if they differ from what the files give. Without either the tables are printed.
 """
 import argparse
 import json
@@ -44,7 +44,7 @@ def load(path):
 
 
 def kinds_of(source):
-    """{(op, strategy, device): kind} of all that this wbench has."""
+    """{(op, strategy, device): kind} for everything that this wbench has."""
     candidates = [source] if source else [ROOT / "build" / preset / "bench/wbench" for preset in ("release", "test", "gpu")]
     known = next((path for path in candidates if path.exists()), None)
     if known is None:
@@ -54,9 +54,9 @@ def kinds_of(source):
 
 
 def whose(kinds, op, device, strategy):
-    """"ours", "vendor", or None of N separate calls."""
+    """"ours", "vendor", or None for N separate calls."""
     name = strategy.get("strategy") or strategy["name"].split(":")[0]
-    if op.startswith("model:"):  # a member at a time, or ways to compile them as one
+    if op.startswith("model:"):  # one member at a time, or ways to compile them as one
         return None if name == "sequential" else "ours"
     kind = kinds.get((op, name, device))
     if kind is None:
@@ -76,7 +76,7 @@ def pick(strategies, regime):
 
 
 def significant(value):
-    """Three digits, as many as are known."""
+    """Three significant digits, or as many as are known."""
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
@@ -97,7 +97,7 @@ def is_reliable(measured):
 
 
 def against_baseline(own, measured, baseline, others):
-    """Over a baseline, of which `others` are the results: of "peer" several, the fastest of which the result names."""
+    """Speedup over a baseline, with its results in `others`: for "peer" several, of which the result names the fastest."""
     found = next((v for v in own["vs_baseline"] if v["baseline"] == baseline and v["regime"] == measured["regime"]), None)
     cells = []
     if found is not None and found["speedup_ratio"] is not None:

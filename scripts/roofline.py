@@ -21,10 +21,10 @@ import expectation
 from expectation import BYTES, Expectation, FLOPS_PER_S, LAUNCH_S, MMA_SHARE
 
 EXPONENTS_PER_S = 16 * expectation.MULTIPROCESSORS * expectation.CLOCK_HZ  # CUDA C++ Programming Guide, throughput at 9.0
-# Keys that flash_attention's short keeps of heads of so many elements: host/attention/flash_attention_strategy.cpp.
+# Keys that flash_attention's short keeps, by the number of elements per head: host/attention/flash_attention_strategy.cpp.
 SHORT_KEYS = ((64, 256), (128, 128), (256, 64))
 STEP_S = 0.4e-6  # a barrier, the functions of a cell, and a chain of products that waits for both; a guess
-RECURRENT_BYTES = 227 * 1024  # of shared memory that hidden weights and what goes with them have
+RECURRENT_BYTES = 227 * 1024  # shared memory for hidden weights and what belongs to them
 DECODE_ROWS = 16  # queries that share keys, in flash_attention's decode
 
 
@@ -43,14 +43,14 @@ def of(strategy, moved, flops=0.0, flops_per_s=FLOPS_PER_S["fp32"], exponents=0.
 
 
 def mma_rate(axes):
-    """Of mma.sync; None where it does not multiply such operands."""
+    """Rate of mma.sync; None if it does not support such operands."""
     if axes["dtype"] == "fp32":
         return FLOPS_PER_S["tf32"] * MMA_SHARE if axes.get("tf32") == "yes" else None
     return FLOPS_PER_S[axes["dtype"]] * MMA_SHARE
 
 
 def rows(axes, *, streams=2, parameters=0):
-    """x read and y written, and what else there is of their size; parameters of each member's features."""
+    """x read and y written, and other operands of their size; parameters of each member's features."""
     axes = {"n": 4, "batch": 8, "seq": 128, "d": 256} | axes
     values = axes["n"] * axes["batch"] * axes["seq"] * axes["d"]
     return [of("wide", BYTES[axes["dtype"]] * (streams * values + parameters * axes["n"] * axes["d"]))]
@@ -74,7 +74,7 @@ def images(axes):
 def batchnorm(axes):
     axes, values = images({"mode": "eval"} | axes)
     element = BYTES[axes["dtype"]]
-    # gamma and beta; the statistics are fp32, and in train written, too.
+    # gamma and beta; the statistics are fp32, and in train mode also written.
     channel = 2 * element + (16 if axes["mode"] == "train" else 8)
     return [of("wide", 2 * element * values + channel * axes["n"] * axes["channels"])]
 
@@ -85,7 +85,7 @@ def pooling(axes):
 
 
 def embedding(axes):
-    """What host/embedding/embedding_spec.cpp counts in the ids that it has drawn, here as expected of them."""
+    """What host/embedding/embedding_spec.cpp counts in the ids that it has drawn, here as expected values."""
     axes = {"n": 4, "batch": 8, "seq": 128, "vocab": 1000, "dim": 256, "ids": "shared", "id_dtype": "int64"} | axes
     ids, row = axes["batch"] * axes["seq"], axes["dim"] * BYTES[axes["dtype"]]
     distinct = axes["vocab"] * (1 - (1 - 1 / axes["vocab"]) ** ids)
@@ -99,7 +99,7 @@ def conv3d(axes):
 
 
 def conv(axes, depth=1, kernel_depth=1):
-    """Of stride 1, padded so that y is of x's size."""
+    """For stride 1, padded so that y has x's size."""
     axes, x = images({"kernel": 3, "out": 0, "groups": 1, "form": "full", "layout": "first", "x_layout": "same"} | axes)
     x *= depth
     channels = axes["channels"]
@@ -145,7 +145,7 @@ def flash_attention(axes):
 
 
 def attention(axes):
-    """Of a module that attends to itself: one projection to queries, keys and values, the core, one more."""
+    """For self-attention: one projection to queries, keys and values, the core, one more."""
     axes = {"n": 4, "batch": 8, "seq": 128, "d_model": 256, "heads": 8} | axes
     rate = mma_rate(axes) or FLOPS_PER_S["fp32"]
     tokens, d, n, element = axes["batch"] * axes["seq"], axes["d_model"], axes["n"], BYTES[axes["dtype"]]
@@ -160,7 +160,7 @@ def attention(axes):
 
 
 def mlp(axes):
-    """A layer a launch; or all in one, where a warp has to take its rows from layer to layer, and those that follow."""
+    """One launch per layer; or all in one, where a warp must carry its rows from layer to layer, and those that follow."""
     axes = {"n": 4, "batch": 32, "d": 64, "in": 0, "hidden": 0, "out": 0, "layers": 2, "shared": "no"} | axes
     rate, element, n, batch = mma_rate(axes) or FLOPS_PER_S["fp32"], BYTES[axes["dtype"]], axes["n"], axes["batch"]
     hidden = [axes["hidden"] or axes["d"]] * (axes["layers"] - 1)
@@ -182,7 +182,7 @@ def mlp(axes):
 
 
 def recurrent(axes):
-    """x's products, then two launches a step, or one for all steps, in which a block goes from step to step."""
+    """x's products, then two launches per step, or one for all steps, in which a block goes from step to step."""
     axes = {"n": 4, "cell": "lstm", "batch": 16, "seq": 32, "d": 64, "in": 0, "hidden": 0, "tf32": "no"} | axes
     rate, element, n, batch, steps = mma_rate(axes) or FLOPS_PER_S["fp32"], BYTES[axes["dtype"]], axes["n"], axes["batch"], axes["seq"]
     inputs, hidden, gates = axes["in"] or axes["d"], axes["hidden"] or axes["d"], 4 if axes["cell"] == "lstm" else 3
@@ -212,7 +212,7 @@ OPS = {"softmax": flat_rows, "pointwise": rows, "layernorm": lambda axes: rows(a
 
 
 def of_target(op, axes, tile_name=None):
-    """{strategy: the expectation}, of linear's by its best tile or the tile of that name; none of a device that is not known."""
+    """{strategy: the expectation}, for linear by its best tile or the tile of that name; none for an unknown device."""
     if expectation.memory_bytes_per_s is None:
         return {}
     if op not in OPS:

@@ -6,9 +6,9 @@
 Counts come from the programs' own reports (Catch2's XML, unittest's closing lines), not from exit
 codes: a program that crashes, hangs or reports no test case is one failed test, and skipped is never
 passed. Closes with "N passed, N failed, N skipped" alone on a line. --seconds and SIGINT end it early: it names
-what did not come to its end, and fails. Programs of several builds run beside one another, under their build's name.
-What looks at clocks or at the machine's load runs alone, and last, because more of the others fit into little time;
---alone-first is for who wants to know of clocks above all.
+what did not complete, and fails. Programs of several builds run beside one another, under their build's name.
+Tests that measure clocks or the machine's load run alone, and last, because more of the others fit into little time;
+--alone-first is for runs in which clocks matter most.
 """
 import argparse
 import collections
@@ -28,8 +28,8 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 
 OUTPUT_LIMIT = 12000  # characters of a failed program's output
-OUTPUT_AT_END = 2000  # of which so many once more at the end, for who has only the end of a log
-KILLED_S = 3  # until a program that is killed has ended
+OUTPUT_AT_END = 2000  # this many once more at the end, for readers of only a log's end
+KILLED_S = 3  # until a killed program has ended
 
 
 Test = collections.namedtuple("Test", "name command is_alone skip_code")
@@ -40,7 +40,7 @@ class OutOfTime(Exception):
 
 
 class Programs:
-    """Runs programs until a time, and ends those that run, with all that they have started, at that time or at once."""
+    """Runs programs until a time, and at that time, or at once, kills those that run, with all that they have started."""
 
     def __init__(self, seconds):
         self.end = time.monotonic() + seconds
@@ -54,7 +54,7 @@ class Programs:
                 os.killpg(process.pid, signal.SIGKILL)
 
     def output_of(self, command, timeout_s):
-        """Output, exit code, -1 where it did not end, and in words how it ended."""
+        """Output, exit code, -1 if it did not end, and in words how it ended."""
         with self.lock:
             left = self.end - time.monotonic()
             if left <= 0:
@@ -80,7 +80,7 @@ class Programs:
 
 
 def output_of_killed(process):
-    """What a driver does not let go of holds its pipes, and is waited for no longer."""
+    """A process stuck in a driver keeps its pipes open, and is not waited for."""
     try:
         return "".join(process.communicate(timeout=KILLED_S))
     except subprocess.TimeoutExpired:
@@ -100,7 +100,7 @@ def tests_of(build):
 
 
 def count_catch2(report):
-    """Counts of test cases in a report of Catch2's XML reporter, and the reasons of what was skipped."""
+    """Counts of test cases in a report of Catch2's XML reporter, and the reasons for skips."""
     root = ElementTree.parse(report).getroot()
     total = root.find("OverallResultsCases").attrib
     counts = Counter(passed=int(total["successes"]) + int(total["expectedFailures"]), failed=int(total["failures"]),
@@ -114,7 +114,7 @@ def count_catch2(report):
 
 
 def count_unittest(output):
-    """Counts in what Python's unittest prints last; nothing where it does not."""
+    """Counts in the last lines of Python's unittest; nothing if there are none."""
     ran = re.search(r"^Ran (\d+) tests? in ", output, re.MULTILINE)
     verdict = re.search(r"^(OK|FAILED)(?: \((.*)\))?\s*\Z", output, re.MULTILINE)
     if not ran or not verdict:
@@ -127,7 +127,7 @@ def count_unittest(output):
 
 
 def run(test, timeout_s, programs):
-    """Counts, skip reasons and, where it failed, the output of one test; None where there was no time for it. A program
+    """Counts, skip reasons and, if it failed, the output of one test; None if there was no time for it. A program
     that is neither Catch2's nor unittest's is one test case, judged by its exit code."""
     name, command = test.name, test.command
     is_python = any(part.endswith(".py") for part in command)
@@ -153,7 +153,7 @@ def run(test, timeout_s, programs):
             counts, reasons = Counter(skipped=1), Counter([" ".join(output.split())])
         else:
             counts = Counter(passed=int(code == 0), failed=int(code != 0))
-    # Catch2 exits 4 where every test case was skipped, which is not a failure.
+    # Catch2 exits with 4 if every test case was skipped, which is not a failure.
     is_all_skipped = counts["skipped"] > 0 and code == (4 if is_catch2 else test.skip_code)
     if counts["failed"] == 0 and (counts.total() == 0 or code != 0 and not is_all_skipped):
         counts["failed"] = 1
@@ -199,7 +199,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         running = [pool.submit(run, test, arguments.timeout, programs) for test in together]
         while concurrent.futures.wait(running, timeout=0.5).not_done:
-            pass  # a signal that comes just before a wait is seen behind it
+            pass  # a signal that arrives just before a wait is handled after it
     results += [future.result() for future in running]
     results += [run(test, arguments.timeout, programs) for test in alone if not before]
     for test, result in zip(before + together + alone, results):

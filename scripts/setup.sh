@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs what building and testing wide needs and this machine lacks. For Debian 12 and Ubuntu
-# 24.04, by apt, as root or through sudo; where neither is possible it says what to type. Does
-# nothing, at once, where nothing is missing. The CUDA toolkit is not installed: its licence and
-# its size are the user's to accept. --browser adds Chromium, which one test of report pages wants.
+# 24.04, by apt, as root or through sudo; if neither is possible it prints the command. Does
+# nothing, at once, if nothing is missing. The CUDA toolkit is not installed: its licence and
+# its size are the user's to accept. --browser adds Chromium, which one test of report pages needs.
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
@@ -63,7 +63,7 @@ apt() { "${as_root[@]}" env "DEBIAN_FRONTEND=$DEBIAN_FRONTEND" apt-get -q "$@" <
 install() { apt install -y --no-install-recommends "$@" || { say "apt could not install: $*"; exit 1; }; }
 refresh() { apt update || say "apt-get update failed in part; going on with what is known"; }
 catch2_3() { apt-cache madison catch2 | awk '$3 ~ /^([3-9]|[1-9][0-9])[.]/ { print $3; exit }'; }
-# Where this machine gets Debian from is where its backports are.
+# Backports come from the same mirror as this machine's Debian.
 mirror() { apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Codename: $codename" 'Component: main' | head -n 1; }
 
 say "installing $wanted"

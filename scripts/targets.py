@@ -3,32 +3,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """targets.py expect | notes | measure WBENCH [--out FILE] [--raw FOLDER] [--seconds S] [--full]: bench/targets.json, before and after a device.
 
-expect prints what each strategy of ours should take on an H200 by arithmetic alone (expectation.py, roofline.py), target by target; notes
+expect prints what each strategy of ours should take on an H200 by arithmetic alone (expectation.py, roofline.py), by target; notes
 prints the same with all of its parts, which is bench/results/NOTES.md. measure runs wbench on the CUDA device, S seconds at
-most (90), says of each target whether it is met, and of each strategy how its time compares with what was expected: of an H100 SXM
-on one of these, of other devices nothing. --out writes that as JSON, with the device; --raw, which is to be new, keeps what wbench
-itself has written.
+most (90), reports for each target whether it is met, and for each strategy how its time compares with the expectation: for H100 SXM
+with that for one of these, for other devices with nothing. --out writes that as JSON, with the device; --raw, a new folder, keeps
+wbench's own output.
 
-A target is a case ("axes") or a sweep ("preset"), and the least of what it is to reach:
+A target is a case ("axes") or a sweep ("preset"), and the minimum that it is to reach:
 
   vs_vendor           the vendor's fastest strategy's time over that of ours, in the same run; "vendor_axes" are those in which
                       the vendor's case differs: packed weights, say, for one of ours with quantised weights
-  of_floor_pct        of the run's own floor; where that is memory's, in regime cold: 67 MB are little more than an L2 of 60, and what
-                      that still holds of the call before comes faster than any floor
+  of_floor_pct        of the run's own floor; if that is memory's, in regime cold: 67 MB are little more than an L2 of 60, and what
+                      that still holds from the previous call is served faster than any floor
   flops_per_s         the rate
   most_us             no longer than that
-  vs_other            the time of the strategy that "other" names, one of ours, over that of the one that is meant
+  vs_other            the time of the strategy that "other" names, one of ours, over that of the target's
   geomean_vs_vendor,  of a preset: vs_vendor's geometric mean over its cases, and the smallest
   least_vs_vendor
 
-"strategy" names the one that is meant; without, the fastest of ours counts. A target without goals is there to be compared
-with its expectation. What "takes_minutes" is left out unless --full asks for it.
+"strategy" names the target's; without it, the fastest of ours counts. A target without goals exists to be compared
+with its expectation. Targets with "takes_minutes" are left out unless --full is given.
 
 Both sides of a ratio are of one regime: graph, since launches are not what is compared, or else the first of stream and cpu that
-both have. Intervals decide, as in suites: a goal is met or missed where all of its interval is, and undecided where the bound lies
-within. A ratio's interval is the widest that those of both medians allow: results have none of two strategies. A time that is
-below_resolution, without an interval, or unreliable for what its interval does not show decides nothing, and is not passed over for
-a slower one. Exit 1 where something could not be measured; a target that is missed or undecided is a result.
+both have. Intervals decide, as in suites: a goal is met or missed if all of its interval is, and undecided if the bound lies
+within. A ratio's interval is the widest that those of both medians allow: results have none for two strategies. A time that is
+below_resolution, without an interval, or unreliable for reasons that its interval does not show decides nothing, and no slower
+one takes its place. Exit 1 if something could not be measured; a target that is missed or undecided is a result.
 """
 import argparse
 import contextlib
@@ -47,7 +47,7 @@ import roofline  # noqa: E402
 from watched import run_watched  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# `sequential` calls the vendor where it stands among these; elsewhere it is our own kernel member by member, and no contender.
+# `sequential` calls the vendor if it is listed here; elsewhere it is our own kernel member by member, and no contender.
 LINEARS = {"sequential", "cublas_batched", "cublaslt", "cublas_grouped"}
 CONVOLUTIONS = {"sequential", "grouped", "channels_last"}
 BATCHED = {"sequential", "cublas_batched"}
@@ -55,22 +55,22 @@ CUDNN = {"sequential", "cudnn"}
 VENDORS = {"linear": LINEARS, "ragged_linear": {"sequential", "cublas_grouped"}, "attention": BATCHED, "mlp": BATCHED, "recurrent": BATCHED,
            "conv1d": CONVOLUTIONS, "conv2d": CONVOLUTIONS, "conv3d": CONVOLUTIONS, "batchnorm1d": CUDNN, "batchnorm2d": CUDNN,
            "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN, "pooling": CUDNN, "softmax": CUDNN}
-REGIMES = ("graph", "stream", "cpu")  # the first that all sides have counts
-SEEN_IN_INTERVAL = ("wide_interval", "timed_out")  # of a measurement's doubts: a bound within decides nothing anyway
-PRESET_CASES = 4  # about
+REGIMES = ("graph", "stream", "cpu")  # the first one that all sides have counts
+SEEN_IN_INTERVAL = ("wide_interval", "timed_out")  # doubts that are ignored: a bound within the interval decides nothing anyway
+PRESET_CASES = 4  # approximately
 LEAST_S = 5  # for another process
 LEAST_STALL_S = 15  # without another case, which a device's first calls may take
 GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "most_us", "vs_other", "geomean_vs_vendor", "least_vs_vendor")
 
 
 def is_positive(value):
-    """Whether it is a number that a time or a rate may be: results have null for what is none."""
+    """Whether it is a number that a time or a rate may be: results have null otherwise."""
     return value is not None and 0 < value < math.inf
 
 
 @dataclasses.dataclass(frozen=True)
 class Time:
-    """What a strategy takes in a regime."""
+    """A strategy's time in a regime."""
     strategy: str
     measured: dict
 
@@ -85,7 +85,7 @@ class Time:
 
     @property
     def refused(self):
-        """Why it decides nothing; empty where it may."""
+        """Why it decides nothing; empty if it may."""
         ci = self.measured["stats"]["ci"]
         why = [doubt for doubt in self.measured["stats"].get("doubts", ()) if doubt not in SEEN_IN_INTERVAL]
         if self.measured["below_resolution"] and "below_resolution" not in why:  # results before 1.6 have no doubts
@@ -97,7 +97,7 @@ class Time:
 
 @dataclasses.dataclass(frozen=True)
 class Reached:
-    """A value and its interval, which is NaN where one of its times is refused."""
+    """A value and its interval, which is NaN if one of its times is refused."""
     value: float
     lo: float
     hi: float
@@ -105,7 +105,7 @@ class Reached:
 
     @staticmethod
     def of(value, times, interval):
-        """`interval` is asked for where all times may decide."""
+        """`interval` is called if all times may decide."""
         refused = next((time.refused for time in times if time.refused), "")
         return Reached(value, *((math.nan, math.nan) if refused else interval()), refused)
 
@@ -116,7 +116,7 @@ class Reached:
 
 
 def time_of(strategy, regime):
-    """None where it did not run right, or not in that regime."""
+    """None if it did not run right, or not in that regime."""
     measured = next((m for m in strategy["measurements"] if m["regime"] == regime), None)
     ran = strategy["status"] == "ok" and measured is not None and is_positive(measured["stats"]["median_ns"])
     return Time(strategy["name"], measured) if ran else None
@@ -128,7 +128,7 @@ def ratio(over, under):
 
 
 def rate_of(time, name):
-    """One of the measurement's rates, which are inverse to its time; None where there is no such number."""
+    """One of the measurement's rates, which are inverse to its time; None if there is no such number."""
     if time is None or not is_positive(time.measured["rates"][name]):
         return None
     rate = time.measured["rates"][name]
@@ -136,22 +136,22 @@ def rate_of(time, name):
 
 
 def floor_time(strategy, time):
-    """The time whose percentage of the floor counts; None where it was not measured."""
+    """The time whose percentage of the floor counts; None if it was not measured."""
     return time_of(strategy, "cold") if time.measured["rates"].get("roofline_bound") == "memory" else time
 
 
 def side_of(case, names):
-    """The strategies whose name passes."""
+    """The strategies whose names match."""
     return [strategy for strategy in case["strategies"] if names(strategy["name"])]
 
 
 def fastest(side, regime):
-    """The least time of a side in a regime; None where it has none."""
+    """The smallest time of a side in a regime; None if it has none."""
     return min(filter(None, (time_of(strategy, regime) for strategy in side)), key=lambda time: time.us, default=None)
 
 
 def common_regime(*sides):
-    """The first regime in which every side has a time; None where there is none."""
+    """The first regime in which every side has a time; None if there is none."""
     return next((regime for regime in REGIMES if all(fastest(side, regime) for side in sides)), None)
 
 
@@ -164,7 +164,7 @@ def is_ours(op, name):
 
 
 def compare(target, case, regime):
-    """Of each strategy of ours: its time, what was expected of the tile that it took, and the ratio."""
+    """For each strategy of ours: its time, the expectation for the tile that it used, and the ratio."""
     compared = {}
     for strategy in case["strategies"]:
         time = time_of(strategy, regime)
@@ -182,7 +182,7 @@ def judge_goals(target, result, reached):
     if missing:
         return result | {"goals": goals, "verdict": "not measured", "why": f"nothing to say of {', '.join(missing)}"}
     verdicts = {goal: reached[goal].verdict(goal, bound) for goal, bound in goals.items()}
-    # A miss is worse than what is undecided.
+    # A miss is worse than undecided.
     verdict = next((word for word in ("missed", "undecided", "met") if word in verdicts.values()), "measured")
     why = {goal: reached[goal].refused or f"{reached[goal].lo:.4g} to {reached[goal].hi:.4g}, wanted {goals[goal]:.4g}"
            for goal, word in verdicts.items() if word == "undecided"}
@@ -239,7 +239,7 @@ def judge_preset(target, cases):
     refused = next((f"{one.refused} in {axes}" for one, axes in ratios if one.refused), "")
     columns = [[getattr(one, end) for one, _ in ratios] for end in ("value", "lo", "hi")]
     geomean = Reached(*(math.exp(sum(map(math.log, column)) / len(column)) for column in columns), refused)
-    # Of intervals some of which are NaN, min() says anything: they are not looked at.
+    # min() of intervals some of which are NaN is meaningless, so they are not used.
     smallest = Reached(least.value, *((math.nan, math.nan) if refused else map(min, columns[1:])), refused)
     result |= {"geomean_vs_vendor": geomean.value, "least_vs_vendor": least.value, "cases": len(ratios), "least_at": where}
     return judge_goals(target, result, {"geomean_vs_vendor": geomean, "least_vs_vendor": smallest})
@@ -250,8 +250,8 @@ def has_axes(case, axes):
 
 
 def suite_of(targets, seconds):
-    """One process for all: a device is set up, and its ceilings are measured, once. What checking takes is left beside the budgets, of
-    which each case has one: in less, clocks are not seen stable."""
+    """One process for all: a device is initialised, and its ceilings are measured, once. Checking takes what budgets leave; each
+    case has a budget of its own: with less, clocks are not seen stable."""
     entries, counts = [], []
     for index, target in enumerate(targets):
         others = target.get("vendor_axes", {})
@@ -272,8 +272,8 @@ def entry_name(index):
 
 
 def run_cases(wbench, targets, seconds, folder):
-    """Of each target the cases that were run, or why there are none. A vendor's case of other axes is one of the same run. `folder` then
-    holds the results. Behind an entry that hangs, crashes or loses the device another process runs the rest, while there is time."""
+    """For each target the cases that were run, or why there are none. A vendor's case with other axes is in the same run. `folder`
+    then holds the results. After an entry that hangs, crashes or loses the device another process runs the rest, if time allows."""
     (folder / "suite.json").write_text(json.dumps(suite_of(targets, seconds)))
     log, summary = folder / "log", folder / "summary.json"
     end, outcomes, otherwise = time.monotonic() + seconds, {}, {}
@@ -296,8 +296,8 @@ def run_cases(wbench, targets, seconds, folder):
 
 
 def behind_trouble(entries):
-    """The names of the entries that another process may still run: those behind one that came to no end (without a status of its own),
-    and where the last ones all failed, those behind the first of them, which may have lost the device to all."""
+    """The names of the entries that another process may still run: those after one that did not end (without a status of its own),
+    and if the last ones all failed, those after the first of them, which may have lost the device for all."""
     statuses = [status for _, status in entries]
     at = next((i for i, status in enumerate(statuses) if status in (False, "interrupted", "not_run")), None)
     if at is None and not set(statuses) <= {"no_device"}:
@@ -306,7 +306,7 @@ def behind_trouble(entries):
 
 
 def device_in(folder):
-    """What the results say of the device, clocks included; None without results."""
+    """What the results report of the device, clocks included; None without results."""
     results = filter(None, map(read_json, sorted(folder.glob("results/*.json"))))
     return next((result["devices"][0] for result in results), None)
 

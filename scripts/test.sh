@@ -5,7 +5,7 @@
 # Sets up what is missing, builds, runs the static checks and all tests, and closes with
 # "N passed, N failed, N skipped", counted over test cases. Skipped is not passed.
 #
-#   test.sh              with CUDA where there is a toolkit
+#   test.sh              with CUDA if there is a toolkit
 #   test.sh --no-cuda    as on a machine without one
 #   test.sh --asan       the library's, under AddressSanitizer and UndefinedBehaviorSanitizer (wbench's: scripts/fuzz)
 #   test.sh --sim        the GPU tests, with the simulated GPU in the program, under AddressSanitizer

@@ -7,13 +7,13 @@ import subprocess
 import time
 
 POLL_S = 0.05
-TO_WRITE_S = 5  # what is interrupted has them to write what it has
-TO_END_S = 3  # what is killed: a driver may hold it for good
+TO_WRITE_S = 5  # time for an interrupted process to write what it has
+TO_END_S = 3  # for a killed process: a driver may hold it forever
 
 
 def run_watched(command, log_path, seconds, stall_s):
-    """The exit code of `command`, whose output goes to the end of a file; negative where it was killed. It is interrupted after so many
-    seconds, or where it has said nothing for stall_s, and killed where that does not end it."""
+    """The exit code of `command`, whose output is appended to a file; negative if it was killed. It is interrupted after this many
+    seconds, or if it was silent for stall_s, and killed if that does not end it."""
     with open(log_path, "ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     if not has_ended(process, log_path, seconds, stall_s):
@@ -24,7 +24,7 @@ def run_watched(command, log_path, seconds, stall_s):
 
 
 def has_ended(process, log_path, seconds, stall_s):
-    """Waits; False where there is nothing more to wait for."""
+    """Waits; False if there is nothing more to wait for."""
     stop = time.monotonic() + seconds
     said, stalls = -1, stop
     while process.poll() is None:

@@ -393,7 +393,7 @@ TEST_CASE("a model that there is not is called a model, and near ones by their n
 TEST_CASE("an option in front of its command is told where it belongs") {
   const auto run = wbench("--device cpu verify --op linear");
   CHECK(run.code == 2);
-  CHECK_THAT(run.err, ContainsSubstring("\"--device\" is in front of the command, expected behind: "
+  CHECK_THAT(run.err, ContainsSubstring("\"--device\" precedes the command, expected after it: "
                                         "wbench verify --device"));
 }
 

@@ -85,7 +85,7 @@ TEST_CASE("what is no build, and arguments that it cannot be given, are refused"
   for (const char* repeat : {"--repeat 3", "--repeat=3"}) {
     const Outcome nested = wbench("compare --rerun " + builds.both() + " -- --op linear " + repeat);
     CHECK(nested.code == kUsage);
-    CHECK_THAT(nested.err, ContainsSubstring("--repeat is behind --, expected in front of it"));
+    CHECK_THAT(nested.err, ContainsSubstring("--repeat is after --, expected before it"));
   }
   CHECK(!std::filesystem::exists(builds.log));  // before anything ran
 }

@@ -280,8 +280,7 @@ TEST_CASE("what is missing is said with its command and what was expected") {
       {"show", "show: no files, expected result files"},
       {"compare", "compare: no base, expected result"},
       {"compare a", "compare: no candidate, expected"},
-      {"completion",
-       "completion: no shell, expected the shell that is to read it: bash, zsh or fish"},
+      {"completion", "completion: no shell, expected the shell to complete for: bash, zsh or fish"},
       {"report", "report: no results, expected results"},
       {"history foo", "history: what: unknown word \"foo\", expected one of list,"},
   }));

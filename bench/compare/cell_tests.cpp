@@ -12,7 +12,7 @@ namespace wide::bench {
 
 namespace {
 
-constexpr double kUsual = 0.05;  // level of the tests that choose a test
+constexpr double kUsual = 0.05;  // level of the tests that select a test
 
 bool is_normal(std::span<const double> values) {
   const auto test = shapiro_wilk(values);

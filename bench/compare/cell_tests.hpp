@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests and effect sizes of one cell's runs. They inform, and decide nothing.
+// Tests and effect sizes of one cell's runs. They are informative only and decide nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace wide::bench {
 
-/// What is reported of a cell: by `automatic` and `bootstrap` the test that suits its runs, by
-/// `interval` none. The gate's interval is Welch's, by `bootstrap` the bootstrap's.
+/// Which test is reported of a cell: for `automatic` and `bootstrap` the one that suits its runs,
+/// for `interval` none. The gate's interval is Welch's; for `bootstrap`, the bootstrap's.
 enum class CompareMethod : uint8_t { automatic, bootstrap, mwu, welch, student, interval };
 std::string_view to_string(CompareMethod method);
 
-/// On the logarithms of the runs, and none below kMinRuns.
+/// Computed on the logarithms of the runs; none below kMinRuns.
 struct CellTests {
   std::optional<Test> levene;
   std::string_view chosen;  ///< "student", "welch" or "mwu"
@@ -28,8 +28,8 @@ struct CellTests {
 };
 
 /// The test that suits: Mann-Whitney where either side is not normal (Shapiro-Wilk below 5 %),
-/// else Welch where variances differ (Brown-Forsythe below 5 %), else Student. A t test of what
-/// does not vary has no number: Mann-Whitney stands in for it.
+/// else Welch where variances differ (Brown-Forsythe below 5 %), else Student. A t test is
+/// undefined where nothing varies: Mann-Whitney stands in for it.
 std::optional<CellTests> run_tests(const Side& base, const Side& candidate, CompareMethod method);
 
 }  // namespace wide::bench

@@ -50,7 +50,7 @@ Judgement judge_pair(const PairedCell& pair, const GateOptions& options) {
   return judge(pair.base.side, pair.candidate.side, options);
 }
 
-/// Floors of what the history has three runs or more of.
+/// Noise floors of cells that have three runs or more in the history.
 class HistoryFloors {
  public:
   explicit HistoryFloors(std::span<const HistorySeries> history) {
@@ -76,7 +76,7 @@ std::vector<double> logarithms_of(std::span<const double> runs) {
   return logarithms;
 }
 
-/// Student's interval of the logarithms of the runs, as the metric itself.
+/// Student's interval, computed on the logarithms of the runs, in units of the metric.
 std::optional<Interval> interval_of_runs(std::span<const double> runs) {
   if (runs.size() < kMinRuns) return std::nullopt;
   const auto interval = t_interval(logarithms_of(runs));
@@ -160,7 +160,7 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
   std::vector<PairedCell> pairs = pair_cells(base, candidate, options);
   std::vector<Side> ours, theirs;
   for (const PairedCell& pair : pairs) {
-    // What is not comparable says nothing of the noise of what is.
+    // Cells that are not comparable must not affect the noise of those that are.
     const bool counts = !pair.is_measured_otherwise();
     ours.push_back(counts ? pair.base.side : Side());
     theirs.push_back(counts ? pair.candidate.side : Side());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Comparisons for machines: JSON, JUnit's XML and GitHub's workflow commands.
+// Comparisons for programs: JSON, JUnit's XML and GitHub's workflow commands.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Where a floor is from.
+/// The source of a noise floor.
 std::string_view floor_source(const Comparison& c, bool is_of_history) {
   if (is_of_history) return "history";
   if (c.options.noise_floor_pct) return "given";

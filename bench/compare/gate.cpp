@@ -21,7 +21,7 @@ constexpr double kFloorDeviations = 2;
 constexpr uint64_t kSeed = 1;
 constexpr double kMild = 5, kModerate = 10, kSevere = 20;  // percent
 
-/// Logarithms, turned so that larger is worse.
+/// Logarithms, with signs such that larger is worse.
 std::vector<double> costs(std::span<const double> values, Better better) {
   std::vector<double> logs;
   for (const double value : values)
@@ -96,14 +96,14 @@ Decision decide_by_ranges(const Side& base, const Side& candidate, double change
   return {is_slower ? Verdict::slower : Verdict::faster, "disjoint_ranges"};
 }
 
-/// As costs(), of cycles: a cost is the logarithm of a time, but for a constant.
+/// As costs(), in cycles: up to a constant, a cost is the logarithm of a time.
 std::vector<double> cycle_costs(const std::vector<double>& costs, const Side& side) {
   std::vector<double> cycles;
   for (size_t i = 0; i < costs.size(); ++i) cycles.push_back(costs[i] + std::log(side.sm_mhz[i]));
   return cycles;
 }
 
-/// Of the clocks of both sides, and what a change comes to in cycles.
+/// The change of the clocks of both sides, and the change in cycles.
 struct ClockChange {
   double clock = 0, cycles = 0;      ///< logarithms of ratios
   std::optional<Interval> interval;  ///< of `cycles`; none below kMinRuns
@@ -123,7 +123,7 @@ std::optional<ClockChange> clock_change(const Side& base, const Side& candidate,
   return change;
 }
 
-/// Whether a verdict of time is one of cycles, too.
+/// Whether a verdict on times also holds in cycles.
 bool holds_in_cycles(Verdict verdict, const ClockChange& change, double threshold) {
   if (std::fabs(change.clock) <= std::log(kSameClock)) return true;
   if (verdict == Verdict::slower)
@@ -135,7 +135,7 @@ bool has_enough_runs(const Side& base, const Side& candidate, size_t least = kMi
   return std::min(base.runs.size(), candidate.runs.size()) >= least;
 }
 
-/// The mean log ratio, the pooled variance of runs and what of it the ratio has: 1 / n + 1 / m.
+/// The mean log ratio, the pooled variance of runs, and its factor for the ratio: 1 / n + 1 / m.
 struct Change {
   double log_ratio = 0;
   Variance variance;
@@ -215,7 +215,7 @@ std::vector<std::optional<double>> change_p_values(std::span<const Side> base,
   for (const Change& change : changes) {
     const Variance variance = moderated(change.variance, prior);
     const double t = change.log_ratio / std::sqrt(variance.value * change.weight);
-    // What does not vary has changed for certain, or not at all.
+    // Without variance, a change is certain, or there is none.
     found.push_back(std::isfinite(t) ? student_two_sided(t, variance.dof) : std::isnan(t) ? 1 : 0);
   }
   if (adjusts) found = adjust_p_values(found);

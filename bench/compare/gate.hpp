@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether one cell, a strategy of a case in a regime, has changed between two builds. The unit is
-// the run: samples of one run know nothing of how runs differ, so pooling them raises false alarms.
-// Pure arithmetic, so that its rates of error are shown on synthetic sweeps.
+// the run: samples of one run do not show how runs differ, so pooling them raises false alarms.
+// Pure arithmetic, so that its error rates can be shown on synthetic sweeps.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ namespace wide::bench {
 enum class Verdict : uint8_t { same, faster, slower, ambiguous, added, missing, invalid };
 enum class Severity : uint8_t { none, mild, moderate, severe, improvement };
 
-/// Runs on either side from which on an interval over runs decides. It takes five: with four, no
+/// The number of runs per side from which an interval over runs decides. Five, because with four no
 /// rank test reaches 1 %.
 inline constexpr size_t kMinRuns = 5;
-/// Runs on either side from which on they say how runs differ.
+/// The number of runs per side from which they show how runs differ.
 inline constexpr size_t kMinRunsOfFloor = 3;
 
 /// A metric in the runs of one side. `best` and `q3` stand for the samples' minimum and third
@@ -31,13 +31,13 @@ inline constexpr size_t kMinRunsOfFloor = 3;
 struct Side {
   std::vector<double> runs;  ///< at the median of samples
   std::vector<double> best, q3;
-  std::vector<double> sm_mhz{};  ///< of each run; empty where a run does not know it
+  std::vector<double> sm_mhz{};  ///< of each run; empty if a run does not know it
 };
 
 /// How the interval over runs is computed: Welch's, or by a seeded bootstrap.
 enum class IntervalMethod : uint8_t { welch, bootstrap };
 
-/// Changes within it are none, unless somebody says otherwise.
+/// Changes within this count as none, unless specified otherwise.
 inline constexpr double kThreshold_pct = 1.5;
 
 struct GateOptions {
@@ -46,8 +46,8 @@ struct GateOptions {
   std::optional<double> noise_floor_pct{};  ///< none: how runs differ is not known
   double min_effect_pct = 0;
   IntervalMethod interval = IntervalMethod::welch;
-  std::optional<double> p{};  ///< of no change, from change_p_values(); none: not asked
-  double alpha = 0.01;        ///< what p must be below
+  std::optional<double> p{};  ///< under no change, from change_p_values(); none: not tested
+  double alpha = 0.01;        ///< upper bound for p
 };
 
 struct Judgement {
@@ -55,9 +55,9 @@ struct Judgement {
   Severity severity = Severity::none;
   double change_pct = 0;                       ///< of the metric, candidate against base
   std::optional<double> ci_lo_pct, ci_hi_pct;  ///< 95 %; none below kMinRuns
-  /// Of time times the SM clock: what would be left, did both sides run at one clock.
+  /// Change of time times the SM clock: what would remain if both sides ran at one clock.
   std::optional<double> cycles_change_pct;
-  std::string_view reason;  ///< why this verdict, a word or two
+  std::string_view reason;  ///< why this verdict, in a word or two
 };
 
 /// From kMinRuns on either side: FASTER or SLOWER where the interval of the mean log ratio lies
@@ -71,18 +71,18 @@ struct Judgement {
 /// All values must be finite and positive.
 Judgement judge(const Side& base, const Side& candidate, const GateOptions& options);
 
-/// What a change must exceed where runs of the same thing deviate so much: two deviations of their
-/// logarithms, in percent. With five runs a side one deviation would be exceeded by one cell in
-/// nine.
+/// What a change must exceed if runs of the same thing deviate by `deviation`: two deviations of
+/// their logarithms, in percent. With five runs a side, one cell in nine would exceed a single
+/// deviation by chance.
 double noise_floor_pct(double deviation);
-/// Of the median cell; none where no cell has kMinRunsOfFloor on both sides.
+/// For the median cell; none if no cell has kMinRunsOfFloor on both sides.
 std::optional<double> noise_floor_pct(std::span<const Side> base, std::span<const Side> candidate);
 
-/// p of each cell's change, had there been none: Student's test of the log ratio, whose variance is
-/// moderated by those of all cells (statistics/moderated.hpp), so that a sweep of many cells with
-/// few runs neither takes a noisy cell's chance for a change nor overlooks a quiet one's.
-/// `adjusts`: by Benjamini and Hochberg, over all of them. None below kMinRuns, and where nothing
-/// varies.
+/// p of each cell's change under the hypothesis of none: Student's test of the log ratio, whose
+/// variance is moderated by those of all cells (statistics/moderated.hpp), so that a sweep of many
+/// cells with few runs neither takes chance in a noisy cell for a change nor overlooks a change in
+/// a quiet one. `adjusts`: by Benjamini and Hochberg, over all of them. None below kMinRuns, and
+/// where nothing varies.
 std::vector<std::optional<double>> change_p_values(std::span<const Side> base,
                                                    std::span<const Side> candidate, bool adjusts);
 

@@ -12,7 +12,7 @@ namespace wide::bench {
 
 namespace {
 
-/// What `text_of` says of the runs, each text once.
+/// The texts that `text_of` returns for the runs, each once.
 template <class TextOf>
 std::string texts_of(std::span<const RunResult> runs, const TextOf& text_of) {
   std::set<std::string> texts;
@@ -48,7 +48,7 @@ std::string locks_note(std::span<const RunResult> base, std::span<const RunResul
   return fmt::format("base's clocks are {}, candidate's {}: times change with them", before, after);
 }
 
-/// Of the first cell that is INVALID by that.
+/// For the first cell that is INVALID for that reason.
 std::string methods_note(const Comparison& c) {
   const auto is_otherwise = [](const ComparedCell& cell) {
     return cell.judgement.reason == kMeasuredOtherwise;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What two sides of a comparison differ in that is not what is compared, and may be what shows.
+// Other differences between the two sides of a comparison, which may explain what it finds.
 #pragma once
 
 #include <span>
@@ -13,11 +13,11 @@
 namespace wide::bench {
 
 /// A sentence each, without a full stop: other units of the same model, other values of operands,
-/// other clocks, and cold calls that were not cold in the same way.
+/// other clocks, and cold calls that were made cold by different methods.
 std::vector<std::string> notes_of(const Comparison& comparison, std::span<const RunResult> base,
                                   std::span<const RunResult> candidate);
 
-/// That no cell of both sides got a verdict, and what would give it one; empty where one did.
+/// Says that no cell of both sides got a verdict, and what it takes; empty if one did.
 std::string unjudged_note(const Comparison& comparison);
 
 }  // namespace wide::bench

@@ -24,7 +24,7 @@ bool is_device(const RunDevice& info, const std::string& name) {
          (info.device.type == DeviceType::cpu ? "cpu" : std::to_string(info.device.ordinal));
 }
 
-/// What tells runs of one process: processes_of() of the same text.
+/// Identifies the process of each run: runs of one process have the same text.
 std::vector<std::string> processes_of(std::span<const RunResult> runs) {
   std::vector<std::string> processes;
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -32,7 +32,7 @@ std::vector<std::string> processes_of(std::span<const RunResult> runs) {
     if (!run.config.isolate && !run.process.empty()) {
       processes.push_back(run.process);
     } else if (!run.config.isolate && run.config.repeat_count > 1) {
-      // Before 1.11 all runs of a command were of one process, which had no name.
+      // Before 1.11 all runs of a command were in one process, which had no name.
       processes.push_back(fmt::format("{} {}", run.hostname, fmt::join(run.argv, " ")));
     } else {
       processes.push_back(fmt::format("run {}", i));
@@ -48,7 +48,7 @@ double geometric_mean(const std::vector<double>& values) {
   return std::exp(sum / static_cast<double>(values.size()));
 }
 
-/// Runs of one process are one value, where the first of them stood.
+/// Runs of one process become one value, in the place of the first.
 void merge_processes(Seen& seen) {
   std::vector<std::string> names;
   std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> of;
@@ -68,8 +68,8 @@ void merge_processes(Seen& seen) {
   }
 }
 
-/// Runs of one side, each with the device pair that it belongs to: all to pair 0 where none were
-/// asked for, and else to none, one or several.
+/// Runs of one side, each with the device pair that it belongs to: all to pair 0 if none were
+/// requested, otherwise to none, one or several.
 struct PlacedRun {
   const RunResult* run = nullptr;
   std::string process;
@@ -109,11 +109,11 @@ std::set<int64_t> cache_sizes(std::span<const PlacedRun> runs) {
   return bytes;
 }
 
-/// Cells by what names them, and the order in which they were met.
+/// Cells by their identifying values, in the order in which they first occur.
 class Pairs {
  public:
-  /// `names_buffers`: whether as many buffers are the same rotation. Of L2s that differ they are
-  /// not.
+  /// `names_buffers`: whether rotations with the same number of buffers are the same method. For
+  /// L2s of different sizes they are not.
   explicit Pairs(bool names_buffers) : names_buffers_(names_buffers) {}
 
   void add(std::span<const PlacedRun> runs, Seen PairedCell::*which, const Metric& metric) {
@@ -125,7 +125,7 @@ class Pairs {
     }
   }
 
-  /// What failed before it was timed has no regime: it has failed in all that are known of it.
+  /// What failed before it was timed has no regime: mark it as failed in all its known regimes.
   void mark_failures(std::span<const PlacedRun> runs, Seen PairedCell::*which) {
     std::set<std::tuple<size_t, std::string, std::string>> failed;
     for (const PlacedRun& run : runs) {
@@ -163,7 +163,7 @@ class Pairs {
         const double ratio = time_ns / m.stats.median_ns;
         return metric.better == Better::lower ? *value * ratio : *value / ratio;
       };
-      // What the host does takes no cycles of the device.
+      // The host's work takes no cycles of the device.
       if (m.clocks && m.regime != Regime::cpu && m.clocks->sm_mhz_median > 0)
         seen.side.sm_mhz.push_back(m.clocks->sm_mhz_median);
       if (m.stats.doubts) seen.doubts.insert(m.stats.doubts->begin(), m.stats.doubts->end());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which measurements of two sets of runs are of one cell.
+// Finds which measurements of two sets of runs belong to the same cell.
 #pragma once
 
 #include <set>
@@ -26,11 +26,11 @@ struct PairedCell {
   ComparedCell cell;
   Seen base, candidate;
   std::string device, regime;  ///< of its first run, as the history names them
-  /// Cold calls were cold in more than one way: what differs may be nothing but that.
+  /// Cold calls were made cold by more than one method, which may explain any difference.
   bool is_measured_otherwise() const;
 };
 
-/// In the order of the base, then what is new. Throws as compare() does.
+/// In the order of the base, then the new ones. Throws as compare() does.
 std::vector<PairedCell> pair_cells(std::span<const RunResult> base,
                                    std::span<const RunResult> candidate,
                                    const CompareOptions& options);

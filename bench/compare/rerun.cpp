@@ -20,7 +20,7 @@ namespace wide::bench {
 
 namespace {
 
-/// How a process ended, and what it left, unless it was cut short.
+/// How a process ended, and its result unless it was cut short.
 struct Turn {
   int code = kSuccess;
   std::optional<RunResult> result;
@@ -33,12 +33,12 @@ Turn take_turn(const std::string& executable, const Rerun& rerun, const std::str
   const int code = run_program(words, true);
   if (is_cut_short(code)) return {code, std::nullopt};
   if (std::filesystem::exists(file)) {
-    // What was wrong or failed is in the result, for the comparison to say.
+    // Wrong or failed cases are in the result, for the comparison to report.
     RunResult result = load_result(file);
     if (is_cut_short(result.exit_code)) return {result.exit_code, std::nullopt};
     return {kSuccess, std::move(result)};
   }
-  // A signal may have ended it before it was ready for one.
+  // A signal may have ended it before its handler was installed.
   if (is_interrupted()) return {kInterrupted, std::nullopt};
   throw Error(ErrorCode::io,
               fmt::format("{} ended with exit code {} and left no result", executable, code));
@@ -48,7 +48,7 @@ void require_one_result(const std::vector<std::string>& arguments) {
   for (const std::string& word : arguments) {
     if (word != "--repeat" && !word.starts_with("--repeat=")) continue;
     throw Error(ErrorCode::invalid_argument,
-                "compare --rerun: --repeat is behind --, expected in front of it: it is compare's, "
+                "compare --rerun: --repeat is after --, expected before it: it is compare's, "
                 "whose runs take turns");
   }
 }

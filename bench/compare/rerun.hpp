@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two builds measured against each other: their processes take turns (A B B A ..), so that whatever
-// drifts, drifts for both.
+// Two builds measured against each other: their processes take turns (A B B A ..), so that drift
+// affects both alike.
 #pragma once
 
 #include <iosfwd>
@@ -14,18 +14,18 @@
 namespace wide::bench {
 
 struct Rerun {
-  std::string base, candidate;         ///< executables: wbench of either build
+  std::string base, candidate;         ///< executables: each build's wbench
   std::vector<std::string> arguments;  ///< of their `run`
   int64_t runs = 5;                    ///< of each
 };
 
 struct RerunOutcome {
-  std::vector<RunResult> base, candidate;  ///< of runs that were finished
-  int code = 0;  ///< 130 or 124 where an interrupt, or a run's time limit, cut them short
+  std::vector<RunResult> base, candidate;  ///< of runs that finished
+  int code = 0;  ///< 130 or 124 if an interrupt, or a run's time limit, cut them short
 };
 
-/// `EXECUTABLE run ARGUMENTS --json FILE -q`, as often as asked for; what they print on standard
-/// output is dropped. Throws io where an executable cannot be started or leaves no result, and
+/// Runs `EXECUTABLE run ARGUMENTS --json FILE -q` as often as requested; standard output of these
+/// is dropped. Throws io if an executable cannot be started or leaves no result, and
 /// invalid_argument for --repeat among the arguments, whose results have names of their own.
 RerunOutcome run_by_turns(const Rerun& rerun, std::ostream& err);
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What --fail-on means, and comparisons for people: text and Markdown.
+// The meaning of --fail-on, and comparisons for people: text and Markdown.
 #include "bench/compare/verdicts.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ bool is_judged(const ComparedCell& cell) {
   return cell.judgement.verdict <= Verdict::ambiguous;
 }
 
-/// "SLOWER, mild", "AMBIGUOUS: few_runs": a reason where the verdict is none of a change.
+/// "SLOWER, mild", "AMBIGUOUS: few_runs": with a reason if the verdict is not about a change.
 std::string verdict_text(const ComparedCell& cell) {
   const Judgement& j = cell.judgement;
   std::string text(to_string(j.verdict));
@@ -54,7 +54,7 @@ Tone tone_of(Verdict verdict) {
   return Tone::plain;
 }
 
-/// "  unreliable: base drift; candidate wide_interval", a line; empty where nothing is.
+/// "  unreliable: base drift; candidate wide_interval", a line; empty if none are.
 std::string doubts_text(const ComparedCell& cell) {
   std::string text;
   const auto add = [&](const char* side, const std::vector<std::string>& doubts) {
@@ -67,7 +67,7 @@ std::string doubts_text(const ComparedCell& cell) {
   return text.empty() ? text : text + "\n";
 }
 
-/// The cells of a row of text, the same for all formats of people.
+/// The cells of a row of text, the same for all human-readable formats.
 std::vector<std::string> columns_of(const Comparison& c, const ComparedCell& cell) {
   const auto value = [&](const std::optional<double>& v) {
     return v ? format_metric(*c.options.metric, *v) : std::string();
@@ -90,7 +90,7 @@ std::vector<const ComparedCell*> shown_cells(const Comparison& c, const CompareV
   return cells;
 }
 
-/// "noise floor 2.3%", and where the history has it for some cells, for how many not.
+/// "noise floor 2.3%", and if some cells have one from the history, how many have not.
 std::string floor_text(const Comparison& c) {
   const auto others = std::count_if(c.cells.begin(), c.cells.end(), [](const ComparedCell& cell) {
     return !cell.has_history_floor;
@@ -109,7 +109,7 @@ std::string floor_text(const Comparison& c) {
   return text;
 }
 
-/// "5 runs", and of how many processes, which is what counts, where those are fewer.
+/// "5 runs", and the number of processes, which is what counts, if there are fewer.
 std::string runs_text(size_t runs, int64_t processes) {
   const std::string text = runs == 1 ? "1 run" : fmt::format("{} runs", runs);
   if (static_cast<int64_t>(runs) == processes) return text;

@@ -14,7 +14,7 @@ namespace wide::bench {
 
 namespace {
 
-/// How far the values lie from their median, in all.
+/// The sum of the values' distances from their median.
 double spread(std::span<const double> values) {
   const double centre = median(values);
   double sum = 0;
@@ -26,7 +26,7 @@ double spread(std::span<const double> values) {
 
 std::optional<ChangePoint> find_change(std::span<const double> medians) {
   if (medians.size() < 2 * kRunsAside) return std::nullopt;
-  // Changes are ratios; of logarithms, a step up counts as much as one down.
+  // Changes are ratios; in logarithms, a step up counts as much as one down.
   std::vector<double> logs;
   for (const double value : medians) logs.push_back(std::log(value));
   const std::span<const double> all = logs;
@@ -38,7 +38,7 @@ std::optional<ChangePoint> find_change(std::span<const double> medians) {
     least = left;
     best.first_after = at;
   }
-  if (best.first_after == 0) return std::nullopt;  // medians that are no numbers
+  if (best.first_after == 0) return std::nullopt;  // medians that are not finite
   const auto before = all.first(best.first_after), after = all.subspan(best.first_after);
   best.before_ns = std::exp(median(before));
   best.after_ns = std::exp(median(after));

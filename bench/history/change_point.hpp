@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a series of runs' medians has stepped up or down, so that `git bisect` knows where to
-// look. Pure, so that it is tested on histories that are made up.
+// Finds where a series of runs' medians has stepped up or down, so that `git bisect` knows where to
+// search. Pure, so that it is tested on synthetic histories.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ namespace wide::bench {
 
 struct ChangePoint {
   size_t first_after = 0;              ///< the first run of the new level
-  double before_ns = 0, after_ns = 0;  ///< medians of all runs before it, and from it on
+  double before_ns = 0, after_ns = 0;  ///< medians of the runs before it, and from it on
   double p = 1;
   double change_pct() const { return 100 * (after_ns / before_ns - 1); }
 };
 
-/// On each side of a change there are at least so many runs.
+/// The least number of runs on each side of a change.
 inline constexpr size_t kRunsAside = 3;
 
 /// The one split of the series that leaves its two sides closest to their medians. Its p is that of

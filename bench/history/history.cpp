@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is the same for every store: what is kept of a result, and what is made of what is kept.
+// What all stores have in common: what is stored of a result, and what is derived from it.
 #include "bench/history/history.hpp"
 
 #include <algorithm>
@@ -21,13 +21,13 @@ namespace wide::bench {
 namespace {
 
 constexpr size_t kLongestName = 80;
-constexpr std::string_view kJsonl = "jsonl:";  // a store of text
+constexpr std::string_view kJsonl = "jsonl:";  // a store of text files
 
 bool is_letter_or_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// From their median, which is nearer to few runs than what it stands for; of one run there are
+/// Deviations from the median, corrected for its closeness to few runs; a single run has
 /// none.
 void add_deviations(std::span<const double> runs, std::vector<double>& deviations) {
   if (runs.size() < 2) return;
@@ -139,7 +139,7 @@ std::optional<NoiseBand> noise_band(const HistorySeries& series, int64_t most) {
     all.push_back(std::log(last[i]));
     by_code[codes[i]].push_back(all.back());
   }
-  // Every code has a median of its own, which costs one run.
+  // Every code has a median of its own, which costs one degree of freedom.
   const bool is_of_one_code = count - by_code.size() >= kLeast - 1;
   if (!is_of_one_code) by_code = {{"", all}};
   std::vector<double> deviations;

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A store of text files, for those who keep results in version control or read them with other
-// tools: runs/<id>.json are the documents, never changed; index.jsonl has a line for everything
-// that was done, in order: {"add": ..}, {"tag": ..} or {"remove": ..}. A writer locks the index and
-// puts a document in its place before the line that names it. What a crash leaves, a document
-// without a line or a line without an end, is not there for readers, and the next writer cuts it
-// off.
+// tools: runs/<id>.json are the documents, never changed; index.jsonl has a line for every
+// operation, in order: {"add": ..}, {"tag": ..} or {"remove": ..}. A writer locks the index and
+// writes a document before the line that names it. Leftovers of a crash, a document
+// without a line or an unfinished line, are ignored by readers, and the next writer removes
+// them.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
   throw Error(ErrorCode::io, what + " " + path + ": " + std::strerror(errno));
 }
 
-/// The index, locked against other writers as long as this lives.
+/// The index, locked against other writers during this object's lifetime.
 class LockedFile {
  public:
   explicit LockedFile(const std::string& path)
@@ -49,7 +49,7 @@ class LockedFile {
   ~LockedFile() { ::close(fd_); }
   LockedFile(const LockedFile&) = delete;
 
-  /// Appends behind the first `end` bytes; what else there is was never finished.
+  /// Appends after the first `end` bytes; anything after them was never finished.
   void append(int64_t end, const std::string& line) {
     if (::ftruncate(fd_, end) != 0) fail("cannot write", path_);
     size_t done = 0;
@@ -59,7 +59,7 @@ class LockedFile {
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) {
         const int error = errno;
-        (void)::ftruncate(fd_, end);  // a full disk must not leave half a line behind
+        (void)::ftruncate(fd_, end);  // a full disk must not leave a partial line
         errno = error;
         fail("cannot write", path_);
       }
@@ -103,11 +103,11 @@ Stored from_json(const Json& add) {
   return s;
 }
 
-/// The index, played from its first line to its last whole one.
+/// The index, replayed from its first line to its last complete one.
 struct Index {
   std::map<std::string, Stored> stored;  ///< by id
   int64_t num_added = 0;
-  int64_t end = 0;  ///< behind the last whole line
+  int64_t end = 0;  ///< the end of the last complete line
 
   void play(const Json& line) {
     if (line.contains("add")) {
@@ -191,7 +191,7 @@ class JsonlStore final : public HistoryStore {
     const Index index = read();
     for (const std::string& id : ids) (void)index.at(id);
     append(file, index, {{"remove", ids}});
-    std::error_code ignored;  // a document without a line is no run any more
+    std::error_code ignored;  // a document without a line is no longer a run
     for (const std::string& id : ids) fs::remove(document_path(id), ignored);
   }
 
@@ -207,7 +207,7 @@ class JsonlStore final : public HistoryStore {
     size_t begin = 0;
     for (int64_t number = 1;; ++number) {
       const size_t end = text.find('\n', begin);
-      if (end == std::string::npos) break;  // nothing, or what a crash left of a line
+      if (end == std::string::npos) break;  // nothing, or an unfinished line from a crash
       try {
         index.play(Json::parse(text.substr(begin, end - begin)));
       } catch (const std::exception& error) {

@@ -35,8 +35,8 @@ bool is_hash(std::string_view text) {
          });
 }
 
-/// What git makes of a name of a commit; empty where it makes nothing of it, or is not there. No
-/// shell sees the name, and git takes it for no option.
+/// The commit that git resolves a name to; empty if it cannot, or git is not installed. No
+/// shell sees the name, and git does not take it for an option.
 std::string commit_of(const std::string& ref) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return "";
@@ -85,7 +85,7 @@ const HistoryRun& find_commit(const std::vector<HistoryRun>& runs, const std::st
   throw_unknown("git:" + ref + ": no run is of a clean build of commit " + commit);
 }
 
-/// "last" is 0, "last~2" is 2, what is neither is -1.
+/// "last" is 0, "last~2" is 2, anything else is -1.
 int64_t steps_back(std::string_view name) {
   if (name == kLast) return 0;
   if (!name.starts_with("last~")) return -1;
@@ -94,7 +94,7 @@ int64_t steps_back(std::string_view name) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), steps);
   const bool is_number = error == std::errc() && end == digits.data() + digits.size();
   if (!is_number || steps < 0)
-    throw_unknown("@" + std::string(name) + ": expected a number of runs behind last~");
+    throw_unknown("@" + std::string(name) + ": expected a number of runs after last~");
   return steps;
 }
 

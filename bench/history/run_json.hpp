@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run of the history as JSON: in the index of the store of text files, and in `history list`.
+// A run of the history as JSON: for the index of the store of text files, and for `history list`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace wide::bench {
 
 /// Without its tags, which change.
 nlohmann::ordered_json to_json(const HistoryRun& run);
-/// Throws Error or the parser's own exception for what is none.
+/// Throws Error or the parser's own exception for invalid input.
 HistoryRun run_from_json(const nlohmann::ordered_json& document);
 
 }  // namespace wide::bench

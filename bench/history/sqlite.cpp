@@ -23,7 +23,7 @@ SqliteDatabase::SqliteDatabase(const std::string& path) : path_(path) {
     if (sqlite3_open_v2(path.c_str(), &handle_, kFlags, nullptr) != SQLITE_OK) fail();
     sqlite3_busy_timeout(handle_, kPatienceMs);
     write_ahead();
-    execute("PRAGMA synchronous = FULL");  // what is said to be written survives a power cut
+    execute("PRAGMA synchronous = FULL");  // written data survives a power cut
     execute("PRAGMA foreign_keys = ON");
   } catch (...) {
     sqlite3_close(handle_);
@@ -31,8 +31,8 @@ SqliteDatabase::SqliteDatabase(const std::string& path) : path_(path) {
   }
 }
 
-/// To change how it writes a connection must be alone for a moment, and SQLite, which waits for
-/// other locks, may refuse at once while others open the database.
+/// To change its journal mode a connection must be alone for a moment, and SQLite, which waits for
+/// other locks, may fail at once while others open the database.
 void SqliteDatabase::write_ahead() const {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::milliseconds(kPatienceMs);
@@ -65,7 +65,7 @@ void SqliteDatabase::migrate(std::span<const char* const> steps) {
   const auto last = static_cast<int64_t>(steps.size());
   if (seen_steps() == last) return;
   SqliteTransaction transaction(*this);
-  const int64_t seen = seen_steps();  // another process may have been quicker
+  const int64_t seen = seen_steps();  // another process may have been faster
   if (seen < 0 || seen > last) {
     throw Error(ErrorCode::unsupported, path_ + ": is of version " + std::to_string(seen) +
                                             ", expected at most " + std::to_string(last) +

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// As much of SQLite as a store needs, with errors as exceptions: io, with the database's name.
+// The part of SQLite that a store needs, with errors as exceptions: io, with the database's name.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace wide::bench {
 
 class SqliteDatabase {
  public:
-  /// Opens or makes the file. Writers of other processes are waited for, 30 s at most.
+  /// Opens or creates the file. Waits for writers of other processes, 30 s at most.
   explicit SqliteDatabase(const std::string& path);
   ~SqliteDatabase();
   SqliteDatabase(const SqliteDatabase&) = delete;
 
-  /// Takes the steps that the database has not seen yet, all or none; PRAGMA user_version counts
-  /// them. Throws unsupported where it has seen more than there are: a newer program's.
+  /// Executes the steps that the database has not seen yet, all or none; PRAGMA user_version counts
+  /// them. Throws unsupported if it has seen more than there are: a newer program wrote it.
   void migrate(std::span<const char* const> steps);
 
   void execute(const std::string& sql) const;
@@ -35,7 +35,7 @@ class SqliteDatabase {
   sqlite3* handle_ = nullptr;
 };
 
-/// For writing: the lock is taken at once. Rolled back unless committed.
+/// A transaction for writing: the lock is taken at once. Rolled back unless committed.
 class SqliteTransaction {
  public:
   explicit SqliteTransaction(const SqliteDatabase& database) : database_(database) {
@@ -59,14 +59,14 @@ class SqliteStatement {
   ~SqliteStatement();
   SqliteStatement(const SqliteStatement&) = delete;
 
-  /// All parameters from the first on; they must live until the statement has run.
+  /// Binds all parameters from the first on; they must live until the statement has run.
   template <class... Values>
   SqliteStatement& bind(const Values&... values) {
     int index = 0;
     (bind_one(++index, values), ...);
     return *this;
   }
-  /// Whether there is a row, or another one.
+  /// Whether there is a row, or a further one.
   bool step();
   /// A statement without rows; it may be bound and run again.
   void run();

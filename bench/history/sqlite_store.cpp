@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The default store: one SQLite database. Readers never wait for writers (write-ahead log), writers
-// wait for each other; a writer takes its lock before it reads, so that none has to start again.
+// wait for each other; a writer takes its lock before it reads, so that none has to be retried.
 #include <filesystem>
 
 #include "bench/history/history.hpp"

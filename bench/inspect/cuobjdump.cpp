@@ -23,7 +23,7 @@ bool ends_name(char c) {
   return c == '(' || c == '\n' || c == ' ' || c == '\r' || c == ':';
 }
 
-/// Where `mark` + `name` stands as a whole word; npos where it does not.
+/// The position of `mark` + `name` as a whole word; npos if it does not occur.
 size_t find_named(std::string_view text, std::string_view mark, std::string_view name) {
   for (size_t at = text.find(mark); at != text.npos; at = text.find(mark, at + 1)) {
     const std::string_view rest = text.substr(at + mark.size());
@@ -33,7 +33,7 @@ size_t find_named(std::string_view text, std::string_view mark, std::string_view
   return text.npos;
 }
 
-/// The number behind `key`, as in "REG:22".
+/// The number after `key`, as in "REG:22".
 int64_t number_behind(std::string_view line, std::string_view key) {
   const size_t at = line.find(key);
   if (at == line.npos) return 0;
@@ -87,7 +87,7 @@ std::vector<std::string> cuobjdump_words(Listing listing, const std::string& arc
 std::string ptx_of(std::string_view listing, std::string_view kernel) {
   size_t begin = find_named(listing, kEntry, kernel);
   if (begin == listing.npos) return "";
-  // Its linkage stands before it, its body ends with the brace that closes the first.
+  // Its linkage precedes it, its body ends with the brace that closes the first.
   begin = listing.rfind('\n', begin) + 1;
   size_t end = listing.find('{', begin);
   int depth = 0;
@@ -148,7 +148,7 @@ std::string run_cuobjdump(std::vector<std::string> words) {
   words.front() = tool;
   const TemporaryFolder folder;
   const std::string output = folder.path() + "/listing", errors = folder.path() + "/errors";
-  // It warns of every module that lacks a function: that is worth reading only where it fails.
+  // It warns of every module that lacks a function: shown only if it fails.
   const int code = run_program_into(output, errors, words);
   if (code == 0) return read_file(output);
   throw Error(ErrorCode::unsupported,

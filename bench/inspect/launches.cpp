@@ -21,7 +21,7 @@ int capability_of(const RunResult& result) {
   return result.devices.empty() ? 0 : result.devices.front().compute_capability;
 }
 
-/// None of an architecture whose limits are not known.
+/// None for an architecture whose limits are unknown.
 std::optional<Occupancy> occupancy_in(const RunResult& result, const KernelUse& kernel) {
   const std::optional<SmLimits> limits = sm_limits(capability_of(result));
   if (!limits || kernel.block.empty()) return std::nullopt;
@@ -205,13 +205,13 @@ std::string inspection_text(const RunResult& result, Inspected what, int width, 
     const CommonAxes axes(result, op);
     const std::vector<Column> columns = columns_of(what);
     Table table(columns);
-    std::vector<std::pair<std::string, std::string>> idle;  // who launches nothing, and why
+    std::vector<std::pair<std::string, std::string>> idle;  // runners that launch nothing, and why
     for (const CaseResult& c : result.cases) {
       if (c.point.op() != op) continue;
       std::string point = axes.rest_of(c.point);
       const auto add = [&](const std::string& strategy, std::vector<Cell> cells) {
         cells.insert(cells.begin(), {{point}, {strategy}});
-        cells.resize(columns.size());  // what is not known is empty
+        cells.resize(columns.size());  // unknown values are empty
         table.add(std::move(cells));
         point.clear();
       };

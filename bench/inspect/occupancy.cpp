@@ -17,7 +17,7 @@ int64_t rounded_up(int64_t value, int64_t portion) {
   return (value + portion - 1) / portion * portion;
 }
 
-/// A scheduler holds whole warps alone, and a block's warps are dealt out to the schedulers.
+/// A scheduler holds only whole warps, and a block's warps are distributed over the schedulers.
 int64_t blocks_by_registers(int64_t registers, int64_t warps, const SmLimits& limits) {
   if (registers > kMostRegisters) return 0;
   if (registers == 0) return limits.blocks;

@@ -14,7 +14,7 @@ namespace {
   throw Error(code, "--lock-clocks " + asked + ": " + message);
 }
 
-/// The largest clock of the multiprocessors, where the device says.
+/// The largest clock of the multiprocessors, if the device reports it.
 std::optional<nvml::Number> max_mhz(const nvml::Session& session) {
   nvml::Number mhz = 0;
   if (session.f.max_clock == nullptr ||
@@ -23,7 +23,7 @@ std::optional<nvml::Number> max_mhz(const nvml::Session& session) {
   return mhz;
 }
 
-/// What both ends of the range of clocks become.
+/// The value for both ends of the range of clocks.
 nvml::Number wanted(const nvml::Session& session, const std::string& asked) {
   if (asked == "base") return nvml::kLimitTdp;
   const std::optional<nvml::Number> most = max_mhz(session);

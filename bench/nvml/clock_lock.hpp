@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clocks that stay where they are while they are measured. What is locked outlives the process, so
-// the lock is given back by whatever way a run ends, but for one: a process that is killed. Where
-// the driver does not let us, that is said; nobody's clocks are changed by default.
+// Keeps clocks constant during a measurement. Locked clocks outlive the process, so every way in
+// which a run ends releases the lock, except when the process is killed. If
+// the driver refuses, that is reported; by default no clocks are changed.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@
 
 namespace wide::bench {
 
-/// "base" (what the device keeps within its power), "max" or a number of MHz; throws
+/// "base" (what the device sustains within its power limit), "max" or a number of MHz; throws
 /// invalid_argument for other words. 0 stands for the first two.
 int64_t parse_lock_clocks(const std::string& asked);
 
 class ClockLock {
  public:
-  /// Locks the device at this address on the bus. Throws Error{unsupported} where the driver
-  /// refuses, with its reason and the way around, invalid_argument for more MHz than it has.
+  /// Locks the device at this address on the bus. Throws Error{unsupported} if the driver
+  /// refuses, with its reason and a workaround, invalid_argument for more MHz than the device has.
   ClockLock(const std::string& pci_bus_id, const std::string& asked);
   ~ClockLock();
   ClockLock(const ClockLock&) = delete;

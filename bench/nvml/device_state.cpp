@@ -15,7 +15,7 @@ namespace {
 
 using nvml::Number;
 
-/// What a function says of one number; none where there is no such function or it fails.
+/// A number that a function returns; none if the function is missing or fails.
 template <class Function, class... Before>
 std::optional<Number> ask(Function function, nvml::Device device, Before... before) {
   Number value = 0;
@@ -24,7 +24,7 @@ std::optional<Number> ask(Function function, nvml::Device device, Before... befo
   return value;
 }
 
-/// The same of a mode that has a pending value, too.
+/// The same for a mode that also has a pending value.
 std::optional<bool> ask_mode(int (*function)(nvml::Device, Number*, Number*), nvml::Device device) {
   Number present = 0, pending = 0;
   if (function == nullptr || function(device, &present, &pending) != nvml::kSuccess)
@@ -32,7 +32,7 @@ std::optional<bool> ask_mode(int (*function)(nvml::Device, Number*, Number*), nv
   return present != 0;
 }
 
-/// 0 is no clock.
+/// 0 means unknown.
 std::optional<double> megahertz(const std::optional<Number>& value) {
   return value && *value > 0 ? std::optional<double>(*value) : std::nullopt;
 }
@@ -47,7 +47,7 @@ std::string compute_mode(const std::optional<Number>& mode) {
 std::optional<int64_t> other_processes(const nvml::Session& session) {
   if (session.f.processes == nullptr) return std::nullopt;
   std::vector<nvml::Process> processes(64);
-  for (int tries = 0; tries < 3; ++tries) {  // more may come between two calls
+  for (int tries = 0; tries < 3; ++tries) {  // processes may start between two calls
     auto count = static_cast<Number>(processes.size());
     const int error = session.f.processes(session.device, &count, processes.data());
     if (error == nvml::kInsufficientSize) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a GPU's driver says of how it is set up, and of who else is on it.
+// What a GPU's driver reports about its configuration, and about its other users.
 #pragma once
 
 #include <span>
@@ -11,11 +11,11 @@
 
 namespace wide::bench {
 
-/// By NVML, of the device at this address on the bus; nothing is known where there is none.
+/// From NVML, for the device at this address on the bus; all unknown without NVML.
 DeviceState device_state(const std::string& pci_bus_id);
 
-/// Of the processes that a driver names, those that are not ours. Where our own number is not among
-/// them we are in another namespace of numbers than the driver, and one of them is ours all the
+/// The number of processes that a driver lists, other than ours. If our own id is not among
+/// them we are in another PID namespace than the driver, and one of them is ours all the
 /// same.
 int64_t count_others(std::span<const unsigned> processes, unsigned own);
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What calls cost in joules. Sensors of power see a quarter of the time and counters of energy tick
+// The energy of calls in joules. Power sensors cover a quarter of the time and energy counters tick
 // every 10 ms or slower (arXiv 2312.02741), so a window below a second is refused, not rounded.
 #pragma once
 
@@ -15,14 +15,14 @@ namespace wide::bench {
 
 inline constexpr double kEnergyWindow_s = 1;
 
-/// Power of a device that has rested so long: what ran before is still in it, and in the mean of a
-/// second that a driver may say.
+/// Idle power is read after a rest this long: before, it still reflects earlier work, and so does
+/// the mean over a second that a driver may report.
 inline constexpr double kIdleRest_s = 1;
 std::optional<double> idle_power_w(Monitor& monitor, double rest_s = kIdleRest_s);
 
-/// Repeats `calls`, which makes some calls and says how many, for at least `window_s`. By the
-/// device's counter where it has one, else by its power over time. `idle_w` is stated beside it and
-/// not subtracted. `monitor` may be null: not valid then.
+/// Repeats `calls`, which makes some calls and returns how many, for at least `window_s`. Uses the
+/// device's counter if it has one, else its power over time. `idle_w` is reported beside it and
+/// not subtracted. Without a `monitor` (null) the result is not valid.
 Energy measure_energy(Monitor* monitor, std::optional<double> idle_w,
                       const std::function<int64_t()>& calls, double window_s = kEnergyWindow_s);
 

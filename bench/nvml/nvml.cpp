@@ -10,7 +10,7 @@ namespace wide::bench {
 
 namespace {
 
-/// nvmlClocksEventReason*, those that make a measurement slower than the device can.
+/// nvmlClocksEventReason*: those that slow a measurement below the device's capability.
 constexpr std::pair<nvml::LongNumber, ThrottleReason> kReasons[] = {{0x04, kSwPowerCap},
                                                                     {0x08, kHwSlowdown},
                                                                     {0x20, kSwThermal},

@@ -24,7 +24,7 @@ bool find(const Library& library, Function& function, const char* name) {
   return function != nullptr;
 }
 
-/// The name of a function that is needed and not there; null where all are.
+/// The name of a required function that is missing; null if there is none.
 const char* missing_function(const Library& library, Functions& f) {
   if (!find(library, f.init, "nvmlInit_v2")) return "nvmlInit_v2";
   if (!find(library, f.shutdown, "nvmlShutdown")) return "nvmlShutdown";
@@ -32,7 +32,7 @@ const char* missing_function(const Library& library, Functions& f) {
   if (!find(library, f.device, "nvmlDeviceGetHandleByPciBusId_v2"))
     return "nvmlDeviceGetHandleByPciBusId_v2";
   if (!find(library, f.clock, "nvmlDeviceGetClockInfo")) return "nvmlDeviceGetClockInfo";
-  // What these would say or do stays unknown without them. The reasons have two names, the newer
+  // Optional: what these would do stays unknown without them. The reasons have two names, the newer
   // first.
   (void)find(library, f.power, "nvmlDeviceGetPowerUsage");
   (void)find(library, f.fields, "nvmlDeviceGetFieldValues");

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The driver's library, opened for one device. The few functions that are called are declared here,
-// as the driver's documentation has them: the header comes with a toolkit, and a build without one
-// measures clocks, too.
+// The driver's library, opened for one device. The few functions called are declared here,
+// following the driver's documentation: the header comes with a toolkit, and builds without one
+// measure clocks, too.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ inline constexpr unsigned kClockSm = 1, kClockMemory = 2;  // nvmlClockType_t
 inline constexpr unsigned kTemperatureGpu = 0;             // nvmlTemperatureSensors_t
 inline constexpr unsigned kPowerInstant = 186;             // NVML_FI_DEV_POWER_INSTANT
 inline constexpr unsigned kUnsignedInt = 1;                // nvmlValueType_t
-/// nvmlClockLimitId_t: instead of a clock, the one that the device keeps within its power.
+/// nvmlClockLimitId_t: not a clock but the one that the device sustains within its power limit.
 inline constexpr Number kLimitTdp = 0xffffff01u;
 
 /// nvmlProcessInfo_t, of the functions' third version.
@@ -31,7 +31,7 @@ struct Process {
   unsigned gpu_instance = 0, compute_instance = 0;
 };
 
-/// nvmlFieldValue_t: what is asked for by number, each with an answer of its own.
+/// nvmlFieldValue_t: a value requested by number, each with its own return code.
 struct FieldValue {
   unsigned field = 0, scope = 0;
   long long timestamp_us = 0, latency_us = 0;
@@ -44,14 +44,14 @@ struct FieldValue {
 };
 static_assert(sizeof(FieldValue) == 40);
 
-/// Null where the library lacks one, which none but the first five may be.
+/// Null if the library lacks it; only the first five are required.
 struct Functions {
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
   const char* (*error_string)(int) = nullptr;
   int (*device)(const char*, Device*) = nullptr;
   int (*clock)(Device, unsigned, Number*) = nullptr;
-  // Milliwatts: from Ampere on, but for GA100, of the last second.
+  // Milliwatts: on Ampere and later, except GA100, averaged over the last second.
   int (*power)(Device, Number*) = nullptr;
   int (*fields)(Device, int, FieldValue*) = nullptr;
   int (*temperature)(Device, unsigned, Number*) = nullptr;  // degrees Celsius
@@ -60,7 +60,7 @@ struct Functions {
   int (*max_clock)(Device, unsigned, Number*) = nullptr;
   int (*lock_clocks)(Device, Number, Number) = nullptr;
   int (*reset_clocks)(Device) = nullptr;
-  // How the device is set up. Modes that wait for a reset have a present and a pending value.
+  // The device's configuration. Modes that change at a reset have a current and a pending value.
   int (*mig)(Device, Number*, Number*) = nullptr;
   int (*ecc)(Device, Number*, Number*) = nullptr;
   int (*persistence)(Device, Number*) = nullptr;
@@ -85,11 +85,11 @@ class Session {
 };
 
 struct Opened {
-  std::unique_ptr<Session> session;  ///< null where there is none
-  std::string reason;                ///< why not
+  std::unique_ptr<Session> session;  ///< null if not available
+  std::string reason;                ///< why it is not available
 };
 
-/// Of the device at this address on the bus ("0000:3b:00.0"). The library is WIDE_NVML where the
+/// For the device at this address on the bus ("0000:3b:00.0"). The library is WIDE_NVML if the
 /// environment has it, else libnvidia-ml.so.1.
 Opened open(const std::string& pci_bus_id);
 

@@ -13,7 +13,7 @@ namespace wide::bench {
 namespace {
 
 constexpr size_t kStableWindows = 3;
-/// A window of one or two readings is their noise.
+/// A window of one or two readings is only their noise.
 constexpr int64_t kMinReadings = 3;
 constexpr uint32_t kAlwaysThrottled = kHwSlowdown | kSwThermal | kHwThermal | kHwPowerBrake;
 

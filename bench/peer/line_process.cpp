@@ -30,11 +30,11 @@ using namespace std::chrono_literals;
 constexpr size_t kLongestLine = size_t{64} << 20;
 constexpr auto kFarewell = 3s;  // for a program to end by itself
 constexpr auto kLastAnswer =
-    2s;  // the same, for the answer that an interrupted user still waits for
+    2s;  // the same, for the answer to a request during which the user interrupted
 constexpr auto kLook = 100ms;
 
-/// In a process group of its own: an interrupt from the terminal is this program's to handle, and
-/// what the command starts ends with it.
+/// In a process group of its own: an interrupt from the terminal is for this program to handle, and
+/// whatever the command starts ends with it.
 pid_t start(const std::string& command, int socket) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -77,14 +77,14 @@ LineProcess::~LineProcess() {
   if (child_ > 0) (void)how_it_ended(kFarewell);
 }
 
-/// Waits for the end, and sees to it.
+/// Waits for the process to end, and kills it if needed.
 std::string LineProcess::how_it_ended(std::chrono::milliseconds patience) {
   int status = 0;
   const auto deadline = Clock::now() + patience;
   pid_t ended = 0;
   while ((ended = ::waitpid(child_, &status, WNOHANG)) == 0 && Clock::now() < deadline)
     std::this_thread::sleep_for(kLook / 10);
-  ::kill(-child_, SIGKILL);  // the group: also what the command has left behind
+  ::kill(-child_, SIGKILL);  // the group: also processes left over from the command
   if (ended == 0) (void)::waitpid(child_, &status, 0);
   child_ = 0;
   if (ended == 0) return "it was killed";
@@ -103,7 +103,7 @@ void LineProcess::give_up(const std::string& what, std::chrono::milliseconds pat
 void LineProcess::send(const std::string& line) {
   const std::string text = line + "\n";
   for (size_t sent = 0; sent < text.size();) {
-    // No signal where nobody reads any more.
+    // No SIGPIPE if nothing reads any more.
     const ssize_t count = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) give_up("it takes no requests", kFarewell);

@@ -13,14 +13,14 @@ namespace wide::bench {
 
 class LineProcess {
  public:
-  /// Starts a command of the shell. Its standard error is this program's. Throws io.
+  /// Starts a command of the shell. It shares this program's standard error. Throws io.
   explicit LineProcess(const std::string& command);
-  /// Ends its input, and after a while itself with all that it has started.
+  /// Closes its input, and after a while kills it and everything that it has started.
   ~LineProcess();
   LineProcess(const LineProcess&) = delete;
 
-  /// Sends a line, waits for one. Throws io where it has ended, says nothing for `limit_s`, says
-  /// more than 64 MiB, or the user has interrupted; then it cannot be asked again.
+  /// Sends a line, waits for one. Throws io if it has ended, is silent for `limit_s`, sends
+  /// more than 64 MiB, or the user has interrupted; then it can no longer be used.
   std::string ask(const std::string& line, double limit_s);
   bool is_running() const { return socket_ >= 0; }
 
@@ -32,7 +32,7 @@ class LineProcess {
   std::string command_;
   pid_t child_ = 0;
   int socket_ = -1;
-  std::string unread_;  ///< what came behind the last line
+  std::string unread_;  ///< received after the last line
   std::string ending_;  ///< why it is not running
 };
 

@@ -17,10 +17,10 @@ namespace wide::bench {
 namespace {
 
 constexpr const char* kProtocol = "wbench.peer 1";
-/// Whatever is asked for: frameworks compile for minutes.
+/// For any request: frameworks may compile for minutes.
 constexpr double kPatience_s = 600;
 
-/// What results and command lines can hold.
+/// Names that results and command lines can hold.
 void require_name(const Field& field) {
   const std::string& name = field.text();
   const auto is_good = [](char c) {
@@ -82,7 +82,7 @@ Peer::Json Peer::ask(const Json& request) {
   require_shallow(command_, text);
   const Json reply = Json::parse(text, nullptr, false);
   if (!reply.is_object()) {
-    process_.reset();  // who knows what the next answer belongs to
+    process_.reset();  // the next answer could belong to an earlier request
     throw Error(ErrorCode::io,
                 fmt::format("{}: \"{}\", expected an answer to \"{}\" as an object "
                             "of JSON in one line",
@@ -117,7 +117,7 @@ std::vector<PeerOffer> Peer::prepare(const catalog::Case& point, const Context& 
 void Peer::forget() noexcept {
   try {
     if (process_ && process_->is_running()) (void)ask({{"do", "forget"}});
-  } catch (...) {  // whatever it is, the next case finds out
+  } catch (...) {  // the next case will detect the problem
     process_.reset();
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Another program beside us: what it makes of a case is checked and timed as our own strategies
-// are, in the same rounds. Protocol: scripts/peers/README.md.
+// Another program beside us: its implementation of a case is checked and timed like our own
+// strategies, in the same rounds. Protocol: scripts/peers/README.md.
 #pragma once
 
 #include <memory>
@@ -21,10 +21,10 @@ namespace wide::bench {
 struct PeerOffer {
   std::string name;         ///< "bmm"
   std::string explain;      ///< may be empty
-  std::string unsupported;  ///< why it cannot; empty where it can
+  std::string unsupported;  ///< why it cannot; empty if it can
 };
 
-/// Threads of the CPU that a peer may have: as many as a context of it would use. A GPU's context
+/// CPU threads that a peer may use: as many as a CPU context would. A GPU's context
 /// counts multiprocessors instead.
 int64_t cpu_threads_beside(const DeviceInfo& device);
 
@@ -32,22 +32,22 @@ class Peer {
  public:
   using Json = nlohmann::ordered_json;
 
-  /// Starts the command, as often as it ends. Throws io, and invalid_argument for what is no peer.
+  /// Starts the command, again if it ended. Throws io, and invalid_argument if it is not a peer.
   Peer(std::string command, const Device& device, int64_t threads);
 
   const std::string& name() const { return name_; }  ///< "torch"
-  /// "torch 2.6.0": what results call it.
+  /// "torch 2.6.0": its name in results.
   const std::string& title() const { return title_; }
 
-  /// Puts a case's operands before it, `flush_bytes` what empties the L2; what it offers. Throws
-  /// what it says, and io.
+  /// Passes a case's operands to it, and `flush_bytes`, which empty the L2; returns what it offers.
+  /// Throws the peer's errors, and io.
   std::vector<PeerOffer> prepare(const catalog::Case& point, const Context& context, Stream stream,
                                  const catalog::Workload& workload, int64_t flush_bytes);
   /// Ends the case; never throws.
   void forget() noexcept;
 
-  /// A request of the protocol. Throws unsupported, out_of_memory or internal with what the peer
-  /// says, and io where it has ended or makes no sense.
+  /// A request of the protocol. Throws unsupported, out_of_memory or internal with the peer's
+  /// message, and io if it has ended or answers nonsense.
   Json ask(const Json& request);
   /// A file of this case.
   std::string file(const std::string& name) const { return folder_.path() + "/" + name; }

@@ -17,7 +17,7 @@ namespace wide::bench {
 
 namespace {
 
-/// As long as one of ours in the same regime; a cold one is a single call.
+/// As long as one of our samples in the same regime; a cold one is a single call.
 double sample_ns_at_least(Regime regime, const Sampling& sampling) {
   switch (regime) {
     case Regime::cpu:
@@ -61,8 +61,8 @@ class PeerSampler final : public Sampler {
   int64_t number() const { return number_; }
 
  private:
-  /// What a graph's or a cold sample runs beside the calls that it times is the peer's to say;
-  /// where it does not, nobody knows what a call draws.
+  /// How many untimed calls a graph's or a cold sample runs is known only to the peer;
+  /// if it does not report them, the energy of a call is unknown.
   int64_t calls_run_in(const Field& made, Regime regime) const {
     const auto said = made.later("calls_run_per_sample");
     if (!said) return regime == Regime::graph || regime == Regime::cold ? 0 : iters_;
@@ -77,7 +77,7 @@ class PeerSampler final : public Sampler {
   double expected_s_ = 0;
 };
 
-/// One member's output, of a file. Throws io where it is none.
+/// Reads one member's output from a file. Throws io if it is invalid.
 catalog::MemberOutputs::Member member_of(const SafetensorsEntry& entry, int64_t offset,
                                          int64_t rows, int64_t row_length, int64_t bytes) {
   catalog::MemberOutputs::Member member{rows, row_length, {}};
@@ -132,7 +132,7 @@ void PeerCalls::run() {
 
 catalog::MemberOutputs PeerCalls::outputs(Sampler* through) {
   const std::string path = peer_->file("got.safetensors");
-  std::filesystem::remove(path);  // what is found there has been written by this call
+  std::filesystem::remove(path);  // so that a file found afterwards was written by this call
   Peer::Json request{{"do", "run"}, {"strategy", offer_.name}, {"to", path}};
   if (through != nullptr) request["sampler"] = dynamic_cast<PeerSampler&>(*through).number();
   (void)peer_->ask(request);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls that a peer makes when it is told to.
+// Calls that a peer makes on request.
 #pragma once
 
 #include "bench/calls.hpp"
@@ -9,13 +9,13 @@
 
 namespace wide::bench {
 
-/// Frameworks round between operations, which our tolerances do not allow for: what is this near
-/// computes the same, less exactly, as its `worst_error_ratio` says.
+/// Frameworks round between operations, which our tolerances do not allow for: results this close
+/// compute the same, less accurately, as their `worst_error_ratio` shows.
 inline constexpr double kPeerSlack = 16;
 
 class PeerCalls final : public Calls {
  public:
-  /// Of an offer of the peer's last prepare(); `dtype` is that of the outputs.
+  /// For an offer of the peer's last prepare(); `dtype` is that of the outputs.
   PeerCalls(Peer& peer, PeerOffer offer, const catalog::Workload& workload, Dtype dtype)
       : peer_(&peer), offer_(std::move(offer)), workload_(&workload), dtype_(dtype) {}
 
@@ -25,7 +25,7 @@ class PeerCalls final : public Calls {
   double slack() const override { return kPeerSlack; }
   std::string damage() override { return {}; }  // another process' memory
   std::unique_ptr<Sampler> sampler(Regime regime, const Sampling& sampling) override;
-  void recover() override {}  // what cannot go on says so when it is asked again
+  void recover() override {}  // a peer that cannot go on says so at the next request
   void rest() override;
 
  private:

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a report's page is written with besides its data: bench/report/page, as the build found and
+// What a report's page needs besides its data: bench/report/page, as the build found and
 // bundled it.
 #pragma once
 
 namespace wide::bench {
 
 extern const char* const kReportStyles;
-extern const char* const kReportScript;      ///< empty where the build has none
+extern const char* const kReportScript;      ///< empty if the build has none
 extern const char* const kReportScriptHash;  ///< SHA-256 in base64
 extern const char* const kWhyNoReportScript;
 

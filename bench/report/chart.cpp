@@ -67,7 +67,7 @@ ScaleFrame frame(const ChartScale& scale, const std::vector<double>& values) {
     frame.lo -= more;
     frame.hi += more;
   }
-  // Counts are few, and those that were measured are what a reader looks for.
+  // Counts are few, and readers look for those that were measured.
   const std::set<double> counts(values.begin(), values.end());
   frame.ticks = scale.unit == Unit::count && counts.size() <= kMostCounts
                     ? std::vector<double>(counts.begin(), counts.end())
@@ -133,7 +133,7 @@ std::vector<double> ticks_between(double lo, double hi, bool is_log, int most) {
       }
       if (static_cast<int>(ticks.size()) <= most) break;
     }
-    // Decades, and only so many of them.
+    // Decades, thinned out to this many.
     const size_t stride = ticks.size() / static_cast<size_t>(most + 1) + 1;
     for (size_t i = 0; i * stride < ticks.size(); ++i) ticks[i] = ticks[i * stride];
     ticks.resize((ticks.size() + stride - 1) / stride);

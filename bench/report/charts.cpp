@@ -251,7 +251,7 @@ Chart history_chart(const std::vector<const HistorySeries*>& series, Palette& pa
                             any.device);
   chart.x = {"run, oldest first", Unit::count, false};
   chart.y = {"time of one call", Unit::time, false};
-  // Ids begin with the time, so that their order is that of the runs.
+  // Ids begin with the time, so their order is that of the runs.
   std::set<std::string> runs;
   for (const HistorySeries* s : series) runs.insert(s->runs.begin(), s->runs.end());
   if (runs.size() < 2) return chart;

@@ -23,7 +23,7 @@ Cell known(const std::optional<Value>& value, const Format& format) {
   return {value ? format(*value) : std::string()};
 }
 
-/// A launch by the host may cost less than the device's own: then the device was the bottleneck.
+/// A launch by the host may take less than the device's own: then the device was the bottleneck.
 std::string signed_time(double ns) {
   return ns < 0 ? "-" + format_time(-ns) : format_time(ns);
 }
@@ -38,7 +38,7 @@ std::string percent(double value) {
   return fmt::format("{:.1f}%", value);
 }
 
-/// Energy that is not valid says why instead.
+/// Invalid energy shows its reason instead.
 Cell energy_cell(const Measurement& m) {
   if (!m.energy) return {};
   if (!m.energy->invalid_reason.empty()) return {m.energy->invalid_reason, Tone::bad, "invalid"};
@@ -53,7 +53,7 @@ Cell throttle_cell(const Measurement& m) {
   return {text + (reasons.empty() ? "" : " (" + reasons + ")"), Tone::bad, text};
 }
 
-/// All of them, or the first and how many there are besides.
+/// All of them, or the first one and the number of others.
 Cell doubts_cell(const Measurement& m) {
   const std::vector<std::string> doubts = m.stats.doubts.value_or(std::vector<std::string>());
   if (doubts.size() < 2) return {doubts.empty() ? "" : doubts.front()};
@@ -79,7 +79,7 @@ Cell case_cell(const ReportRow& row, const CommonAxes& axes, const CaseResult*& 
   return {opens ? axes.rest_of(row.point->point) : ""};
 }
 
-/// The tightest of a call's kernels.
+/// The tightest limit among a call's kernels.
 std::optional<double> least_occupancy(const RunnerResult& runner) {
   std::optional<double> least;
   for (const KernelUse& k : runner.kernels)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known of a measurement besides its time: what its launches cost and ask for, energy,
-// clocks, memory, and how its samples spread. For -v, Markdown and CSV.
+// What is known of a measurement besides its time: the cost and resources of its launches, energy,
+// clocks, memory, and the spread of its samples. For -v, Markdown and CSV.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,20 +16,20 @@ namespace wide::bench {
 /// "1.5 kB"; "8x1x1".
 std::string bytes_text(int64_t bytes);
 std::string extents_text(const std::vector<int64_t>& extents);
-/// As a person would call it: not mangled, and without what all of them have.
+/// A readable name: demangled, and without the parts that all kernels share.
 std::string kernel_name(std::string name);
 
-/// Of one op, a row for each measurement. Columns that nothing is known for are left out.
+/// For one op, a row per measurement. Columns without any known value are left out.
 Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
                     const CommonAxes& axes, const Shown& shown);
-/// Of one op, a row for each kernel of a call.
+/// For one op, a row per kernel of a call.
 Table kernels_table(const std::vector<ReportRow>& rows, const std::string& op,
                     const CommonAxes& axes, const Shown& shown);
 
 /// How the run was measured: warm-up, order, when it stopped, clocks.
 std::string method_text(const RunResult& result);
 
-/// The same as keys of a flat row; null where not known.
+/// The same as keys of a flat row; null if unknown.
 void add_details(const ReportRow& row, nlohmann::ordered_json& flat);
 
 }  // namespace wide::bench

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The formats: trace events as "Trace Event Format" (Chromium's catapult) has them, the others as
-// their tools' readers want them.
+// The formats: trace events follow "Trace Event Format" (Chromium's catapult), the others the
+// readers of their tools.
 #include "bench/report/exports.hpp"
 
 #include <fmt/format.h>
@@ -53,7 +53,7 @@ std::string full_name(const ReportRow& row) {
                      runner_name(row), to_string(row.measurement->regime));
 }
 
-/// What may be believed: timed, right and resolved.
+/// Whether a measurement is credible: timed, right and resolved.
 bool is_sound(const ReportRow& row) {
   return row.measurement != nullptr && status_of(row) == Status::ok &&
          !row.measurement->below_resolution && std::isfinite(row.measurement->stats.median_ns);
@@ -68,7 +68,7 @@ std::vector<double> round_medians(const Measurement& m) {
   return medians;
 }
 
-/// Names of what speaks against the median; empty where nothing does.
+/// Names of what speaks against the median; empty if nothing does.
 std::string doubts_of(const Statistics& s, const char* prefix) {
   if (!s.doubts || s.doubts->empty()) return "";
   return fmt::format("{}{}", prefix, fmt::join(*s.doubts, " "));
@@ -125,7 +125,7 @@ Json google_context(const RunResult& r) {
           {"device", r.devices.empty() ? "" : r.devices.front().name}};
 }
 
-/// cpu_time is wanted of all; only wall and device time are known, so it repeats that.
+/// cpu_time is required; only wall and device time are known, so it repeats that.
 void set_times(Json& entry, const Json& time) {
   entry["real_time"] = entry["cpu_time"] = time;
   entry["time_unit"] = "ns";
@@ -235,7 +235,7 @@ std::string export_trace(const RunResult& result) {
                  {"otherData",
                   {{"run", result.id},
                    {"started", result.started},
-                   {"note", "samples lie one behind the other; gaps between them are not known"}}}},
+                   {"note", "samples are laid end to end; gaps between them are not known"}}}},
                 -1);
 }
 

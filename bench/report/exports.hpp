@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A result in the formats of other tools. All are text; JSON in UTF-8, whatever the strings.
+// A result in the formats of other tools. All are text; JSON is UTF-8, whatever the strings.
 #pragma once
 
 #include <span>
@@ -19,8 +19,8 @@ struct ExportFormat {
 };
 std::span<const ExportFormat> export_formats();
 
-/// The result in that format. Throws invalid_argument where it needs samples that the result was
-/// written without.
+/// The result in that format. Throws invalid_argument if it needs samples but the result was
+/// written without them.
 std::string export_text(const ExportFormat& format, const RunResult& result);
 
 struct Export {
@@ -30,14 +30,14 @@ struct Export {
 /// "FORMAT=FILE"; throws invalid_argument with the nearest names.
 Export parse_export(const std::string& text);
 
-/// The rows of a table, one JSON object a line, each with the same keys but for axes: for pandas'
-/// read_json(lines=True). report_csv() has the same as columns.
+/// The rows of a table, one JSON object per line, all with the same keys except for axes: for
+/// pandas' read_json(lines=True). report_csv() writes the same as columns.
 std::string export_jsonl(const RunResult& result);
-/// Chrome's trace events, for Perfetto: a process a case, a thread a strategy or baseline, and of
-/// every sample its length. Results hold no clock times, so samples lie one behind the other, round
+/// Chrome's trace events, for Perfetto: a process per case, a thread per strategy or baseline, and
+/// the duration of every sample. Results hold no clock times, so samples are laid end to end, round
 /// by round.
 std::string export_trace(const RunResult& result);
-/// As benchmark_out_format=json writes it: rounds are repetitions.
+/// As benchmark_out_format=json writes it; rounds are repetitions.
 std::string export_google_benchmark(const RunResult& result);
 /// customSmallerIsBetter of github-action-benchmark: medians in nanoseconds.
 std::string export_github_action(const RunResult& result);

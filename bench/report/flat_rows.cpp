@@ -31,7 +31,7 @@ void add_statistics(const Measurement* m, Json& row) {
   row["pct_of_floor"] = m == nullptr ? Json(nullptr) : json_number(m->pct_of_floor);
 }
 
-/// What the simulated GPU counted in one call: sums over its launches, and over their buffers.
+/// The simulated GPU's counters for one call: sums over its launches, and over their buffers.
 void add_counters(const RunnerResult& runner, Json& row) {
   std::map<std::string, int64_t> sums;
   for (const LaunchCounters& launch : runner.launches) {
@@ -43,7 +43,7 @@ void add_counters(const RunnerResult& runner, Json& row) {
   for (const auto& [name, sum] : sums) row[name] = sum;
 }
 
-/// What tells the rows of one run from another's, so that tables can be laid together.
+/// What distinguishes the rows of one run from another's, so that tables can be joined.
 void add_run(const RunResult& result, Json& row) {
   row["run_id"] = result.id;
   row["started"] = result.started;

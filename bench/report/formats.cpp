@@ -25,7 +25,7 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-/// As in JSON, but null is nothing.
+/// As in JSON, except that null is empty.
 std::string cell_of(const Json& value) {
   if (value.is_string()) return quoted(value.get<std::string>());
   return value.is_null() ? "" : value.dump();
@@ -35,7 +35,7 @@ std::string cell_of(const Json& value) {
 
 std::string report_csv(const RunResult& result) {
   const std::vector<Json> rows = flat_rows(result);
-  std::vector<std::string> columns;  // of all rows, each where it was met
+  std::vector<std::string> columns;  // of all rows, in the order in which they first occur
   std::set<std::string> seen;
   for (const Json& row : rows) {
     for (const auto& [key, value] : row.items()) {
@@ -56,7 +56,7 @@ std::string report_csv(const RunResult& result) {
 
 namespace {
 
-/// Of a run on the simulated GPU: counters instead of times.
+/// For a run on the simulated GPU: counters instead of times.
 std::string counters_markdown(const RunResult& result, const std::vector<ReportRow>& rows) {
   std::string text;
   std::vector<std::string> ops;
@@ -116,7 +116,7 @@ std::string report_markdown(const RunResult& result) {
     text += fmt::format(" {} | {} |\n", row.runner == nullptr ? "" : error_text(*row.runner),
                         escaped_markdown(status_text(row)));
   }
-  // Of each op what is known besides times.
+  // For each op, what is known besides times.
   Shown all;
   std::vector<std::string> ops;
   for (const ReportRow& row : rows) {

@@ -34,7 +34,7 @@ std::string escape_html(std::string_view text) {
 }
 
 std::string script_data(const nlohmann::ordered_json& document) {
-  // Plain ASCII; what an HTML parser looks for stands in strings alone, where JSON may escape it.
+  // Plain ASCII; characters special to HTML occur only in strings, where JSON may escape them.
   const std::string text =
       document.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
   std::string out;
@@ -58,7 +58,7 @@ std::string HtmlTable::render(const std::string& kind) const {
     for (size_t i = 0; i < row.size(); ++i) has_text[i] = has_text[i] || !row[i].text.empty();
   }
   const std::string caption = escape_html(caption_);
-  // Focus lets who has no mouse scroll it.
+  // Focus allows scrolling without a mouse.
   std::string out = "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"" + caption +
                     "\"><table class=\"" + kind + "\"><caption>" + caption +
                     "</caption><thead><tr>";

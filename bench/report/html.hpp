@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// HTML in pieces. What comes from a result goes through escape_html() or script_data(), whoever
-// wrote it.
+// HTML in pieces. All text of a result goes through escape_html() or script_data(), whatever its
+// source.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,19 +13,19 @@
 
 namespace wide::bench {
 
-/// Text for content and quoted attributes; what cannot be shown becomes U+FFFD.
+/// Escapes text for content and quoted attributes; invalid characters become U+FFFD.
 std::string escape_html(std::string_view text);
 
-/// A document for a script element of type application/json, which it cannot end.
+/// A document for a script element of type application/json, escaped so that it cannot end it.
 std::string script_data(const nlohmann::ordered_json& document);
 
 struct HtmlCell {
   std::string text;
   std::string kind{};   ///< a class of page.css
-  std::string style{};  ///< declarations, ours alone: not escaped
+  std::string style{};  ///< declarations, from our own code only: not escaped
 };
 
-/// A table that scrolls by itself where it is wide, with its headers said to who cannot see them.
+/// A table with its own scroll bar if it is wide, and with headers marked for screen readers.
 class HtmlTable {
  public:
   struct Column {

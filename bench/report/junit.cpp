@@ -12,7 +12,7 @@ namespace wide::bench {
 
 namespace {
 
-/// Characters that XML 1.0 does not have become spaces; what HTML escapes is escaped in XML alike.
+/// Characters not allowed in XML 1.0 become spaces; the rest is escaped as in HTML.
 std::string xml(const std::string& text) {
   return escape_html(printable(text));
 }
@@ -62,7 +62,7 @@ std::string JunitSuite::text() const {
 std::string report_junit(const RunResult& result) {
   JunitSuite suite("wbench");
   for (const ReportRow& row : rows_of(result)) {
-    if (!row.opens_runner) continue;  // its regimes share what it came to
+    if (!row.opens_runner) continue;  // its regimes share its outcome
     const Status status = status_of(row);
     std::string name = row.runner == nullptr ? "" : row.runner->name + " ";
     if (row.is_baseline) name = "(" + row.runner->name + ") ";

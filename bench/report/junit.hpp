@@ -16,10 +16,10 @@ class JunitSuite {
   enum class Outcome : uint8_t { passed, failed, error, skipped };
 
   explicit JunitSuite(std::string name) : name_(std::move(name)) {}
-  /// `type` is of a failure or an error, `message` of all that did not pass.
+  /// `type` applies to a failure or an error, `message` to all that did not pass.
   void add(const std::string& group, const std::string& name, Outcome outcome,
            const std::string& type, const std::string& message);
-  /// A document of the one suite.
+  /// A document of this one suite.
   std::string text() const;
 
  private:
@@ -27,8 +27,8 @@ class JunitSuite {
   int64_t counts_[4] = {};  ///< by outcome
 };
 
-/// Every strategy and baseline of every case. What was wrong or implausible has failed, what could
-/// not run to its end is an error, what cannot run here was skipped.
+/// Every strategy and baseline of every case. Wrong or implausible ones have failed, those that
+/// could not run to their end are errors, those that cannot run here were skipped.
 std::string report_junit(const RunResult& result);
 
 }  // namespace wide::bench

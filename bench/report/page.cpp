@@ -44,7 +44,7 @@ class Page {
 
   void text(const std::string& html) { body_ += html; }
 
-  /// Headings of levels 2 and 3 are the table of contents.
+  /// Headings of levels 2 and 3 form the table of contents.
   void heading(int level, const std::string& title) {
     const std::string id = fmt::format("h{}", ++num_headings_);
     if (level == 2) contents_ += contents_.empty() ? "<li>" : "</ul></li>\n<li>";
@@ -53,7 +53,7 @@ class Page {
     body_ += fmt::format("<h{0} id=\"{1}\">{2}</h{0}>\n", level, id, escape_html(title));
   }
 
-  /// Nothing, where there is nothing to draw, or nobody wants to see it.
+  /// Adds nothing if there is nothing to draw, or the plot is not selected.
   void figure(const std::string& plot, const Chart& chart) {
     if (chart.is_empty() || !draws(plot)) return;
     std::string legend;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Results as one page that needs nothing but itself: every number in tables, and charts of them. It
-// loads nothing and runs no script but the build's own, whatever strings results bring along.
+// Results as one self-contained page: every number in tables, and charts of them. It
+// loads nothing and runs no script but the build's own, whatever strings results contain.
 #pragma once
 
 #include <optional>
@@ -18,13 +18,13 @@
 
 namespace wide::bench {
 
-/// Names of the charts that a page may have.
+/// Names of the charts that a page can show.
 std::span<const std::string_view> plot_names();
 
 struct PageContent {
   std::vector<RunResult> results;
   std::optional<Comparison> comparison;  ///< of these results with earlier ones
-  std::vector<HistorySeries> history;    ///< of the cases of these results
+  std::vector<HistorySeries> history;    ///< of the cases in these results
   std::optional<std::set<std::string>> plots = std::nullopt;  ///< of plot_names(); none: all
 };
 

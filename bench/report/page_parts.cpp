@@ -52,13 +52,13 @@ std::vector<HtmlCell> timing_cells(const Measurement* m) {
           {std::to_string(s.n)}};
 }
 
-/// ": wide_interval drift", where the status says that there is something.
+/// ": wide_interval drift", if the status refers to doubts.
 std::string doubts_text(const Measurement* m) {
   if (m == nullptr || !is_doubtful(*m)) return "";
   return fmt::format(": {}", fmt::join(*m->stats.doubts, " "));
 }
 
-/// How far from 1 on a scale of logarithms, where 4 and 1/4 are as far as colours go.
+/// The distance from 1 on a logarithmic scale, where 4 and 1/4 are the ends of the colours.
 HtmlCell heat_cell(const Speedup& s) {
   const double away = std::log2(*s.speedup_ratio) / 2;
   const int share = static_cast<int>(std::lround(100 * std::min(1.0, std::abs(away))));

@@ -58,7 +58,7 @@ std::string device_text(const RunResult& r) {
                             format_time(c.empty_launch_ns));
 }
 
-/// "a+b*n" with its numbers: "1.20 us + 310 ns * n".
+/// "a+b*n" with its coefficients: "1.20 us + 310 ns * n".
 std::string formula_text(const ScalingFit& f) {
   const size_t factor = f.model.find("b*");
   if (factor == std::string::npos) return format_time(f.a_ns);
@@ -66,7 +66,7 @@ std::string formula_text(const ScalingFit& f) {
                      format_time(f.b_ns), f.model.substr(factor + 2));
 }
 
-/// Of one regime, which summaries against several baselines repeat.
+/// Each regime once, since summaries against several baselines repeat it.
 std::string scaling_text(const RunResult& result, const std::string& op) {
   std::string text;
   std::set<Regime> shown;
@@ -81,7 +81,7 @@ std::string scaling_text(const RunResult& result, const std::string& op) {
   return text;
 }
 
-/// The smallest that it could be, where that differs.
+/// The smallest possible crossover, if it differs.
 std::string crossover_text(const OpSummary& s) {
   const std::string value = s.crossover_n ? std::to_string(*s.crossover_n) : "none";
   if (!s.crossover_lo || s.crossover_lo == s.crossover_n) return value;
@@ -117,7 +117,7 @@ std::string row_command(const ReportRow& row) {
   return command;
 }
 
-/// Tables of what -v adds, of one op; or those of its columns that are asked for.
+/// The tables that -v adds for one op; or those of its columns that are requested.
 std::string details_text(const std::vector<ReportRow>& rows, const std::string& op,
                          const CommonAxes& axes, const Shown& shown, const ReportOptions& options) {
   std::string text;
@@ -130,7 +130,7 @@ std::string details_text(const std::vector<ReportRow>& rows, const std::string& 
   return text;
 }
 
-/// Who did not run in an op's cases, and why. `shown`: null where all rows are.
+/// The runners that did not run in an op's cases, and why. `shown`: null if all rows are.
 std::vector<std::pair<std::string, std::string>> skips_of(const std::vector<ReportRow>& rows,
                                                           const std::string& op,
                                                           const CommonAxes& axes,
@@ -146,14 +146,14 @@ std::vector<std::pair<std::string, std::string>> skips_of(const std::vector<Repo
   return skips;
 }
 
-/// Whether right results of a row's runner had other bits each time; wrong ones are told as such.
+/// Whether a row's runner gave right results with different bits; wrong ones are reported as such.
 bool has_unstable_bits(const ReportRow& row) {
   return row.runner != nullptr && status_of(row) == Status::ok &&
          !row.runner->verify.bitwise_stable.value_or(true);
 }
 
-/// Failures with the command that repeats them, bits that are not the same again, reasons of
-/// choices, points that do not exist, and what speaks against the machine.
+/// Failures with the command that repeats them, results without bitwise stability, reasons of
+/// choices, impossible points, and what speaks against the machine.
 std::string notes_text(const RunResult& result, const std::vector<ReportRow>& rows, bool explains) {
   std::string notes;
   const auto place = [](const ReportRow& row) {
@@ -199,7 +199,7 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
   return notes;
 }
 
-/// How much of the outputs was compared, where that is not all.
+/// How much of the outputs was compared, if not all.
 std::string sample_text(const std::vector<ReportRow>& rows) {
   int64_t compared = 0, all = 0;
   for (const ReportRow& row : rows) {
@@ -212,7 +212,7 @@ std::string sample_text(const std::vector<ReportRow>& rows) {
                      all);
 }
 
-/// The names of a list, of `known` ones.
+/// The names of a list, which must be `known` ones.
 std::vector<std::string> parse_columns(const std::string& what, const std::string& list,
                                        const std::vector<std::string>& known) {
   const std::vector<std::string_view> views(known.begin(), known.end());
@@ -298,7 +298,7 @@ std::string report_text(const RunResult& result, const ReportOptions& options) {
     const std::vector<std::string>& chosen =
         options.content == ReportContent::counters ? options.counters : options.metrics;
     if (options.content != ReportContent::checks && !chosen.empty()) (void)table.choose(chosen);
-    if (table.is_empty()) continue;  // none of the top rows is of this op
+    if (table.is_empty()) continue;  // none of the top rows belongs to this op
     text += "\n" + wrap(op + axes.heading(), options.width) + "\n";
     const std::string rendered = table.render(options.width, options.has_color);
     const Shown* const limits = options.content == ReportContent::times ? &shown : nullptr;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A result flattened to one row per case, strategy or baseline, and regime: what all formats show.
+// A result flattened to one row per case, strategy or baseline, and regime, as all formats show it.
 #pragma once
 
 #include <vector>
@@ -13,9 +13,9 @@ namespace wide::bench {
 struct ReportRow {
   const CaseResult* point = nullptr;
   const RunnerResult* runner = nullptr;
-  const Measurement* measurement = nullptr;  ///< null where nothing was timed
+  const Measurement* measurement = nullptr;  ///< null if nothing was timed
   bool is_baseline = false;
-  const Speedup* speedups[4] = {};  ///< by Baseline; null for baselines and where there is none
+  const Speedup* speedups[4] = {};  ///< by Baseline; null for baselines and if there is none
   bool opens_case = false;          ///< the first row of its case
   bool opens_runner = true;         ///< the first row of its strategy or baseline
 };
@@ -23,13 +23,13 @@ struct ReportRow {
 /// In the order of the result; baselines before strategies.
 std::vector<ReportRow> rows_of(const RunResult& result);
 
-/// Of the strategy or baseline; of the case where there is none, or where the case failed before
+/// The reason of the strategy or baseline; of the case if it has none, or if the case failed before
 /// this one was run.
 Status status_of(const ReportRow& row);
 /// "ok", "unverified", "few_samples", "unreliable", "below_resolution", "VERIFY FAILED", "skipped:
 /// reason", ..
 std::string status_text(const ReportRow& row);
-/// "0.31 @3": worst error ratio and its member; empty where nothing was compared.
+/// "0.31 @3": worst error ratio and its member; empty if nothing was compared.
 std::string error_text(const RunnerResult& runner);
 
 }  // namespace wide::bench

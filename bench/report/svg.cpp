@@ -15,9 +15,9 @@ namespace {
 
 constexpr double kWidth = 640, kHeight = 320, kTop = 12, kRight = 20, kBottom = 44;
 constexpr double kRowHeight = 26;
-constexpr double kCharacter = 7.7;  // pixels of the page's small print
+constexpr double kCharacter = 7.7;  // width in pixels in the page's small print
 
-/// Values of a scale onto pixels.
+/// Maps values of a scale to pixels.
 struct Mapping {
   const ScaleFrame& frame;
   bool is_log = false;

@@ -11,7 +11,7 @@ namespace wide::bench {
 namespace {
 
 constexpr int kGap = 2;
-constexpr int kMinTextWidth = 6;  // a text that is cut keeps this much
+constexpr int kMinTextWidth = 6;  // a text that is cut keeps at least this width
 constexpr int kIndent = 4;
 
 const char* escape_of(Tone tone) {
@@ -32,7 +32,7 @@ const std::string& shown(const Cell& cell, bool is_brief) {
   return is_brief && !cell.brief.empty() ? cell.brief : cell.text;
 }
 
-/// A file must not steer the terminal.
+/// Control characters of a file must not reach the terminal.
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
@@ -58,7 +58,7 @@ class Layout {
   bool is_brief() const { return is_brief_; }
 
  private:
-  /// Sets the widths that the cells want; returns whether they are too much.
+  /// Sets the widths that the cells need; returns whether they exceed the limit.
   bool measure() {
     widths_.assign(columns_.size(), 0);
     for (size_t c = 0; c < columns_.size(); ++c) {
@@ -93,7 +93,7 @@ class Layout {
       is_wide = measure();
     }
     std::reverse(order.begin(), order.end());
-    for (const size_t c : order) {  // brief cells, or a column that went later, may have made room
+    for (const size_t c : order) {  // brief cells, or a later drop, may have made room
       if (!is_gone_[c] || is_wide) continue;
       is_gone_[c] = false;
       if (measure()) is_gone_[c] = true;
@@ -113,7 +113,7 @@ class Layout {
     }
   }
 
-  /// What is left of the width goes to texts that were cut.
+  /// Gives remaining width back to texts that were cut.
   void give_back() {
     for (size_t c = 0; c < columns_.size(); ++c) {
       const int room = width_ - total_width(widths_);
@@ -138,14 +138,14 @@ size_t offset_of(const std::string& text, int count) {
   return offset;
 }
 
-/// Bytes of `line` that go before a break, so that at most `width` columns are shown.
+/// Bytes of `line` before a break such that at most `width` columns are shown.
 size_t break_at(const std::string& line, int width, size_t least) {
   const size_t end = offset_of(line, width);
   const size_t space = line.rfind(' ', end);
   return space == std::string::npos || space <= least ? end : space;
 }
 
-/// To be pasted into a shell, where a break would end it or be part of a quoted word.
+/// To be pasted into a shell, where a break would end it or change a quoted word.
 bool is_command(const std::string& line) {
   const size_t first = line.find_first_not_of(' ');
   return first != std::string::npos && line.compare(first, 7, "wbench ") == 0;
@@ -194,7 +194,7 @@ std::string wrap(const std::string& text, int width) {
 std::string Table::line(const std::vector<Cell>& cells, const std::vector<int>& widths,
                         bool is_brief, bool has_color) const {
   std::string out;
-  size_t trailing = 0;  // padding that nothing follows is left out
+  size_t trailing = 0;  // padding before the line's end is left out
   bool is_first = true;
   for (size_t c = 0; c < columns_.size(); ++c) {
     if (widths[c] == 0) continue;

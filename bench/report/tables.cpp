@@ -13,7 +13,7 @@ namespace wide::bench {
 
 namespace {
 
-constexpr int kStatusCap = 24;  // failures are told in full below the tables
+constexpr int kStatusCap = 24;  // failures are shown in full below the tables
 
 Cell speedup_cell(const Speedup* speedup) {
   if (speedup == nullptr) return {};
@@ -33,7 +33,7 @@ Cell status_cell(const ReportRow& row) {
   const Tone tone = status == Status::ok        ? Tone::plain
                     : status == Status::skipped ? Tone::dim
                                                 : Tone::bad;
-  constexpr std::string_view kUnreliable = ", unreliable";  // "ok?" where there is little room
+  constexpr std::string_view kUnreliable = ", unreliable";  // "ok?" if there is little room
   const std::string text = status_text(row);
   const size_t at = text.find(kUnreliable);
   if (status != Status::ok || at == std::string::npos) return {text, tone};
@@ -53,7 +53,7 @@ std::vector<Cell> timing_cells(const ReportRow& row) {
           {m.pct_of_floor ? fmt::format("{:.0f}%", *m.pct_of_floor) : ""}};
 }
 
-/// One counter over all launches of a runner.
+/// The sum of one counter over all launches of a runner.
 double sum_of(const RunnerResult& runner, std::string_view name) {
   int64_t sum = 0;
   for (const LaunchCounters& l : runner.launches) sum += value_of(l.values, name);
@@ -79,7 +79,7 @@ std::string amount(double value) {
                        : significant(value / 1e9) + " G";
 }
 
-/// Of all requests of a kind, what the hardware takes beyond what the bytes need.
+/// The share of a kind's requests that the hardware takes beyond what the bytes need.
 std::vector<Cell> counter_cells(const ReportRow& row) {
   if (row.runner == nullptr || row.runner->launches.empty()) return std::vector<Cell>(10);
   const RunnerResult& r = *row.runner;

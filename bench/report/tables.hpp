@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a report: one for times, one for checks, one for what launches did on the simulated
-// GPU.
+// The tables of a report: one for times, one for checks, one for the counters of launches on the
+// simulated GPU.
 #pragma once
 
 #include <set>
@@ -14,7 +14,7 @@
 
 namespace wide::bench {
 
-/// What all cases of an op share is said once, above its table; `n` stays in every row.
+/// Axes that all cases of an op share are stated once, above its table; `n` stays in every row.
 class CommonAxes {
  public:
   CommonAxes(const RunResult& result, const std::string& op);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What standard output can take.
+// The capabilities of standard output.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace wide::bench {
 
-/// Columns of the terminal, between 80 and 200; COLUMNS counts; 120 where there is none.
+/// Columns of the terminal, between 80 and 200; COLUMNS overrides; 120 without a terminal.
 int output_width();
 
 /// `when` is "auto", "always" or "never"; auto: on a terminal, unless NO_COLOR is set.
 bool wants_color(const std::string& when);
 
-/// A message with what users typed in it: control characters as \xNN, but for newlines and tabs,
-/// and of what is longer than 2000 bytes the beginning and the end.
+/// A message that quotes user input: control characters as \xNN, except newlines and tabs,
+/// and if longer than 2000 bytes only its beginning and end.
 std::string shown_message(std::string_view message);
 
 }  // namespace wide::bench

@@ -6,7 +6,7 @@ namespace wide::bench {
 
 namespace {
 
-/// Past the L1, which is not what is asked about.
+/// Bypasses the L1, which is not what is measured.
 __global__ void chase_kernel(const uint32_t* links, int64_t steps, uint32_t* end) {
   constexpr int64_t kWords = kChaseStep / static_cast<int64_t>(sizeof(uint32_t));
   uint32_t place = 0;

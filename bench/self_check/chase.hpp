@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads that wait for each other: what each takes is the latency of where it is served from, by
-// which a warm L2 is told from an emptied one. Their rates are not far enough apart. For CUDA-only
+// Loads that depend on one another: each takes the latency of the memory level that serves it,
+// which distinguishes a warm L2 from a flushed one; their bandwidths are too similar. For CUDA-only
 // files.
 #pragma once
 
@@ -12,10 +12,10 @@
 
 namespace wide::bench {
 
-/// Bytes from one place to the next: a cache line, so that every step is a line of its own.
+/// Distance of places in bytes: a cache line, so that every step uses another one.
 inline constexpr int64_t kChaseStep = 128;
 
-/// One thread follows `steps` links from place 0 and leaves the place where it ends. A link is the
+/// One thread follows `steps` links from place 0 and writes the place where it ends. A link is the
 /// place of the next one, in lines of kChaseStep bytes.
 cudaError_t launch_chase(const void* links, int64_t steps, uint32_t* end, cudaStream_t stream);
 

@@ -33,7 +33,7 @@ ColdRule rule_of(const Context& context, Cache cache, int64_t footprint_bytes) {
   return {cache, 2, context.info().last_level_cache_bytes, footprint_bytes};
 }
 
-/// Graphs of 128 and of 1024 launches.
+/// Compares graphs of 128 and of 1024 launches.
 double graph_growth(Stream stream) {
   constexpr int64_t kFew = 128, kMany = 1024;
   EventPair events(stream);
@@ -48,8 +48,8 @@ double graph_growth(Stream stream) {
   return growth(time_ns(kFew), kFew, time_ns(kMany), kMany);
 }
 
-/// One replay against what two have more than one. About as long as a sample, so that what the host
-/// does is no smaller a part of it.
+/// Compares one replay with the increment from one to two. About as long as a sample, so that the
+/// host's share is no smaller.
 double replay_disagreement_pct(Stream stream) {
   constexpr int64_t kLaunches = 256;
   EventPair events(stream);
@@ -72,7 +72,7 @@ struct Hold {
   bool ended_early = false;
 };
 
-/// A stream held for 100 ms, by the device's clock and by the host's.
+/// Blocks a stream for 100 ms, measured by the device's clock and by the host's.
 Hold hold_stream(const Context& context, Stream stream) {
   StreamBlocker blocker(context, stream);
   EventPair events(stream);
@@ -91,7 +91,7 @@ Hold hold_stream(const Context& context, Stream stream) {
   return hold;
 }
 
-/// A random cycle through all lines of some copies of a buffer, of which calls follow one each.
+/// A random cycle through all lines of several copies of a buffer; each call follows one copy.
 class Chase {
  public:
   Chase(const Context& context, Stream stream, int64_t copies)
@@ -118,7 +118,7 @@ class Chase {
     }
     return calls;
   }
-  /// Small enough that an L2 keeps it, and large enough that few copies fill one.
+  /// Small enough to stay in an L2, and large enough that few copies fill it.
   static constexpr int64_t kBytes = 1 << 20, kLines = kBytes / kChaseStep;
 
  private:
@@ -127,7 +127,7 @@ class Chase {
   std::vector<Tensor> buffers_;
 };
 
-/// A chase that was made cold against one that was not.
+/// The ratio of a cold chase to a warm one.
 double cold_over_warm(const Context& context, Stream stream, Cache cache) {
   const ColdRule rule = rule_of(context, cache, Chase::kBytes);
   Chase chase(context, stream, copies_of(rule));
@@ -172,7 +172,7 @@ void check_blocker_time_out(SelfChecks& checks, const Context& context, double t
     const OwnedStream stream(context);
     StreamBlocker blocker(context, stream.get(), timeout_s);
     blocker.block();
-    context.synchronize(stream.get());  // nobody has released it
+    context.synchronize(stream.get());  // not released
     try {
       blocker.require_in_time();
     } catch (const Error&) {
@@ -183,7 +183,7 @@ void check_blocker_time_out(SelfChecks& checks, const Context& context, double t
 }
 
 std::function<void()> cuda_load(const Context& context) {
-  // A copy of 256 MiB takes a tenth of a millisecond at the best rate known.
+  // A copy of 256 MiB takes a tenth of a millisecond at the best known rate.
   struct Load {
     explicit Load(const Context& c)
         : context(c),

@@ -10,7 +10,7 @@
 
 namespace wide::bench {
 
-/// A line for each, and how many passed, failed and were skipped.
+/// A line for each check, and how many passed, failed and were skipped.
 std::string to_text(const std::vector<SelfCheck>& checks, int width);
 nlohmann::ordered_json to_json(const std::vector<SelfCheck>& checks);
 bool has_failed(const std::vector<SelfCheck>& checks);

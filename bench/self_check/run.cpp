@@ -26,7 +26,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Baselines that run beside themselves by the engine that measures everything else.
+/// Runs baselines against themselves with the engine that measures everything else.
 AaCells run_aa(const Context& context, const Calibration& calibration) {
   const bool is_cpu = context.device().type == DeviceType::cpu;
   RunPlan plan(context);
@@ -77,7 +77,7 @@ void check_aa(SelfChecks& checks, const Context& context, const Calibration& cal
   }
 }
 
-/// Steps of the counter of energy under load, for long enough to see some of 200 ms.
+/// Update period of the energy counter under load, over long enough to see several of 200 ms.
 double energy_period_ms(Monitor& monitor, const std::function<void()>& load) {
   std::vector<double> times, joules;
   const auto start = Clock::now();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// sqrt(n) times the dip of n uniform values, which a share of samples exceeds: simulated, by
+// sqrt(n) times the dip of n uniform values that a given share of samples exceeds: simulated, by
 // `modes_test "[.quantiles]"`, from a million samples of each size up to 400, from 80,000 of 5000.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The distributions that tests and intervals need, from Boost.Math: its headers are large, so one
-// file includes them.
+// The distributions that tests and intervals need, from Boost.Math: its headers are large, so only
+// one file includes them.
 #pragma once
 
 namespace wide::bench {
@@ -11,7 +11,7 @@ double normal_below(double z);  ///< P(Z <= z)
 double normal_above(double z);  ///< P(Z > z), accurate where it is tiny
 double normal_quantile(double p);
 
-/// P(|T| >= |t|) of Student's t; of infinite dof the normal distribution's.
+/// P(|T| >= |t|) of Student's t; for infinite dof the normal distribution's.
 double student_two_sided(double t, double dof);
 double student_quantile(double p, double dof);
 

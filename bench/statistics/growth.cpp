@@ -16,7 +16,7 @@ struct Order {
   double (*value)(double n);
 };
 
-/// By growth. The constant comes first and has no b.
+/// Slowest growth first. The constant comes first and has no b.
 constexpr Order kOrders[] = {
     {"1", [](double) { return 0.0; }},       {"log n", [](double n) { return std::log2(n); }},
     {"n", [](double n) { return n; }},       {"n log n", [](double n) { return n * std::log2(n); }},

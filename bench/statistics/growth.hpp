@@ -12,7 +12,7 @@ namespace wide::bench {
 
 struct Growth {
   std::string model;    ///< "1", "log n", "n", "n log n", "n^2" or "n^3"
-  double a = 0, b = 0;  ///< neither negative; b = 0 for model "1"
+  double a = 0, b = 0;  ///< both non-negative; b = 0 for model "1"
   double rms_pct = 0;   ///< of the relative residuals, 100 (fit - time) / time
   friend bool operator==(const Growth&, const Growth&) = default;
 };

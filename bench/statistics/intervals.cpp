@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kTail = (1 - kLevel) / 2;
 
-/// Of a sorted sample's median, from at most three different values.
+/// For a sorted sample's median, from at most three distinct values.
 double median_acceleration(std::span<const double> sorted) {
   const size_t n = sorted.size(), half = n / 2;
   if (n % 2 == 0 || n < 3) return 0;  // as many lie below as above
@@ -30,7 +30,7 @@ double median_acceleration(std::span<const double> sorted) {
   return acceleration(medians);
 }
 
-/// Values in ascending order, each of which counts as often as its round was drawn.
+/// Values in ascending order, each counted as often as its round was drawn.
 class RoundsOfValues {
  public:
   RoundsOfValues(std::span<const double> values, std::span<const int64_t> rounds) {
@@ -48,7 +48,7 @@ class RoundsOfValues {
   double median(std::span<const int64_t> times_drawn) const {
     int64_t total = 0;
     for (size_t i = 0; i < sizes_.size(); ++i) total += times_drawn[i] * sizes_[i];
-    const int64_t upper = total / 2, lower = total - 1 - upper;  // the middle, or the two of it
+    const int64_t upper = total / 2, lower = total - 1 - upper;  // the middle, or both middle ones
     double below = 0;
     int64_t passed = 0;
     for (const auto& [value, round] : sorted_) {
@@ -140,7 +140,7 @@ Interval bootstrap_difference(std::span<const double> a, std::span<const double>
     value = drawn_mean(a);
     value -= drawn_mean(b);
   }
-  // What the difference is without one value, up to its own place: (mean - x) / n of its side.
+  // The difference without one value, up to a constant: (mean - x) / n of its side.
   const double mean_a = moments(a).mean, mean_b = moments(b).mean;
   std::vector<double> without;
   for (const double x : a) without.push_back((mean_a - x) / static_cast<double>(a.size()));
@@ -148,10 +148,10 @@ Interval bootstrap_difference(std::span<const double> a, std::span<const double>
   return bca_interval(std::move(resampled), mean_a - mean_b, acceleration(without));
 }
 
-// A resample's median is made of its middle order statistics, and those of n uniform numbers are
-// known: the k-th is Beta(k, n + 1 - k) distributed, and the next lies above it by the least of
-// n - k uniform numbers on the rest. So they are drawn directly, in place of n values and their
-// selection; sorting carries them over to the values.
+// A resample's median depends on its middle order statistics, and those of n uniform numbers are
+// known: the k-th is Beta(k, n + 1 - k) distributed, and the next exceeds it by the smallest of
+// n - k uniform numbers on the remaining range. So they are drawn directly, instead of n values and
+// their selection; sorting maps them to the values.
 Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t resamples) {
   if (values.empty()) return {};
   const std::vector<double> sorted = sorted_copy(values);

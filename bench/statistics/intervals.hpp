@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// 95 % intervals: Student's of a mean, and the bootstrap's of anything. The bootstrap is seeded, so
-// that an interval can be computed again from its samples.
+// 95 % intervals: Student's for a mean, and the bootstrap's for any statistic. The bootstrap is
+// seeded, so that an interval can be computed again from its samples.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-/// mean +- t(n - 1) s / sqrt(n). For means that are about normal. None below two values.
+/// mean +- t(n - 1) s / sqrt(n). For means that are about normal. None for fewer than two values.
 std::optional<Interval> t_interval(std::span<const double> values);
 
 /// mean(a) - mean(b) +- t(v) sqrt(s_a^2 / n_a + s_b^2 / n_b), v by Satterthwaite (1946), as Welch's
-/// test has it. None where either side has fewer than two values.
+/// test has it. None if either side has fewer than two values.
 std::optional<Interval> welch_interval(std::span<const double> a, std::span<const double> b);
 
 /// Ends of the bias-corrected and accelerated bootstrap interval (Efron 1987): quantiles of the
@@ -33,7 +33,7 @@ std::optional<Interval> welch_interval(std::span<const double> a, std::span<cons
 Interval bca_interval(std::vector<double> resampled, double observed, double acceleration);
 
 /// a = sum d^3 / (6 (sum d^2)^1.5), d = mean of the leave-one-out statistics - each of them. 0
-/// where they do not differ.
+/// if they do not differ.
 double acceleration(std::span<const double> leave_one_out);
 
 using Statistic = std::function<double(std::span<const double>)>;
@@ -42,23 +42,23 @@ Interval bootstrap(std::span<const double> values, const Statistic& statistic, u
                    int64_t resamples = 10'000);
 
 /// BCa interval of mean(a) - mean(b), by drawing values of either side. With few values it is
-/// narrower than Student's and Welch's intervals, which know what a small sample hides. None of
-/// the sides must be empty.
+/// narrower than Student's and Welch's intervals, which account for what a small sample hides.
+/// Neither side may be empty.
 Interval bootstrap_difference(std::span<const double> a, std::span<const double> b, uint64_t seed,
                               int64_t resamples = 2000);
 
 /// BCa interval of the median. The cost of a resample does not depend on the number of values.
-/// Fewer than six values cannot carry 95 %: the interval is then about their range.
+/// Fewer than six values cannot support 95 %: the interval is then about their range.
 Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t resamples = 2000);
 
-/// Order statistics that hold the median of any distribution in at least 95 % of cases: [x_k,
-/// x_(n + 1 - k)], k the largest with P(Bin(n, 1/2) < k) <= 2.5 %; of fewer than six values their
-/// range, which holds it less often. `values` must not be empty.
+/// Order statistics that contain the median of any distribution in at least 95 % of cases: [x_k,
+/// x_(n + 1 - k)], k the largest with P(Bin(n, 1/2) < k) <= 2.5 %; for fewer than six values their
+/// range, which contains it less often. `values` must not be empty.
 Interval exact_median_interval(std::span<const double> values);
 
 /// BCa interval of the median of all values, by drawing whole rounds: values of one round have
-/// clocks, temperature and neighbours in common, and tell less than as many of different rounds.
-/// `rounds` has each value's; of fewer than two rounds, bootstrap_median().
+/// clocks, temperature and other load in common, and tell less than as many of different rounds.
+/// `rounds` has each value's; for fewer than two rounds, bootstrap_median().
 Interval bootstrap_median_of_rounds(std::span<const double> values, std::span<const int64_t> rounds,
                                     uint64_t seed, int64_t resamples = 2000);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMinCells = 4;
 
-/// x with trigamma(x) = value. trigamma falls from infinity to 0: halving finds it.
+/// x with trigamma(x) = value. trigamma decreases from infinity to 0: bisection finds it.
 double trigamma_inverse(double value) {
   double low = 1e-8, high = 1e8;
   for (int i = 0; i < 200 && high / low > 1 + 1e-12; ++i) {
@@ -28,8 +28,8 @@ double trigamma_inverse(double value) {
 }  // namespace
 
 Variance prior_of(std::span<const Variance> cells) {
-  // log s^2 - digamma(d / 2) + log(d / 2) has the mean of log of the true variance, and its
-  // variance but for trigamma(d / 2), which is chance's.
+  // log s^2 - digamma(d / 2) + log(d / 2) has the mean of the log of the true variance, and its
+  // variance plus trigamma(d / 2), which is due to chance.
   std::vector<double> logs, of_chance;
   for (const Variance& cell : cells) {
     if (!(cell.value > 0) || !(cell.dof > 0)) continue;

@@ -41,7 +41,7 @@ struct Hull {
   }
 };
 
-/// Values that differ, from 0 to 1.
+/// Distinct values, from 0 to 1.
 std::vector<double> spread_ties(const std::vector<double>& sorted, double step) {
   if (!(step > 0)) {
     step = std::numeric_limits<double>::infinity();
@@ -67,8 +67,8 @@ std::vector<double> spread_ties(const std::vector<double>& sorted, double step) 
 
 }  // namespace
 
-/// By sqrt(n) times the dip, which hardly depends on n: the logarithm of p, between the two sizes
-/// of the table that n lies between and, above them, at the largest.
+/// Interpolates log p in sqrt(n) times the dip, which hardly depends on n: between the table's two
+/// sizes that enclose n or, above them, at the largest.
 double dip_p(double dip, size_t n) {
   const auto size = static_cast<double>(n);
   const auto* above = std::lower_bound(std::begin(kSizes), std::end(kSizes), size);
@@ -76,7 +76,7 @@ double dip_p(double dip, size_t n) {
   const auto* below = *above > size && above != std::begin(kSizes) ? above - 1 : above;
   const double weight = above == below ? 0 : (size - *below) / (*above - *below);
   const double scaled = std::sqrt(size) * dip;
-  double last = 0.5 / std::sqrt(size), last_log_p = 0;  // the least dip there is
+  double last = 0.5 / std::sqrt(size), last_log_p = 0;  // the smallest possible dip
   for (size_t i = 0; i < std::size(kTails); ++i) {
     const double quantile = (1 - weight) * kQuantiles[below - std::begin(kSizes)][i] +
                             weight * kQuantiles[above - std::begin(kSizes)][i];
@@ -90,9 +90,9 @@ double dip_p(double dip, size_t n) {
   return kLeastDipP;
 }
 
-/// Hartigan and Hartigan's algorithm: the interval that has the mode shrinks to where the concave
-/// function above the distribution's upper corners and the convex one below its lower corners lie
-/// farthest apart; the dip is what they miss the distribution by outside. Heights are counts.
+/// Hartigan and Hartigan's algorithm: the interval with the mode shrinks to where the concave
+/// function above the distribution's upper corners and the convex one below its lower corners are
+/// farthest apart; the dip is their error outside of it. Heights are counts.
 double dip_of(std::span<const double> x) {
   const auto lower = [](size_t k) { return static_cast<double>(k); };
   const auto upper = [](size_t k) { return static_cast<double>(k + 1); };

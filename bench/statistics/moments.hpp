@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mean, spread, and how a series hangs together. Sums are compensated, so that a large offset costs
-// no digits of what varies.
+// Mean, spread, and autocorrelation of a series. Sums are compensated, so that a large offset costs
+// no digits of the variation.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace wide::bench {
 
-/// None of them NaN or infinite.
+/// Whether none of them is NaN or infinite.
 bool are_finite(std::span<const double> values);
 
 /// Neumaier's compensated sum (1974).
@@ -22,16 +22,16 @@ struct Moments {
   double mean = 0;
   double variance = 0;  ///< sum of (x - mean)^2 / (n - 1); 0 below two values
 };
-/// In two passes, the second corrected by what the first's mean was off (Chan, Golub, LeVeque
+/// In two passes, the second corrected for the error of the first's mean (Chan, Golub, LeVeque
 /// 1983). No values: all zero.
 Moments moments(std::span<const double> values);
 
-/// r1 = sum (x_i - mean)(x_i+1 - mean) / sum (x_i - mean)^2, i in order of time. None below three
-/// values and where nothing varies.
+/// r1 = sum (x_i - mean)(x_i+1 - mean) / sum (x_i - mean)^2, i in order of time. None for fewer
+/// than three values and if nothing varies.
 std::optional<double> autocorrelation(std::span<const double> values);
 
-/// Median slope over all pairs (Theil 1950, Sen 1968): an outlier does not tilt it. Of at most
-/// kMaxTrendPoints values, evenly chosen. None below two.
+/// Median slope over all pairs (Theil 1950, Sen 1968): robust against outliers. Uses at most
+/// kMaxTrendPoints values, evenly chosen. None for fewer than two.
 std::optional<double> trend_per_step(std::span<const double> values);
 inline constexpr int64_t kMaxTrendPoints = 200;
 

@@ -24,7 +24,7 @@ double polynomial(std::initializer_list<double> coefficients, double x) {
   return value;
 }
 
-/// The upper half of Royston's weights, of the largest value first; the lower half is their
+/// The upper half of Royston's weights, of the largest value first; the lower half is its
 /// negative. Those of the one or two outermost values are fitted, the others are normal scores
 /// scaled so that all squares sum to 1.
 std::vector<double> shapiro_weights(size_t count) {
@@ -67,7 +67,7 @@ double shapiro_p(double distance, size_t count) {
   double y = std::log(distance), centre, spread;
   if (count <= 11) {
     const double bound = polynomial({-2.273, 0.459}, n);
-    if (y >= bound) return 0;  // beyond what normal samples can reach by this approximation
+    if (y >= bound) return 0;  // beyond what normal samples can reach in this approximation
     y = -std::log(bound - y);
     centre = polynomial({0.544, -0.39978, 0.025054, -6.714e-4}, n);
     spread = std::exp(polynomial({1.3822, -0.77857, 0.062767, -0.0020322}, n));
@@ -82,7 +82,7 @@ double anderson_p(double a) {
   if (a < 0.2) return 1 - std::exp(-13.436 + 101.14 * a - 223.73 * a * a);
   if (a < 0.34) return 1 - std::exp(-8.318 + 42.796 * a - 59.938 * a * a);
   if (a < 0.6) return std::exp(0.9177 - 4.279 * a - 1.38 * a * a);
-  // The parabola of the last branch turns up again at 153.
+  // The parabola of the last branch increases again from 153.
   return a < 13 ? std::exp(1.2937 - 5.709 * a + 0.0186 * a * a) : 0;
 }
 

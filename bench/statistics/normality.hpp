@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether samples may come from a normal distribution. Clocks are quantised and samples tied, so
-// these inform and gate nothing. None where a value is not finite or nothing varies.
+// these are informative only. None if a value is not finite or nothing varies.
 #pragma once
 
 #include <optional>

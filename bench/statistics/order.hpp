@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order statistics: what a single wild sample cannot move, and which samples are wild.
+// Order statistics, which a single outlier cannot move, and which samples are outliers.
 #pragma once
 
 #include <cstdint>

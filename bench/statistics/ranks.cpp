@@ -30,12 +30,12 @@ double tie_term(std::span<const double> ranks) {
   return sum_of_ties(ranks, [](double t) { return t * t * t - t; });
 }
 
-/// Ranks are multiples of a half, and sums of their doubles index counts.
+/// Ranks are multiples of a half; sums of doubled ranks index counts.
 size_t doubled(double rank) {
   return static_cast<size_t>(std::lround(2 * rank));
 }
 
-/// Twice the smaller tail, `place` itself in both.
+/// Twice the smaller tail, both of which include `place`.
 double two_sided(const std::vector<double>& counts, size_t place) {
   const auto at = counts.begin() + static_cast<std::ptrdiff_t>(place);
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
@@ -59,7 +59,7 @@ std::vector<double> subset_sums(std::span<const double> ranks, size_t chosen) {
   return counts[chosen];
 }
 
-/// How many of all ways to give the ranks a sign have each doubled sum of positive ones.
+/// How many of all assignments of signs to ranks have each doubled sum of positive ones.
 std::vector<double> sign_sums(std::span<const double> ranks) {
   std::vector<double> counts{1};
   for (const double rank : ranks) {
@@ -147,7 +147,7 @@ std::optional<RankTest> mann_kendall(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   const double variance = (term(n) - sum_of_ties(values, term)) / 18;
   if (!(variance > 0)) return std::nullopt;
-  // S moves by two: half of it is what a correction of a half continues.
+  // S changes in steps of two: half of it suits a continuity correction of a half.
   test.p = normal_p(test.statistic / 2, variance / 4);
   test.rank_biserial = test.statistic / (n * (n - 1) / 2);
   return test;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kBin = 1e-3;
 constexpr double kSettled = 0.02;
-constexpr size_t kFewest = 20;  // entropy of fewer samples is bounded by their number
+constexpr size_t kFewest = 20;  // the entropy of fewer samples is bounded by their number
 
 }  // namespace
 

@@ -17,8 +17,8 @@ namespace wide::bench {
 namespace {
 
 constexpr int64_t kResamples = 10'000;
-constexpr size_t kFewPairs = 12;        // of seven the bootstrap's 95 % are 87 %
-constexpr double kIndifference = 0.01;  // speedups closer to 1 than this are nobody's decision
+constexpr size_t kFewPairs = 12;        // with seven, the bootstrap's 95 % are 87 %
+constexpr double kIndifference = 0.01;  // speedups closer to 1 than this do not matter
 
 std::map<int64_t, std::vector<double>> by_round(std::span<const double> samples,
                                                 std::span<const int64_t> rounds) {

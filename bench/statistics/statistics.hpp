@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a result says of its samples, and ratios paired by rounds. Pure functions; the bootstrap is
-// seeded, so a result can be computed again from its samples.
+// What a result reports of its samples, and ratios paired by rounds. Pure functions; the bootstrap
+// is seeded, so a result can be computed again from its samples.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace wide::bench {
 
-/// All fields of Statistics that samples, in order of time, and their rounds tell. Intervals draw
-/// rounds where there are two or more, else samples. No samples: all zero, n = 0. Throws
+/// All fields of Statistics that follow from samples, in order of time, and their rounds. Intervals
+/// draw rounds if there are two or more, else samples. No samples: all zero, n = 0. Throws
 /// invalid_argument for a NaN or a negative sample: a timer that gives one is broken.
 Statistics describe_samples(std::span<const double> samples, std::span<const int64_t> rounds = {},
                             uint64_t seed = 1);
@@ -28,7 +28,7 @@ struct RoundMedians {
 };
 RoundMedians round_medians(std::span<const double> samples, std::span<const int64_t> rounds);
 
-/// The fields that are of rounds, which lie `round_s` apart: spread between them, trend, normality.
+/// The fields about rounds, which are `round_s` apart: spread between them, trend, normality.
 void describe_rounds(const RoundMedians& rounds, double round_s, Statistics& statistics);
 
 struct Ratio {
@@ -38,7 +38,7 @@ struct Ratio {
   double p = 1;  ///< Wilcoxon's signed ranks of the log ratios, two-sided
 };
 
-/// baseline / strategy, paired: one value each per round. None where no pair has two positive
+/// baseline / strategy, paired: one value each per round. None if no pair has two positive
 /// values.
 std::optional<Ratio> paired_ratio(std::span<const double> baseline,
                                   std::span<const double> strategy, uint64_t seed = 1);
@@ -47,7 +47,7 @@ std::optional<Ratio> paired_ratio(std::span<const double> baseline,
 std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedians& strategy,
                                   uint64_t seed = 1);
 
-/// Pairs without which a verdict is never given: the whole range of fewer values holds the true
+/// The least number of pairs for a verdict: the whole range of fewer values contains the true
 /// median in less than 95 % of cases (1 - 2^(1 - pairs)). Below twelve, the interval is
 /// exact_median_interval()'s.
 inline constexpr int64_t kMinPairs = 6;

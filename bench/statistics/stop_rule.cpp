@@ -12,7 +12,7 @@ namespace {
 constexpr double kBlock_s = 0.02;
 constexpr double kBlockSamples = 10;
 
-/// rule.rounds, then every time about a quarter more.
+/// rule.rounds, then about a quarter more each time.
 bool is_checkpoint(const StopRule& rule, int64_t rounds) {
   const int64_t step = rule.in_pairs ? 2 : 1;
   const auto whole = [&](int64_t count) { return (count + step - 1) / step * step; };

@@ -13,7 +13,7 @@ namespace wide::bench {
 
 namespace {
 
-/// A mean's difference in standard errors.
+/// A difference of means in standard errors.
 std::optional<Test> t_test(const MeanDifference& d) {
   const double t = d.value / d.error;
   if (!(d.error > 0) || !std::isfinite(t)) return std::nullopt;

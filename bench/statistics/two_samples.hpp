@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests and effect sizes of samples that are about normal. None (std::nullopt) where the formula
-// gives no number: too few values, one that is not finite, nothing that varies.
+// is undefined: too few values, one that is not finite, or nothing that varies.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ std::optional<Test> levene_test(Groups groups, Centre centre = Centre::median);
 
 /// d = (mean(a) - mean(b)) / s, s^2 pooled (Cohen 1988).
 std::optional<double> cohens_d(std::span<const double> a, std::span<const double> b);
-/// d J, J = Gamma(v / 2) / (sqrt(v / 2) Gamma((v - 1) / 2)), v = n_a + n_b - 2: without the bias of
+/// d J, J = Gamma(v / 2) / (sqrt(v / 2) Gamma((v - 1) / 2)), v = n_a + n_b - 2: removes the bias of
 /// small samples (Hedges 1981).
 std::optional<double> hedges_g(std::span<const double> a, std::span<const double> b);
 /// Cohen's words for |d|: "negligible" below 0.2, "small" below 0.5, "medium" below 0.8, "large".

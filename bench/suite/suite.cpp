@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading a suite file. What the command line takes as text is taken as text, so that both mean
-// the same and refuse the same.
+// Reading a suite file. Values that are text on the command line are parsed as text, so that both
+// mean the same and refuse the same.
 #include "bench/suite/suite.hpp"
 
 #include <fmt/format.h>
@@ -81,7 +81,7 @@ std::string names_of(const Field& f, std::initializer_list<Enum> known) {
 
 using Setters = std::map<std::string, std::function<void(const Field&)>>;
 
-/// Every member by its setter. A key that has none is refused, with the nearest ones.
+/// Calls the setter of every member. An unknown key is refused, with the nearest ones.
 void read_members(const Field& object, const Setters& setters) {
   std::vector<std::string_view> known;
   for (const auto& [key, set] : setters) known.push_back(key);
@@ -117,7 +117,7 @@ Threshold threshold_of(const Field& f) {
   return t;
 }
 
-/// What both "defaults" and entries have.
+/// What both "defaults" and entries may have.
 Setters common_setters(SuiteEntry& e) {
   Selection& s = e.options.selection;
   RunConfig& c = e.options.config;
@@ -167,7 +167,7 @@ Setters common_setters(SuiteEntry& e) {
        }}};
 }
 
-/// One entry, or one of every primitive where it is of all.
+/// One entry, or one per primitive for "all".
 std::vector<SuiteEntry> entries_of(const Field& f, const SuiteEntry& defaults) {
   SuiteEntry entry = defaults;
   entry.where = f.path();
@@ -196,7 +196,7 @@ void require_schema(const Field& schema, const std::string& source) {
   refuse(fmt::format("{}: schema is {} {}, expected wbench.suite 1.x.y", source, name, version));
 }
 
-/// Names are files' names, too; the first of two that are equal is named by the second's error.
+/// Names are file names, too; for two equal ones, the second's error names the first.
 void require_names(const std::vector<SuiteEntry>& entries) {
   std::map<std::string, std::string> seen;
   for (const SuiteEntry& entry : entries) {
@@ -263,7 +263,7 @@ Suite load_suite(const std::string& name_or_path) {
 }
 
 EntrySize size_of(const SuiteEntry& entry) {
-  // What depends on the device was checked by name; the rest is what `run` selects.
+  // Device-dependent options were checked by name; the rest is what `run` selects.
   Selection selection = entry.options.selection;
   selection.regimes.clear();
   selection.baselines.clear();

@@ -21,7 +21,7 @@ struct Held {
   std::string strategy;
   double value = 0, lo = 0, hi = 0;
   int64_t rounds = 0;
-  /// Of fewer no interval holds what it says (statistics.hpp).
+  /// With fewer, no interval has its nominal coverage (statistics.hpp).
   bool has_enough_rounds() const { return rounds >= kMinPairs; }
 };
 
@@ -41,7 +41,7 @@ std::optional<Held> held_of(const RunnerResult& r, const Measurement& m, const M
              : Held{r.name, *value, *value / ratio_hi, *value / ratio_lo, rounds_of(m)};
 }
 
-/// By regime, of every regime that was measured: the best, or the strategy that is named.
+/// For every measured regime: the best strategy, or the named one.
 using ByRegime = std::map<Regime, std::optional<Held>>;
 
 void keep_best(std::optional<Held>& best, std::optional<Held> held, Better better) {
@@ -96,7 +96,7 @@ std::string held_text(const std::optional<Held>& held) {
   return text + fmt::format(" of {} rounds, expected {}", held->rounds, kMinPairs);
 }
 
-/// How far from the bound, the nearer the better; what has no value is nearest of all.
+/// The distance from the bound, smaller is better; 0 for a missing value.
 double distance(const Threshold& t, const std::optional<Held>& held) {
   if (!held) return 0;
   return t.min ? *t.min / held->value : held->value / *t.max;
@@ -114,7 +114,7 @@ ThresholdOutcome hold(const Threshold& t, const RunResult& result) {
        : reach == Reach::missed ? outcome.missed
                                 : outcome.undecided) += 1;
       if (reach == Reach::met) continue;
-      // A miss is worse than what is undecided, whatever the distances.
+      // A miss is worse than an undecided one, whatever the distances.
       const std::pair<Reach, double> rank{reach, distance(t, held)};
       const bool is_worse = worst.first == Reach::met ||
                             (rank.first == Reach::missed && worst.first != Reach::missed) ||

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// An entry of a suite as a command line: for the processes of its cases, where it is isolated.
+// An entry of a suite as a command line: for the processes of its cases, if it is isolated.
 #include <fmt/format.h>
 
 #include "bench/suite/suite.hpp"

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Keeping operands out of the L2. Either it is flushed before every call, and one call is timed
-// alone; or calls take copies of the operands in turn, and by the time a copy comes round again the
+// alone; or calls take copies of the operands in turn, and by the time a copy is used again the
 // others have replaced it. The arithmetic of the latter is here, without a device: too few copies
-// or calls make a warm measurement that calls itself cold (flashinfer #4468: 36 % too fast).
+// or calls make a warm measurement that claims to be cold (flashinfer #4468: 36 % too fast).
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ namespace wide::bench {
 struct ColdRule {
   Cache cache = Cache::flush;
   double l2_factor = 2;
-  int64_t l2_bytes = 0;       ///< as the device says
-  int64_t touched_bytes = 0;  ///< of its operands, by one call
-  /// What is flushed, or rotated over.
+  int64_t l2_bytes = 0;       ///< as the device reports it
+  int64_t touched_bytes = 0;  ///< by one call, of its operands
+  /// Bytes that are flushed, or rotated over.
   double covered_bytes() const { return l2_factor * static_cast<double>(l2_bytes); }
 };
 
-/// More copies of small operands take longer to make than to measure.
+/// More copies of small operands would take longer to make than to measure.
 inline constexpr int64_t kMaxCopies = 256;
 
-/// Copies of the operands that calls are to take in turn: at least two, and so many that together
-/// they cover the L2 by the factor; 1 unless calls rotate. Throws unsupported where the L2's size
-/// is not known, or that takes more than kMaxCopies.
+/// Copies of the operands that calls take in turn: at least two, and enough that together
+/// they cover the L2 by the factor; 1 unless calls rotate. Throws unsupported if the L2's size
+/// is unknown, or if that takes more than kMaxCopies.
 int64_t copies_of(const ColdRule& rule);
 
-/// At least `wanted` calls, so many that every copy is taken equally often.
+/// At least `wanted` calls, rounded up so that every copy is used equally often.
 int64_t rotated_calls(int64_t wanted, int64_t copies);
 
-/// Whether calls that take copies in turn find them gone from the L2.
+/// Whether calls that take copies in turn find them evicted from the L2.
 bool covers_l2(const ColdRule& rule, int64_t copies, int64_t calls);
 
 }  // namespace wide::bench

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Samplers of cold calls, and of what a call costs the host. They are enqueued while the stream is
-// held: a cold call of more launches than a queue may hold as a graph, so that what it is compared
-// with is not held while it is not.
+// held: a cold call with more launches than a queue may hold as a graph, so that it is held like
+// what it is compared with.
 #include <algorithm>
 #include <chrono>
 #include <vector>
@@ -17,11 +17,11 @@ namespace wide::bench {
 
 namespace {
 
-/// Many enough to time, few enough to wait in a queue.
+/// Enough to time, few enough to wait in a queue.
 constexpr int64_t kEnqueuedLaunches = 50;
 
-/// Overwrites more than the L2 holds. Lines that a kernel has made persistent outlive that, so they
-/// are made ordinary first, and none may be set aside any more (llm.c #851, nvbench #459).
+/// Overwrites more than the L2 holds. Lines that a kernel has made persistent would survive that,
+/// so they are reset first, and none may be set aside any more (llm.c #851, nvbench #459).
 class L2Flush {
  public:
   L2Flush(const Context& context, Stream stream, double bytes)
@@ -29,7 +29,7 @@ class L2Flush {
     WIDE_CHECK_CUDA(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
   }
   static void reset_persisting() { WIDE_CHECK_CUDA(cudaCtxResetPersistingL2Cache()); }
-  /// Other bytes each time: lines that would not change need not be written.
+  /// Different bytes each time: lines that do not change need not be written.
   void enqueue() { fill_bytes(buffer_, ++byte_, stream_); }
 
  private:
@@ -75,7 +75,7 @@ class FlushSampler final : public Sampler {
   HeldStream held_;
   L2Flush flush_;
   Call call_;
-  std::unique_ptr<CapturedGraph> graph_;  ///< of a call of many launches
+  std::unique_ptr<CapturedGraph> graph_;  ///< of a call with many launches
   double expected_s_ = 0;
 };
 

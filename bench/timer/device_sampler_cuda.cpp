@@ -64,7 +64,7 @@ class GraphSampler final : public Sampler {
   double expected_s_ = 0;
 };
 
-/// As nvidia-smi and CUDA_VISIBLE_DEVICES have it.
+/// As nvidia-smi and CUDA_VISIBLE_DEVICES format it.
 std::string uuid_text(const char (&bytes)[16]) {
   std::string text = "GPU";
   char digits[3];

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events and captured graphs, which all samplers of a GPU are made of. For CUDA-only files.
+// Events and captured graphs, the building blocks of all GPU samplers. For CUDA-only files.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class EventPair {
   }
   EventPair(const EventPair&) = delete;
 
-  /// Puts the work of `enqueue` between the events; nothing waits.
+  /// Puts the work of `enqueue` between the events without waiting.
   template <class F>
   void enclose(const F& enqueue) {
     WIDE_CHECK_CUDA(cudaEventRecord(start_, stream_));
@@ -58,8 +58,8 @@ class EventPair {
 template <class Handle>
 using Owned = OwnedGraph<Handle>;
 
-/// What `call` enqueues on `stream`, `iters` times over. Throws what the capture throws, and leaves
-/// the stream as it was.
+/// Captures what `call` enqueues on `stream`, `iters` times. Throws what the capture throws, and
+/// leaves the stream as it was.
 Owned<cudaGraph_t> capture(Stream stream, const Call& call, int64_t iters);
 
 /// An instantiated graph of `iters` captured calls.
@@ -75,19 +75,19 @@ class CapturedGraph {
   Owned<cudaGraphExec_t> exec_;
 };
 
-/// Time of a replay behind one that is not timed, during which the host launches it. An idle stream
-/// would stamp the first event at once, and the launch, several microseconds, would be in the time.
+/// Time of a replay that follows an untimed one, during which the host launches it. On an idle
+/// stream the first event would be stamped at once, and the time would include that launch (us).
 double replay_ns(EventPair& events, const CapturedGraph& graph);
-inline constexpr int64_t kReplays = 2;  ///< of replay_ns()
+inline constexpr int64_t kReplays = 2;  ///< made by replay_ns()
 
-/// Time of one of a few captured calls: how many make a sample is chosen by it.
+/// Time of one of a few captured calls, used to choose how many make a sample.
 double few_captured_ns(EventPair& events, Stream stream, const Call& call);
 
-/// Calls that last `sample_ns` together; not more than a queue or a graph holds well.
+/// The number of calls that last `sample_ns` together; not more than a queue or a graph holds well.
 int64_t iters_for(double once_ns, double sample_ns);
 
-/// Seconds that a sample of a new sampler takes the host: of the second one, as the first pays for
-/// what is loaded and uploaded late.
+/// Host seconds per sample of a new sampler: measured on the second one, as the first includes
+/// late loading and uploading.
 double wall_seconds(Sampler& sampler);
 
 }  // namespace wide::bench

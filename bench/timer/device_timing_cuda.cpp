@@ -51,7 +51,7 @@ double few_captured_ns(EventPair& events, Stream stream, const Call& call) {
   constexpr int64_t kFew = 4, kMore = 20;
   const double few_ns = replay_ns(events, CapturedGraph(stream, call, kFew));
   if (few_ns >= kMinSampleNs) return few_ns / kFew;
-  // Too short to hide a launch, which is in the times of both.
+  // Too short to hide a launch, which both times include.
   const double more_ns = replay_ns(events, CapturedGraph(stream, call, kMore));
   return captured_call_ns(few_ns, kFew, more_ns, kMore);
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a stream is given while it is held back, where it can be: not on the simulated GPU, which
-// has no times to protect and may run a kernel when it is launched. For CUDA-only files.
+// Enqueues work on a stream that is blocked meanwhile, where possible: not on the simulated GPU,
+// which has no times to protect and may run a kernel when it is launched. For CUDA-only files.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace wide::bench {
 
 class HeldStream {
  public:
-  /// More `launches` than a queue may hold are not held back.
+  /// More `launches` than a queue may hold are not blocked.
   HeldStream(const Context& context, Stream stream, int64_t launches)
       : context_(context), stream_(stream) {
     if (!is_simulated() && launches <= kMaxBlockedLaunches) blocker_.emplace(context, stream);

@@ -24,8 +24,8 @@ class HostSampler final : public Sampler {
  public:
   explicit HostSampler(const Call& call) : call_(call) {
     double once = time_calls(call_, 1);
-    // A call that is long enough is not made again: the first may cost seconds. A short one's first
-    // time is that of cold code and memory, so the number of calls is doubled until it fits.
+    // A call that is long enough is not repeated: the first may cost seconds. A short call's first
+    // time is that of cold code and memory, so the number of calls is doubled until it suffices.
     while (once * static_cast<double>(iters_) < kMinHostSampleNs && iters_ < kMaxHostIters) {
       const double missing = kMinHostSampleNs / std::max(1.0, once);
       iters_ =

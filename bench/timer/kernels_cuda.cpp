@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A captured call knows its kernels: nobody has to keep a list of what each strategy launches.
-// What a vendor's library launches by the driver's interface has no function that the runtime
-// knows; it is counted, and its resources are left out.
+// A captured call knows its kernels, so that no list of each strategy's launches is needed.
+// Kernels that a vendor's library launches by the driver API have no function known to the
+// runtime; they are counted, and their resources are left out.
 #include <algorithm>
 #include <vector>
 
@@ -18,7 +18,7 @@ std::vector<int64_t> extents(dim3 d) {
   return {d.x, d.y, d.z};
 }
 
-/// False where the runtime does not know the kernel.
+/// False if the runtime does not know the kernel.
 bool describe(cudaGraphNode_t node, const Context& context, KernelUse& use) {
   cudaKernelNodeParams p{};
   cudaFuncAttributes attributes{};

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call made ready for timing in one regime. Everything that costs time once (choosing how many
-// calls make a sample, capturing a graph, creating events) happens when a sampler is made; a sample
-// is nothing but the calls between two time stamps.
+// A call prepared for timing in one regime. All one-time work (choosing how many
+// calls make a sample, capturing a graph, creating events) is done when a sampler is made; a sample
+// is only the calls between two time stamps.
 #pragma once
 
 #include <algorithm>
@@ -26,23 +26,23 @@ using Call = std::function<void()>;
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  /// Time of one call in nanoseconds: of `iters_per_sample` calls, divided by their number.
+  /// Time of one call in nanoseconds: that of `iters_per_sample` calls, divided by their number.
   virtual double sample_ns() = 0;
   virtual int64_t iters_per_sample() const = 0;
-  /// Those that sample_ns() runs and does not time, too: what a sample draws is theirs. 0 where
-  /// something else draws the most of it, or it is not known what does.
+  /// The calls that sample_ns() runs, including untimed ones: a sample's energy is divided by it. 0
+  /// if something else draws most of the energy, or that is unknown.
   virtual int64_t calls_run_per_sample() const { return iters_per_sample(); }
-  /// What a reader of its times should know; mostly nothing.
+  /// What a reader of its times should know; usually empty.
   virtual std::string note() const { return ""; }
-  /// Wall clock seconds that a sample will take, as seen when the sampler was made.
+  /// Wall clock seconds that a sample will take, estimated when the sampler was made.
   virtual double expected_sample_s() const = 0;
   virtual std::string_view timer() const = 0;  ///< "host", "event" or "graph"
   /// Copies of the operands that calls take in turn.
   virtual int64_t buffers_rotated() const { return 1; }
 };
 
-/// Makes the context's device the calling thread's current one while it lives, as events and
-/// launches need it; nothing on the CPU.
+/// Makes the context's device current in the calling thread during its lifetime, as events and
+/// launches require; no effect on the CPU.
 class ActiveDevice {
  public:
   explicit ActiveDevice(const Context& context);
@@ -50,16 +50,16 @@ class ActiveDevice {
   ActiveDevice(const ActiveDevice&) = delete;
 
  private:
-  [[maybe_unused]] int previous_ = -1;  ///< none to return to; without CUDA there is none
+  [[maybe_unused]] int previous_ = -1;  ///< none: nothing to restore; always so without CUDA
 };
 
-/// The context's device as results have it.
+/// The context's device as stored in results.
 RunDevice run_device(const Context& context);
 
 /// "0000:3b:00.0", as NVML knows the context's device; empty on the CPU.
 std::string pci_bus_id(const Context& context);
 
-/// Between cudaProfilerStart and cudaProfilerStop while it lives; nothing on the CPU.
+/// Between cudaProfilerStart and cudaProfilerStop during its lifetime; no effect on the CPU.
 class ProfilerRange {
  public:
   explicit ProfilerRange(const Context& context);
@@ -70,57 +70,57 @@ class ProfilerRange {
   [[maybe_unused]] bool is_cuda_;
 };
 
-/// Wall clock around calls that are finished when they return.
+/// Wall clock around synchronous calls.
 std::unique_ptr<Sampler> make_host_sampler(const Call& call);
 
-/// CUDA events around calls that the host launches on `stream`: launch cost included. No host
-/// synchronisation lies between the events.
+/// CUDA events around calls that the host launches on `stream`: launch cost included. The host does
+/// not synchronise between the events.
 std::unique_ptr<Sampler> make_stream_sampler(const Context& context, Stream stream,
                                              const Call& call);
 
-/// What a sample of warm calls lasts at least, ours and a peer's. By events: long against their
-/// clock's steps (0.5 us are promised) and short enough for many samples.
+/// The minimum duration of a sample of warm calls, ours and a peer's. By events: long compared with
+/// their resolution (documented as 0.5 us) and short enough for many samples.
 inline constexpr double kMinSampleNs = 200'000;
 /// By the host's clock: reading it costs tens of nanoseconds, below 0.1 % of a sample.
 inline constexpr double kMinHostSampleNs = 100'000;
-/// Of a graph, 1000 of the event clock's steps, too.
+/// For a graph, also 1000 steps of the event clock.
 inline double graph_sample_ns(double timer_quantum_ns) {
   return std::max(kMinSampleNs, 1000 * timer_quantum_ns);
 }
 
-/// Time of one captured call by graphs of few and of more, so short that the host's launch of a
-/// graph is in the times of both. Noise must not make it nothing: nine tenths may be the launch's.
+/// Time of one captured call from graphs of few and of more calls, so short that both times include
+/// the host's launch. Never 0 despite noise: at most nine tenths of the time may be the launch.
 inline double captured_call_ns(double few_ns, int64_t few, double more_ns, int64_t more) {
   const double each_ns = (more_ns - few_ns) / static_cast<double>(more - few);
   return std::max(each_ns, 0.1 * few_ns / static_cast<double>(few));
 }
 
 /// Replay of a graph that holds K captured calls, K such that a replay lasts 200 us and 1000 times
-/// `timer_quantum_ns`, or 1024. Another replay precedes it, untimed, so that the host's launch is
-/// no part of the time. Throws what the capture throws.
+/// `timer_quantum_ns`, or 1024. An untimed replay precedes it, so that the time does not include
+/// the host's launch. Throws what the capture throws.
 std::unique_ptr<Sampler> make_graph_sampler(const Context& context, Stream stream, const Call& call,
                                             double timer_quantum_ns);
 
-/// Cold calls, one of `calls` for each copy of the operands: single ones between two events behind
+/// Cold calls, one of `calls` for each copy of the operands: single ones between two events after
 /// a flush, or a graph of calls that take copies in turn. A single call is enqueued while the
-/// stream is blocked; of more `launches` than may wait there it is captured, and its graph is
-/// launched. Throws what the capture throws, and unsupported where the copies do not cover the L2.
+/// stream is blocked; with more `launches` than may wait there it is captured, and its graph is
+/// launched. Throws what the capture throws, and unsupported if the copies do not cover the L2.
 std::unique_ptr<Sampler> make_cold_sampler(const Context& context, Stream stream,
                                            const std::vector<Call>& calls, const ColdRule& rule,
                                            double timer_quantum_ns, int64_t launches);
 
-/// One call in a CUDA graph: replays it.
+/// Captures a call in a CUDA graph; returns a call that replays it.
 Call captured_call(const Context& context, Stream stream, const Call& call);
 
-/// Host time to enqueue a call of so many launches, on a stream that is blocked meanwhile where
-/// they are not too many.
+/// Host time to enqueue a call with this many launches, on a stream that is blocked meanwhile
+/// unless there are too many.
 std::unique_ptr<Sampler> make_enqueue_sampler(const Context& context, Stream stream,
                                               const Call& call, int64_t launches);
 
-/// What overwriting the L2 takes the device.
+/// The device's time to overwrite the L2.
 double flush_ns(const Context& context, Stream stream, const ColdRule& rule);
 
-/// What a call launches. Kernels are listed where there are few and the runtime knows them all.
+/// What a call launches. Kernels are listed if they are few and the runtime knows them all.
 struct CallLaunches {
   int64_t count = 0;
   std::vector<KernelUse> kernels;

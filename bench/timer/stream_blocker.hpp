@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Holds a stream back until the host has enqueued everything that is to be timed. Otherwise the
+// Blocks a stream until the host has enqueued everything that is to be timed. Otherwise the
 // device waits for the host between two launches, and a short kernel's time is the host's. For
 // CUDA-only files.
 //
-// A kernel spins on a word of host memory. What the host calls meanwhile must not wait for the
-// device: a kernel's first call, which loads it, would. So a time-out ends the kernel, and the
-// sample with an error.
+// A kernel spins on a word of host memory. Meanwhile the host must not call anything that waits for
+// the device, as a kernel's first call does, which loads it. Therefore the kernel has a time-out,
+// which fails the sample.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,10 +19,10 @@
 namespace wide::bench {
 
 /// Many times what enqueueing takes: a call that waits for the device costs all of it, in each
-/// sampler that holds it back.
+/// sampler that blocks its stream.
 inline constexpr double kBlockTimeout_s = 2;
-/// Launches that may wait behind a blocker: a launch that finds the queue full waits, and the
-/// blocker for it. Queues hold about a thousand, which nobody promises.
+/// Launches that may wait behind a blocker: a launch that finds the queue full waits for the
+/// blocker, and the blocker for it. Queues hold about a thousand, which is undocumented.
 inline constexpr int64_t kMaxBlockedLaunches = 512;
 
 class StreamBlocker {
@@ -33,8 +33,8 @@ class StreamBlocker {
 
   void block();
   void unblock();
-  /// Throws Error{cuda} where the last block ended by itself. To be called when the stream has been
-  /// waited for.
+  /// Throws Error{cuda} if the last block was ended by its time-out. To be called after waiting for
+  /// the stream.
   void require_in_time() const;
 
  private:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cuDNN 9, from a system package, the toolkit's folder or a pip wheel. Wheels and runtime packages
-# carry only versioned names (libcudnn.so.9), so these are looked for too. Defines CUDNN::cudnn,
+# carry only versioned names (libcudnn.so.9), so these are searched, too. Defines CUDNN::cudnn,
 # CUDNN_FOUND, CUDNN_VERSION. CUDNN_PATH or CUDNN_ROOT, as variable or in the environment, comes first.
 set(cudnn_places ${CUDNN_PATH} ${CUDNN_ROOT} $ENV{CUDNN_PATH} $ENV{CUDNN_ROOT} ${CUDAToolkit_TARGET_DIR}
     ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_BIN_DIR}/..)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-# ccache, where it is found, in front of the compilers of every language that has no launcher of the user's: it spares most of a second
-# build's time, and is never needed.
+# ccache, if found, launches the compilers of every language without a launcher of the user's: it saves most of the time of a
+# second build, and is never required.
 find_program(WIDE_CCACHE ccache)
 mark_as_advanced(WIDE_CCACHE)
 foreach(language CXX CUDA)

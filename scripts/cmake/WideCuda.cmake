@@ -8,13 +8,13 @@ set(WIDE_CUDA_MINIMUM 13.0)  # what wide is built and tested with; Debian 12's o
 set(WIDE_HAS_CUDA OFF)
 set(WIDE_HAS_CUDNN OFF)
 
-# The first usable toolkit, as wide_nvcc and CUDAToolkit_*; else why_not says what was wrong with each. The
-# language must not be enabled before that: an 11.8 nvcc fails CMake's own check with a message that helps nobody.
+# The first usable toolkit, as wide_nvcc and CUDAToolkit_*; else why_not has the problem of each. The
+# language must not be enabled before that: an 11.8 nvcc fails CMake's own check with an unhelpful message.
 function(wide_find_cuda)
   set(why_not "")
   find_program(nvcc_in_path nvcc NO_CACHE)
   set(candidates ${CMAKE_CUDA_COMPILER} $ENV{CUDACXX})
-  if(NOT candidates)  # a compiler that was named is meant
+  if(NOT candidates)  # a compiler named explicitly is used
     set(candidates $ENV{CUDA_HOME}/bin/nvcc $ENV{CUDA_PATH}/bin/nvcc ${nvcc_in_path} /usr/local/cuda/bin/nvcc)
   endif()
   list(REMOVE_DUPLICATES candidates)
@@ -46,7 +46,7 @@ endif()
 
 if(wide_nvcc)
   set(WIDE_HAS_CUDA ON)
-  # Never "native": it fails where there is no GPU. Real code and PTX for both.
+  # Never "native": it fails without a GPU. Real code and PTX for both.
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES "80;90a" CACHE STRING "" FORCE)
   endif()
@@ -58,7 +58,7 @@ if(wide_nvcc)
     message(STATUS "wide: architectures ${CMAKE_CUDA_ARCHITECTURES} lack 90a: no wgmma strategy on Hopper")
   endif()
   set(CMAKE_CUDA_COMPILER ${wide_nvcc})
-  # Shared, so that another runtime can stand in its place (the simulated GPU does).
+  # Shared, so that another runtime can replace it (as the simulated GPU does).
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
   if(WIDE_SIM)
     set(CMAKE_CUDA_RUNTIME_LIBRARY None)
@@ -92,7 +92,7 @@ if(wide_nvcc)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   set(CMAKE_CUDA_EXTENSIONS OFF)
   if(NOT WIDE_CUDNN STREQUAL "OFF")
-    find_package(CUDNN 9.8)  # which makes plans for a device by its properties
+    find_package(CUDNN 9.8)  # that version makes plans for a device by its properties
     if(CUDNN_FOUND)
       set(WIDE_HAS_CUDNN ON)
     elseif(WIDE_CUDNN STREQUAL "ON")

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# wide_verified_table.inc: the strategies that verify/evidence/ still proves; wide_kernel_hashes.inc: what
-# kernels this build has. Made anew whenever the evidence or a kernel changes. Only host/core/verified.cpp sees them. Without Python nothing is
-# verified, which is the safe side: the automatic choice then leaves hand-written kernels alone.
+# wide_verified_table.inc: the strategies for which verify/evidence/ is valid; wide_kernel_hashes.inc: the
+# kernels of this build. Regenerated whenever the evidence or a kernel changes. Only host/core/verified.cpp sees them. Without
+# Python nothing is verified, which is the safe side: the automatic choice then does not use hand-written kernels.
 function(wide_verified_table)
   set(source ${PROJECT_SOURCE_DIR}/host/core/verified.cpp)
   set(folder ${PROJECT_BINARY_DIR}/generated)
@@ -14,8 +14,8 @@ function(wide_verified_table)
     set(script ${PROJECT_SOURCE_DIR}/scripts/evidence.py)
     file(GLOB_RECURSE inputs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/verify/evidence/*.json
          ${PROJECT_SOURCE_DIR}/kernels/* ${PROJECT_SOURCE_DIR}/include/* ${PROJECT_SOURCE_DIR}/host/*_spec.cpp)
-    # The output keeps its time while it says the same, so that an edited kernel does not compile
-    # verified.cpp again; the stamp is what tells Ninja that the table was looked at.
+    # The output keeps its time while its content is the same, so that an edited kernel does not recompile
+    # verified.cpp; the stamp tells Ninja that the table was checked.
     add_custom_command(OUTPUT ${folder}/wide_verified_table.stamp BYPRODUCTS ${table} ${hashes}
       COMMAND ${Python3_EXECUTABLE} ${script} table ${PROJECT_SOURCE_DIR}/verify/evidence ${table}
       COMMAND ${Python3_EXECUTABLE} ${script} hashes ${hashes}

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# What an engine gets: headers, the library, its CMake package, its pkg-config file, the licence. All of it is of
-# the install component `wide`. A parent project installs it where it says WIDE_INSTALL=ON.
+# What an engine gets: headers, the library, its CMake package, its pkg-config file, the licence. All of it belongs to
+# the install component `wide`. A parent project installs it with WIDE_INSTALL=ON.
 option(WIDE_INSTALL "Install the library" ${PROJECT_IS_TOP_LEVEL})
 
-# Shared libraries' names; see host/libwide.map. The tests and the benchmark look inside, so with them all stay visible.
+# Names in shared libraries; see host/libwide.map. The tests and the benchmark use internals, so with them all stay visible.
 function(wide_hide_insides)
   if(WIDE_BENCH OR WIDE_TESTS)
     message(STATUS "wide: a shared library with WIDE_BENCH or WIDE_TESTS: its insides stay visible")
@@ -18,7 +18,7 @@ function(wide_hide_insides)
   endforeach()
 endfunction()
 
-# What the linker needs beside -lwide: for a static library all that it was built with.
+# What the linker needs besides -lwide: for a static library all that it was built with.
 function(wide_pkg_config_libraries variable)
   get_target_property(type wide TYPE)
   set(libraries "")
@@ -61,9 +61,9 @@ endmacro()
 
 function(wide_install)
   set(libraries wide)
-  set(not_installed PATTERN catalog.hpp EXCLUDE)  # a vocabulary for wbench and the tests
+  set(not_installed PATTERN catalog.hpp EXCLUDE)  # internal vocabulary of wbench and the tests
   if(TARGET wide_onnx)
-    set_target_properties(wide_onnx PROPERTIES EXPORT_NAME onnx INSTALL_RPATH "\$ORIGIN")  # libwide lies beside it
+    set_target_properties(wide_onnx PROPERTIES EXPORT_NAME onnx INSTALL_RPATH "\$ORIGIN")  # libwide is in the same folder
     list(APPEND libraries wide_onnx)
   else()
     list(APPEND not_installed PATTERN onnx.hpp EXCLUDE PATTERN wide_onnx.h EXCLUDE)

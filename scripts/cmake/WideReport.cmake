@@ -3,7 +3,7 @@
 #
 # What `wbench report` writes into its page: styles, and the script that draws charts with Observable Plot, which
 # npm fetches and esbuild bundles while the rest compiles. A page without the script has the same numbers in tables
-# and in charts that wbench draws, so without npm, or without a network, nothing but convenience is missing.
+# and in charts that wbench draws, so without npm, or without a network, only convenience is missing.
 set(WIDE_REPORT AUTO CACHE STRING "Bundle the script of report pages by npm: AUTO (if that works), ON, OFF")
 set_property(CACHE WIDE_REPORT PROPERTY STRINGS AUTO ON OFF)
 

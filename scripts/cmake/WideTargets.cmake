@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# How the project's targets are made: their flags, and which files of a folder go into which library.
+# How the project's targets are defined: their flags, and which files of a folder go into which library.
 find_package(Threads REQUIRED)
 
-# Warnings and sanitizers: the same for every target of the project. Warnings are off where g++ sees ghosts:
+# Warnings and sanitizers: the same for every target of the project. Warnings with false positives in g++ are off:
 # -Wmaybe-uninitialized in a std::variant with a std::string, -Wrestrict in string concatenation (PR105651), and
 # 13's -Wdangling-reference in a function that takes a temporary and returns a reference to something else (PR107532).
 # Kernels' line tables compress well: libwide.a takes 46 MB with them instead of 163. The smallest
-# mode would make it 37, and takes a sixth of nvcc's time.
+# mode would make it 37, but takes another sixth of nvcc's time.
 function(wide_target target)
   target_compile_options(${target} PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow>"
@@ -25,8 +25,8 @@ function(wide_target target)
   endif()
 endfunction()
 
-# Most of the time that a source takes is that of the headers which all include, so eight of a folder are compiled as one, but
-# for those with options of their own. Of the folders that are named, none: files have helpers of the same names there.
+# Most of the compile time of a source is that of headers which all include, so eight of a folder are compiled as one, except
+# those with options of their own. Folders that are named are excluded: their files have helpers of the same names.
 # -Wsubobject-linkage takes included sources for headers.
 function(wide_unite target)
   if(NOT WIDE_UNITY)
@@ -51,7 +51,7 @@ function(wide_unite target)
   endforeach()
 endfunction()
 
-# Includes that are missing hide here and in what is united: scripts/check_includes finds them.
+# Missing includes are hidden here and in united sources: scripts/check_includes finds them.
 function(wide_precompile target)
   if(WIDE_SANITIZE)
     set(headers algorithm array cmath functional limits map memory optional span string string_view utility vector)
@@ -60,8 +60,8 @@ function(wide_precompile target)
   endif()
 endfunction()
 
-# Of a list of sources, those that this build wants: x_cuda.cpp and x.cu need CUDA, x_no_cuda.cpp is
-# x_cuda.cpp's twin for builds without. A second argument stands for whether there is CUDA.
+# From a list of sources, those that this build needs: x_cuda.cpp and x.cu need CUDA, x_no_cuda.cpp is
+# x_cuda.cpp's twin for builds without. A second argument overrides whether there is CUDA.
 function(wide_select_cuda list_name)
   set(has_cuda ${WIDE_HAS_CUDA} ${ARGN})
   list(GET has_cuda -1 has_cuda)
@@ -76,8 +76,8 @@ function(wide_select_cuda list_name)
   set(${list_name} ${kept} PARENT_SCOPE)
 endfunction()
 
-# Sources that compute, where others of their target decide: these are optimised, each on its own, since a set of vector
-# instructions is one file's.
+# Sources that compute, while others of their target decide: these are optimised, each on its own, since a set of vector
+# instructions applies to one file.
 function(wide_computes)
   set_property(SOURCE ${ARGV} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> $<$<BOOL:${WIDE_SANITIZE}>:-O1>)
   set_source_files_properties(${ARGV} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
@@ -115,19 +115,19 @@ function(wide_primitive family)
   wide_sources(${family})
 endfunction()
 
-# Creates libwide and wide_catalog, with what all primitives stand on.
+# Creates libwide and wide_catalog, with the files that all primitives need.
 function(wide_libraries)
   add_library(wide)
   add_library(wide::wide ALIAS wide)
   target_include_directories(wide PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                              PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_features(wide PUBLIC cxx_std_20)
-  # Nobody reads floating-point exceptions or errno of it: loops with choices in them become vector instructions.
+  # Its floating-point exceptions and errno are never read: loops with choices in them become vector instructions.
   target_compile_options(wide PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-trapping-math> $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno>)
   target_compile_definitions(wide PRIVATE WIDE_HAS_CUDA=$<BOOL:${WIDE_HAS_CUDA}> WIDE_HAS_NVTX=$<AND:$<BOOL:${WIDE_HAS_CUDA}>,$<BOOL:${WIDE_NVTX}>>
                              WIDE_PROGRAMMATIC_LAUNCH=$<BOOL:${WIDE_PROGRAMMATIC_LAUNCH}>
                              WIDE_LACKS_SM90A=$<AND:$<BOOL:${WIDE_HAS_CUDA}>,$<NOT:$<BOOL:${WIDE_HAS_SM90A}>>>)
-  # Of these an installed library needs no headers.
+  # An installed library does not need these headers.
   target_link_libraries(wide PRIVATE Threads::Threads $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> ZLIB::ZLIB)
   if(WIDE_HAS_CUDA)
     target_link_libraries(wide PRIVATE $<BUILD_INTERFACE:wide_cudart> $<INSTALL_INTERFACE:CUDA::cudart> CUDA::cublas CUDA::cublasLt ${CMAKE_DL_LIBS})
@@ -138,7 +138,7 @@ function(wide_libraries)
   endif()
   wide_target(wide)
   wide_precompile(wide)
-  # Tests under sanitizers compute little; who fuzzes runs what decides for hours.
+  # Tests under sanitizers compute little; fuzzers run this code for hours.
   set(is_sanitized_test $<AND:$<BOOL:${WIDE_SANITIZE}>,$<BOOL:${WIDE_TESTS}>>)
   target_compile_options(wide PRIVATE $<$<AND:${is_sanitized_test},$<COMPILE_LANGUAGE:CXX>>:-O0>)
 
@@ -159,7 +159,7 @@ function(wide_libraries)
   wide_sources(core cudnn import model pack c_api)
 endfunction()
 
-# Creates wide_onnx, the importer: beside libwide, for those who want it; shared where libwide is.
+# Creates wide_onnx, the importer: a separate library beside libwide; shared if libwide is.
 function(wide_onnx_library)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/host/import/onnx/*.cpp)
   add_library(wide_onnx ${sources})

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# Where pip's wheels of NVIDIA's libraries are: a machine may have nvcc, and cuBLAS only beside torch.
+# Locations of pip's wheels of NVIDIA's libraries: a machine may have nvcc, but cuBLAS only with torch.
 
 # Sets `result` to the folders with lib/ and include/ in them: nvidia/cu13 of several wheels, nvidia/cudnn of one.
 function(wide_wheel_folders result)
@@ -13,7 +13,7 @@ function(wide_wheel_folders result)
 endfunction()
 
 # Sets `library` and `headers` to the paths of a wheel's libNAME and of the folder with NAME's headers; both are
-# false where there is none. Wheels carry only versioned names.
+# false if there is none. Wheels carry only versioned names.
 function(wide_find_in_wheels name version header library headers)
   wide_wheel_folders(folders)
   set(found "")
@@ -32,7 +32,7 @@ function(wide_find_in_wheels name version header library headers)
   endif()
 endfunction()
 
-# CUDA::NAME, from a wheel of the toolkit's release where the toolkit itself lacks it; nothing where neither has it.
+# CUDA::NAME, from a wheel of the toolkit's release if the toolkit itself lacks it; nothing if neither has it.
 function(wide_cuda_library name header)
   if(TARGET CUDA::${name})
     return()

@@ -7,7 +7,7 @@ set(WIDE_GIT_SHA "")
 set(WIDE_GIT_DIRTY false)
 execute_process(COMMAND git -C ${SOURCE_DIR} rev-parse HEAD OUTPUT_VARIABLE WIDE_GIT_SHA
                 OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-if(NOT WIDE_GIT_SHA AND EXISTS ${SOURCE_DIR}/carry/commit)  # where sources came without their history; gpu_check writes it
+if(NOT WIDE_GIT_SHA AND EXISTS ${SOURCE_DIR}/carry/commit)  # sources without their history; gpu_check writes it
   file(STRINGS ${SOURCE_DIR}/carry/commit commit REGEX "^[0-9a-f]+ (clean|dirty)$")
   string(REGEX REPLACE " .*" "" WIDE_GIT_SHA "${commit}")
   if(commit MATCHES " dirty$")

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes OUTPUT, a C++ source that holds the page's styles and, where NPM and a network are there, its script, bundled
-# in WORK. With WIDE_REPORT=AUTO a failure is a line on the console, and the reason stands in the source.
+# Writes OUTPUT, a C++ source with the page's styles and, if NPM and a network are available, its script, bundled
+# in WORK. With WIDE_REPORT=AUTO a failure is a line on the console, and OUTPUT states the reason.
 file(READ ${PAGE}/page.css css)
 set(js "")
 set(hash "")
@@ -34,7 +34,7 @@ else()
     file(READ ${WORK}/node_modules/wide.stamp installed)
   endif()
   if(NOT installed STREQUAL wanted)
-    # No package's own scripts are run; one attempt, so that a machine without a network is not kept waiting.
+    # No package's own scripts are run; one attempt, so that a machine without a network does not wait.
     step("npm ci" 120 ${NPM} ci --ignore-scripts --prefer-offline --fetch-retries=0 --fetch-timeout=20000)
     if(NOT why_not)
       file(WRITE ${WORK}/node_modules/wide.stamp ${wanted})

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# The part of gpu_check that fetches what a build without a network, and without the sources' history, needs.
+# The part of gpu_check that fetches what a build needs without a network and without the sources' history.
 
 max_carry_kib=$((48 * 1024))  # of 64 MiB that may have to hold the sources, too
 
-# What find_package() asks for, and the package of it. The toolkit is not ours to hand on.
+# What find_package() needs, and its package. The toolkit is not ours to redistribute.
 declare -A package_of=([CLI11]=libcli11-dev [nlohmann_json]=nlohmann-json3-dev [fmt]=libfmt-dev [valijson]=libvalijson-dev
                        [dlpack]=libdlpack-dev [SQLite3]=libsqlite3-dev [ZLIB]=zlib1g-dev [Catch2]=catch2 [Boost]=libboost-dev)
 
-# All that is built, in a number: whether sources are those that the commit in carry/ was written down for.
+# All that is built, as a checksum: whether sources are those that the commit in carry/ was recorded for.
 sum_of_sources() {
   find CMakeLists.txt CMakePresets.json include kernels host bench scripts verify -type f ! -path '*/__pycache__/*' \
     ! -path '*/node_modules/*' ! -path 'bench/results/*' \
@@ -25,7 +25,7 @@ write_commit() {
   say "carry/commit: $sha $state"
 }
 
-# Where the sources came without their history: other ones than the commit was written down for are not that commit's.
+# For sources without their history: the recorded commit does not apply to other sources.
 judge_commit() {
   [ -f carry/commit ] && ! git rev-parse HEAD >/dev/null 2>&1 || return 0
   [ "$(sed -n 2p carry/commit)" = "$(sum_of_sources)" ] && return
@@ -54,14 +54,14 @@ part_carry() {
   local code=$?
   rm -rf "$folder"
   [ $code -eq 0 ] || return 1
-  # Libraries in one place, where the build's programs look, and no link to what another machine may lack.
+  # Libraries in one place, where the build's programs search, and no link to what another machine may lack.
   [ ! -d carry/lib ] || { cp -a carry/lib/. carry/usr/lib/ && rm -r carry/lib; } || return 1
   while read -r link; do
     ln -sf "$(basename "$(readlink "$link")")" "$link" || return 1
   done < <(find carry -type l -lname '/*')
   broken=$(find carry -xtype l)
   [ -z "$broken" ] || { say "carry/ has links to nothing: $broken"; return 1; }
-  # Of Boost's 15,000 headers, those that are read.
+  # Of Boost's 15,000 headers, only those that are read.
   c++ -std=c++20 -M -I. -isystem carry/usr/include bench/statistics/distributions.cpp | grep -o 'carry/usr/include/boost/[^ ]*' |
     tar -cf carry/boost.tar carry/usr/include/boost/version.hpp -T - && rm -r carry/usr/include/boost &&
     tar -xf carry/boost.tar && rm carry/boost.tar || return 1

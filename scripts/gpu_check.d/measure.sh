@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# The parts of gpu_check that measure, and what they keep as results of this device.
+# The parts of gpu_check that measure, and what they store as results of this device.
 
 is_complete() { [ "$(json_fact "$1" "['run']['complete']")" = True ]; }
 json_fact() { python3 -c "import json, sys; print(json.load(open(sys.argv[1]))$2)" "$1" 2>/dev/null; }
 
-# keep FILE NAME: as a result of this device, in as few bytes as there can be, with the samples that lie beside it, under its name.
+# keep FILE NAME: stores a result of this device, in as few bytes as possible, with the samples beside it, under its name.
 keep() {
   local why
   why=$(python3 - "$1" "$(place_of "$2")" $max_bytes 2>&1 <<'END'
@@ -28,15 +28,15 @@ END
 }
 place_of() { echo "bench/results/$(gpu_fact name | tr ' ' '-')/$1-$(date -u +%F).json"; }
 
-# keep_reason FILE NAME: why there is no result, unless there is one of today.
+# keep_reason FILE NAME: stores why there is no result, unless there is one of today.
 keep_reason() {
   say "$2: not run: $(json_fact "$1" "['not_run']")"
   [ -e "$(place_of "$2")" ] || keep "$1" "$2" || return 1
   return $not_here
 }
 
-# sweep NAME SECONDS WORDS...: wbench over all primitives, as sweep.py says, and what it leaves: a sweep that came to its end, else the
-# cases that did, as NAME_partial, which says itself that it is not complete. What hangs takes 8 s more to be ended.
+# sweep NAME SECONDS WORDS...: wbench over all primitives, by sweep.py, and its result: a complete sweep, else the
+# completed cases, as NAME_partial, which is marked as incomplete. Ending a program that hangs takes 8 s more.
 sweep() {
   local name=$1 limit=$2 code cases ops
   shift 2
@@ -55,7 +55,7 @@ sweep() {
   return 1
 }
 
-# What failed is kept, too: it says what not to believe.
+# A failed one is stored, too: it shows what not to trust.
 part_selfcheck() {
   local code
   rm -f "$out/self_check.json"
@@ -68,7 +68,7 @@ part_selfcheck() {
   return $code
 }
 
-# Regimes that bench leaves out. All that a result can say of clocks and energy has to be there, or why not.
+# Regimes that bench leaves out. Everything that a result can report of clocks and energy must be there, or why not.
 part_regimes() {
   local code=0 name runs=2
   local cases=(--op layernorm --n 8 --batch 8 --seq 128 --d 256 --dtype fp16 --device cuda --budget 20 --max-samples 200)
@@ -98,7 +98,7 @@ END
   return $code
 }
 
-# How clocks rise and give way under products that fill the device: every sample, from the first on.
+# How clocks rise and drop under products that fill the device: every sample, from the first on.
 part_droop() {
   local code
   rm -f "$out/droop.json"
@@ -123,12 +123,12 @@ part_bench() {
   local limit
   limit=$(at_most)
   [ "$limit" -ge 15 ] || return 124
-  # So few samples that the result stays a file to be committed.
+  # Few enough samples that the result stays small enough to be committed.
   sweep quick $((limit - 11)) -p quick --device cuda --regime stream,graph --max-samples 200
 }
 
-# An entry that came to its end is kept, whatever became of the others. What is verified by now is known to a wbench that is
-# built now.
+# A complete entry is stored, whatever happened to the others. A wbench built now knows what is verified by
+# now.
 part_models() {
   local limit code entry kept=0 failed=0
   limit=$(at_most)
@@ -188,7 +188,7 @@ part_counters() {
   [ $code -eq 4 ] || return $code
 }
 
-# Torch's calls beside ours; few cases where there is little time. What torch.compile makes takes it minutes a case.
+# Torch's calls beside ours; few cases if there is little time. torch.compile takes minutes per case.
 part_peers() {
   local limit code preset=quick
   rm -f "$out"/peers.json*

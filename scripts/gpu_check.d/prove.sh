@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# The parts of gpu_check that prove kernels right, and write down what they found.
+# The parts of gpu_check that prove kernels right, and record their findings.
 
-# What this machine has, a line each: what was not built or not run later is explained by what is missing here.
+# What this machine has, a line each: explains what is not built or not run later.
 say_what_is_here() {
   local tool library folder file wheels found
   for tool in cmake ninja nvcc c++ ncu nsys compute-sanitizer cuobjdump; do
@@ -24,14 +24,14 @@ print(*(f for p in u.find_spec("nvidia").submodule_search_locations for f in glo
   say "found torch: $(python3 -c 'import importlib.metadata as m; print(m.version("torch"))' 2>/dev/null || echo none)"
 }
 
-# Why a configuration or a build stopped: CMake's and the compilers' own words, else the log's end.
+# Why a configuration or a build stopped: CMake's and the compilers' own messages, else the log's end.
 cause_in() {
   local words
   words=$(grep -E -A 6 'CMake Error|^FAILED: |(: |^)(fatal )?error[: ]|undefined reference' "$1" | grep -v '^--$' | cut -c 1-300 | head -n 60)
   [ -n "$words" ] && printf '%s\n' "$words" || tail -n 40 "$1"
 }
 
-# Programs of other sources are none of these: what cannot be built of these is not there.
+# Programs built from other sources do not count: what cannot be built from these is missing.
 drop_old_programs() {
   local sum
   sum=$(sum_of_sources 2>/dev/null)
@@ -40,13 +40,13 @@ drop_old_programs() {
   echo "$sum" >"$build/sources.sum"
 }
 
-# Whether there is nothing more to build: all was, or what was not is refused anew, of these very sources.
+# Whether there is nothing left to build: all was, or failed from these very sources.
 has_built() {
   [ -e "$build/sources.txt" ] || { [ -x "$build/bench/wbench" ] && [ "$(cat "$build/ended.sum" 2>/dev/null)" = "$(sum_of_sources)" ]; }
 }
 
-# What one file's compiler refuses costs what is made of that file. sources.txt says that all was built, ended.sum of which sources
-# a build came to its end by itself.
+# A file that fails to compile affects only what depends on it. sources.txt means that all was built, ended.sum has the sources
+# from which a build last ended by itself.
 part_build() {
   local capability architecture code
   say_what_is_here
@@ -57,9 +57,9 @@ part_build() {
   fi
   capability=$(gpu_fact compute_cap | tr -d .)
   architecture=${capability:-90}
-  # The a: what is special to Hopper has no other name.
+  # The a: features special to Hopper exist only under this name.
   [ "$architecture" != 90 ] || architecture=90a
-  # Another compiler's new warnings are no reason to prove nothing.
+  # Another compiler's new warnings must not prevent the proofs.
   local options=(--preset test -B "$build" -DWIDE_WERROR=OFF "-DCMAKE_CUDA_ARCHITECTURES=$architecture")
   if [ -d carry/usr ]; then
     options+=("-DCMAKE_PREFIX_PATH=$root/carry/usr")
@@ -78,7 +78,7 @@ part_build() {
   return $code
 }
 
-# Tests that need no GPU and take seconds: those of the simulated one, of scripts and of what wbench writes, and of command lines on
+# Tests that need no GPU and take seconds: those of the simulated one, of scripts and of wbench's output, and of command lines on
 # the CPU, which run alone. Any machine runs them.
 needs_no_gpu='^(simt?_|ptx_|statistics_|result_|compare_|report_|exports_|hostile_|inspect_|bad_files_|onnx_nodes_|runner_status_)'
 needs_no_gpu+='|^(cli|events|exit_code|history|tune)_test$'
@@ -88,7 +88,7 @@ part_tests() {
   local limit code
   limit=$(at_most)
   [ "$limit" -ge 8 ] || return 124
-  # What hangs leaves the others most of the time.
+  # A test that hangs leaves the others most of the time.
   WIDE_REQUIRE_GPU=1 within 1 python3 scripts/run_tests.py --seconds $((limit - 5)) --timeout $((limit / 4)) --alone-first \
     --leave-out "$needs_no_gpu" "$build" >"$out/tests.log" 2>&1
   code=$?
@@ -98,14 +98,14 @@ part_tests() {
 
 writes_fixtures="golden vectors: this device makes what a real one made"
 
-# What is there stays: the tests have compared it. What the device made is kept whatever the other checks say of it.
+# Existing fixtures stay: the tests have compared them. This device's new ones are stored whatever the other checks find.
 part_golden() {
   local written=0 file code others
   rm -rf "$out/golden" && mkdir -p "$out/golden" verify/golden/fixtures
   WIDE_GOLDEN_WRITE=$out/golden WIDE_REQUIRE_GPU=1 within 2 "$build/verify/golden_cuda_test" "$writes_fixtures" >"$out/golden.log" 2>&1
   code=$?
   for file in "$out"/golden/*.bin; do
-    [ $code -lt 124 ] || break  # ended while it wrote
+    [ $code -lt 124 ] || break  # stopped while writing
     [ -e "$file" ] && [ ! -e "verify/golden/fixtures/${file##*/}" ] || continue
     cp "$file" verify/golden/fixtures/ && written=$((written + 1))
   done
@@ -123,8 +123,8 @@ primitives() {
 print(*dict.fromkeys(row["op"] for row in json.load(sys.stdin) if row["device"] == "cuda"), sep="\n")' 2>/dev/null
 }
 
-# Lines "NAME-OP --op OP WORDS": those of the file, for each of their primitives. What hangs, or loses its device, is one process,
-# and takes no other primitive's evidence along.
+# Lines "NAME-OP --op OP WORDS": those of the file, for each of their primitives. One that hangs, or loses its device, is one
+# process, and does not affect another primitive's evidence.
 verify_runs() {
   local name ops words op all
   all=$(primitives)
@@ -134,11 +134,11 @@ verify_runs() {
   done < <(sed '/^#/d' scripts/gpu_check.d/verify_runs)
 }
 
-# Of lines of verify_runs those that have no result of this wbench, or not of all their cases. Exit code 3 where one of the others
+# The lines of verify_runs without a complete result of this wbench. Exit code 3 if one of the others
 # failed.
 unfinished() { python3 scripts/evidence.py unfinished "$out" "$build/bench/wbench"; }
 
-# Twice, since another process may get through where one lost its device; the summary says what was tried again.
+# Twice, since a new process may succeed where one lost its device; the summary says what was repeated.
 part_verify() {
   local code=0 status failed name words to_come runs todo
   runs=$(verify_runs)
@@ -149,7 +149,7 @@ part_verify() {
     to_come=$(wc -l <<<"$todo")
     while read -r name words; do
       rm -f "$out/verify-$name.json"
-      # What hangs leaves the others most of the time.
+      # One that hangs leaves the others most of the time.
       # shellcheck disable=SC2086
       within $((to_come < 4 ? to_come : 4)) "$build/bench/wbench" verify -p ci --device cuda $words \
         --json "$out/verify-$name.json" >"$out/verify-$name.log" 2>&1
@@ -176,7 +176,7 @@ part_evidence() {
   [ -z "$driver" ] || options+=(--driver "$driver")
   runs=$(verify_runs)
   todo=$(unfinished <<<"$runs")
-  # All runs of a primitive, or none: a strategy that is right in some only is not verified.
+  # All runs of a primitive, or none: a strategy that is right in only some is not verified.
   while read -r name words; do
     results+=("$out/verify-$name.json")
   done < <(grep -vxFf <(echo "$todo") <<<"$runs")

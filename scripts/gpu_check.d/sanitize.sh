@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# The part of gpu_check that runs compute-sanitizer. All of it takes longer than one call has: a verdict of one tool on
-# one program is written down with what it was made of, and holds as long as that does, in later calls and on other
-# machines. No verdict but a whole one: a program that was stopped, or failed, gave none.
+# The part of gpu_check that runs compute-sanitizer. All of it takes longer than one call: a verdict of one tool on
+# one program is recorded with a key of its sources, and holds as long as they do, in later calls and on other
+# machines. Only complete verdicts count: a program that was stopped, or failed, has none.
 
 tools=(memcheck racecheck initcheck synccheck)
-# isolation_test runs every strategy of the catalogue, a primitive at a time, each with a verdict of its own as
-# isolation_test:PRIMITIVE. These come first, since no kernel has evidence without; then the programs that know their kernels'
-# edges, shortest first, as the simulated GPU takes them, so that a call's end loses few.
+# isolation_test runs every strategy of the catalogue, a primitive at a time, each with its own verdict as
+# isolation_test:PRIMITIVE. These come first, since no kernel has evidence without them; then the programs for kernels' edge
+# cases, shortest first, by their time on the simulated GPU, so that the end of a call loses few.
 programs=(attention_test binary_test embedding_bag_test concat_test embedding_test pointwise_test rmsnorm_test dropout_test
           embedding_quantized_test softmax_test layernorm_test groupnorm_test model_ensemble_test batchnorm_test chain_test
           recurrent_test mlp_test pooling_test pack_test conv_implicit_gemm_cuda_test conv_test flash_attention_cuda_test
@@ -19,35 +19,35 @@ shares=()                               # of isolation_test; these and the progr
 verdicts=verify/evidence/sanitizer.txt  # TOOL UNIT DEVICE KEY FINDINGS NOTED SCOPE, a line each
 declare -A keys=()                      # of the units that are built,
 device=""                               # on this
-at_least_s=15                           # for a program, before it is taken for one that has no end
+at_least_s=15                           # for a program, before it counts as endless
 
-# write_sources OPTIONS: of what each program is built, as sources.py says.
+# write_sources OPTIONS: what each program is built from, by sources.py.
 write_sources() {
   python3 scripts/gpu_check.d/sources.py "$build" "$1" isolation_test "${programs[@]}" >"$build/sources.part" &&
     mv "$build/sources.part" "$build/sources.txt"
 }
 
-# Which kernels a tool judges. Vendors' kernels are told racy and out of step by tools that do not follow all of what
-# they do with tensor memory accelerators and barriers, and what happens in shared memory and at barriers is a kernel's own:
-# no argument of ours can cause it. So racecheck and synccheck look at ours alone. Addresses are arguments of ours wherever they
-# are used: memcheck looks everywhere. So does initcheck, since a kernel that it leaves out would write unseen; but what
-# others' kernels read is noted and not counted, because a library may read what it then does not use. Nor is what a
-# library keeps until the process ends counted as a leak, but noted.
+# Which kernels a tool judges. Vendors' kernels are reported as racy and unsynchronised by tools that do not follow all their
+# uses of tensor memory accelerators and barriers, and what happens in shared memory and at barriers is a kernel's own:
+# no argument of ours can cause it. So racecheck and synccheck check only ours. Addresses are arguments of ours wherever they
+# are used: memcheck checks all kernels. So does initcheck, since the writes of excluded kernels would be unknown; but what
+# others' kernels read is noted and not counted, because a library may read values that it then does not use. What a
+# library keeps until the process ends is not counted as a leak either, but noted.
 declare -A scope=([memcheck]=all [racecheck]=wide::kernels [initcheck]=all,_finds_in_wide::kernels [synccheck]=wide::kernels)
-# By mangled names ("Specifying Filters", https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer/): a filter that were
-# wrongly spelled would be ignored, and all kernels looked at.
+# By mangled names ("Specifying Filters", https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer/): a misspelt filter
+# would be ignored, and all kernels checked.
 ours=4wide7kernels
-found=97  # exit code of a program that ended well under a tool that found something; no program of Catch2's has it
-max_reports=10000  # of reads that nobody wrote, by which kernel, and of leaks, by whom: further ones count as ours
-# What each tool is asked for, also where that is the default of some versions. Failing calls of the CUDA API are what some tests
-# provoke; the library checks every one itself. 512 bytes behind each allocation are nobody's: a neighbour's would be in bounds.
+found=97  # exit code of a program that ended well under a tool with findings; no Catch2 program has it
+max_reports=10000  # of uninitialised reads, by kernel, and of leaks, by owner: further ones count as ours
+# Options of each tool, even if they are the default of some versions. Some tests provoke failing calls of the CUDA
+# API; the library checks every one itself. 512 bytes after each allocation are unused: a neighbour's would be in bounds.
 checks="--check-device-heap yes --check-bulk-copy yes --check-exit-code yes --check-warpgroup-mma yes"
 declare -A asked=([memcheck]="$checks --report-api-errors no --leak-check full --padding 512 --track-stream-ordered-races all --print-limit $max_reports"
                   [racecheck]="$checks --kernel-name kns=$ours"
                   [initcheck]="$checks --print-limit $max_reports --show-backtrace no"
                   [synccheck]="$checks --kernel-name kns=$ours")
 
-# The units, and of what each was built where the build wrote it down; else the program itself.
+# The units, with the sources each was built from, if the build recorded them; else the program itself.
 find_keys() {
   local unit program made checker driver
   mapfile -t shares < <(primitives | sed -n 's/^./isolation_test:&/p')
@@ -65,7 +65,7 @@ find_keys() {
   done
 }
 
-# Lines "tool unit device key" of those of the units that have keys, a tool behind the other: one that hangs does so under every
+# Lines "tool unit device key" of those of the units that have keys, tool by tool: a unit that hangs does so under every
 # tool, and must not hold all that run at once.
 under_tools() {
   local unit tool
@@ -74,19 +74,19 @@ under_tools() {
   done
 }
 
-# Lines "tool unit findings noted scope" of all units that have keys, "tool unit null" where there is no verdict on what they
-# are now.
+# Lines "tool unit findings noted scope" of all units that have keys, "tool unit null" if there is no verdict on their
+# current sources.
 verdicts_now() {
   { under_tools "${shares[@]}"; under_tools "${programs[@]}"; } |
     awk 'FILENAME != "-" { found[$1 " " $2 " " $3 " " $4] = $5 " " $6 " " $7; next }
     { print $1, $2, ($0 in found) ? found[$0] : "null" }' "$([ -f "$verdicts" ] && echo "$verdicts" || echo /dev/null)" -
 }
 
-# How often the unit, as it is now, came to no end in what it was given. What did not comes last, and has all that is left; of
-# these first what had it least often.
+# How often the unit, in its current state, did not end within its time. Such units come last, with all the time that is left;
+# the least often stopped first.
 times_cut() { grep -cxF "$1 ${keys[$1]}" "$build/cut.txt" 2>/dev/null || [ -e "$build/cut.txt" ] || echo 0; }
 
-# What a unit may take: a third of what is left, so that some that hang leave the others most of it.
+# Time limit of a unit: a third of what is left, so that several that hang leave the others most of it.
 seconds_for() {
   local limit share
   limit=$(at_most)
@@ -95,7 +95,7 @@ seconds_for() {
   echo "$limit"
 }
 
-# What a log found: "FINDINGS NOTED", nothing where there is no summary. Only errors are findings. Warnings of racecheck
+# Findings in a log: "FINDINGS NOTED", nothing without a summary. Only errors are findings. Warnings of racecheck
 # are hazards "that may be intentionally created by the programmer" (its manual, "Racecheck Severity Levels"): noted.
 findings_in() {
   case $1 in
@@ -105,7 +105,7 @@ findings_in() {
         is_read { others += /^=+ +at / && !/wide::kernels/; is_read = 0 }
         /ERROR SUMMARY: [0-9]+ / { sub(/.*ERROR SUMMARY: /, ""); sum = $1 }
         END { if (sum != "") print sum - others, others + 0 }' "$2" ;;
-    memcheck)  # an allocation on whose way lies a vendor's library is that one's
+    memcheck)  # an allocation with a vendor's library in its backtrace is that library's
       awk '/^=+ +Leaked / { is_leak = 1; ++ours; next }
         is_leak && /libcu(blas|dnn)/ { is_leak = 0; --ours; ++others }
         /^=+ *$/ { is_leak = 0 }
@@ -122,7 +122,7 @@ sanitize_one() {
   [ "$unit" = "${unit%:*}" ] || command+=("[gpu]")
   limit=$(seconds_for "$unit")
   [ "$limit" -ge 3 ] || return
-  [ "$unit" = "${unit%:*}" ] || export WIDE_TEST_PRIMITIVE=${unit#*:}  # this runs in a shell of its own
+  [ "$unit" = "${unit%:*}" ] || export WIDE_TEST_PRIMITIVE=${unit#*:}  # this runs in a subshell
   # shellcheck disable=SC2086
   WIDE_TEST_SMALL=1 WIDE_REQUIRE_GPU=1 timeout -k 5 "$limit" \
     compute-sanitizer --tool "$tool" --error-exitcode $found ${asked[$tool]} "${command[@]}" >"$log" 2>&1
@@ -133,14 +133,14 @@ sanitize_one() {
     return
   fi
   findings=$(findings_in "$tool" "$log")
-  # A test that failed, or stopped half way, looked at less than it should: no findings say nothing. Nor do those of a
-  # device that the tool cannot look into.
+  # A test that failed, or stopped half way, checked less than it should: no findings mean nothing. Nor do those of a
+  # device that the tool does not support.
   [ -n "$findings" ] && ! grep -q 'Device not supported' "$log" || return
   [ "${findings% *}" -gt 0 ] || [ $code -eq 0 ] || { [ $code -eq $found ] && [ "${findings#* }" -gt 0 ]; } || return
-  echo "$tool $unit $device ${keys[$unit]} $findings ${scope[$tool]}" >>"$verdicts"  # one write, in one piece
+  echo "$tool $unit $device ${keys[$unit]} $findings ${scope[$tool]}" >>"$verdicts"  # one write, so that it is atomic
 }
 
-# What was said of other sources of these programs on this device is of no use to anybody.
+# Verdicts on other sources of these programs on this device are obsolete.
 drop_old_verdicts() {
   local tool unit on key rest
   [ -f "$verdicts" ] || return 0
@@ -149,7 +149,7 @@ drop_old_verdicts() {
   done <"$verdicts" | LC_ALL=C sort -u >"$out/verdicts.txt" && mv "$out/verdicts.txt" "$verdicts"
 }
 
-# wait_for_fewer_than N: programs that run. What they gave so far is packed meanwhile: who ends this call may give no warning.
+# wait_for_fewer_than N: running programs. Packs their results meanwhile, as this call may be ended without warning.
 wait_for_fewer_than() {
   while [ "$(jobs -rp | wc -l)" -ge "$1" ]; do
     wait -n
@@ -157,7 +157,7 @@ wait_for_fewer_than() {
   done
 }
 
-# As much of the logs as can be taken away: what was found first, then what has no verdict, and both at length.
+# As much of the logs as can be taken away: first findings, then units without a verdict, and both in full.
 merged_logs() {
   local rank log
   awk '{ print ($3 == "null" ? 1 : $3 == 0 ? 0 : 2), "sanitize-" $1 "-" $2 ".log" }' "$out/sanitize.txt" | tr : - | LC_ALL=C sort -k 1,1r -s |
@@ -168,7 +168,7 @@ merged_logs() {
     done | head -c 8000000
 }
 
-# How many programs at once: each keeps a core busy and the tool beside it another, and takes some GB of the device.
+# How many programs at once: each keeps a core busy and the tool another, and uses some GB of the device.
 programs_at_once() {
   local cores memory
   cores=$(($(nproc) / 2))
@@ -207,7 +207,7 @@ part_sanitize() {
     sanitize_one "$tool" "$unit" &
   done
   wait_for_fewer_than 1
-  rmdir verify/evidence 2>/dev/null  # where there is still nothing to say
+  rmdir verify/evidence 2>/dev/null  # if there is still nothing to report
   verdicts_now >"$out/sanitize.txt"
   merged_logs >"$out/sanitize.log"
   rm -f "$out"/sanitize-*
@@ -222,7 +222,7 @@ part_sanitize() {
   return $failed
 }
 
-# findings_of TOOL: the sum over the programs of sanitize.txt; null where one of them is null, or there is none. Findings
+# findings_of TOOL: the sum over the programs of sanitize.txt; null if one of them is null, or there is none. Findings
 # outweigh null.
 findings_of() {
   awk -v tool="$1" '$1 == tool { ++lines; if ($3 == "null") unknown = 1; else sum += $3 }

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """sources.py BUILD OPTIONS PROGRAM...: what each program of verify/ is built from, a line "PROGRAM SHA256" each.
 
-That is OPTIONS, those of CMake's that change its code; all of the library and of verify/support; and of verify/ and bench/ what
-its own file includes, as Ninja wrote it down: who measures otherwise changes no kernel. Where Ninja did not, all that it may.
+That is OPTIONS, CMake's options that change its code; all of the library and of verify/support; and from verify/ and bench/
+what its own file includes, as Ninja recorded it: changes of other measuring code do not matter. Without a record, everything.
 """
 import collections
 import hashlib
@@ -19,7 +19,7 @@ READ_BY_COMPILERS = re.compile(r"(.*\.(c|h|cpp|hpp|cu|cuh|cmake|in)|CMake[A-Za-z
 
 
 def sums_in(places):
-    """Of the files there that compilers read."""
+    """Of the files in a folder that compilers read."""
     files = set()
     for place in places:
         files.update(path for path in (place.rglob("*") if place.is_dir() else [place])
@@ -28,7 +28,7 @@ def sums_in(places):
 
 
 def included(build, programs):
-    """Of verify/ and bench/, what each program's own file includes."""
+    """The files of verify/ and bench/ that each program's own file includes."""
     try:
         listing = subprocess.run(["ninja", "-t", "deps"], cwd=build, capture_output=True, text=True, errors="replace").stdout
     except OSError:

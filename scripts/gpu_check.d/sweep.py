@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """sweep.py FILE SECONDS OP,.. WBENCH WORD...: `WBENCH run WORD...` over these primitives, on a device where one may hang or lose it.
 
-One process for all, since each would set the device up and measure its ceilings anew. A process that begins no further case for a
-quarter of the time is ended; behind one that was ended, that crashed, or that lost its device, another one runs the primitives that come
-after the one under way. FILE is wbench's own where the first process came to its end. Else it has the cases that ended, of all
-processes (--events), and says itself that it is not complete. Exit code: the last process's, and 1 where FILE is not complete.
+One process for all, since each would initialise the device and measure its ceilings anew. A process that begins no further case
+for a quarter of the time is ended; after one that was ended, crashed, or lost its device, another one runs the primitives
+that follow the current one. FILE is wbench's own if the first process completed. Else it has the completed cases of all
+processes (--events), and is marked as incomplete. Exit code: the last process's, and 1 if FILE is not complete.
 """
 import collections
 import dataclasses
@@ -22,24 +22,24 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from watched import run_watched  # noqa: E402
 
-NOT_RUN = "not run: the device failed before"  # as wbench says of the cases behind a lost device
-BEGINS = re.compile(r"\[\d+/\d+\] \S+ s  (\w+) ")  # a case, on wbench -v's terminal
+NOT_RUN = "not run: the device failed before"  # wbench's message for the cases after a lost device
+BEGINS = re.compile(r"\[\d+/\d+\] \S+ s  (\w+) ")  # a case, in wbench -v's output
 LEAST_S = 10  # for a process
-LEAST_STALL_S = 15  # what a device's first calls may take
+LEAST_STALL_S = 15  # the time that a device's first calls may take
 
 
 @dataclasses.dataclass
 class Process:
-    """What one process has left."""
+    """The results of one process."""
     result: dict
     cases: list
     is_whole: bool
-    under_way: str  # the primitive that it was at; empty where it came to none
+    under_way: str  # the primitive that it was running; empty if it came to none
 
 
 def read_process(events, log):
     result, cases, has_finished = None, [], False
-    lines = events.read_text(errors="replace").split("\n")[:-1] if events.exists() else []  # behind the last end is half a line
+    lines = events.read_text(errors="replace").split("\n")[:-1] if events.exists() else []  # after the last newline is a partial line
     for line in map(json.loads, lines):
         result = line.get("result", result)
         cases += [line["case"]] if "case" in line else []
@@ -54,7 +54,7 @@ def read_process(events, log):
 
 
 def joined(processes):
-    """One document of what several have left."""
+    """One document from the results of several processes."""
     document = dict(next(process.result for process in reversed(processes) if process.result))
     document["cases"] = [case for process in processes for case in process.cases]
     results = [process.result for process in processes if process.result]
@@ -69,7 +69,7 @@ def joined(processes):
 
 
 def totals(cases):
-    """But for mistrusted ones, which reports count themselves."""
+    """Except mistrusted ones, which reports count themselves."""
     made = [[m for runner in case["strategies"] + case["baselines"] for m in runner["measurements"]] for case in cases]
     return {"cases": len(cases), "unreliable": sum(any(m["stats"].get("reliable") is False for m in measured) for measured in made),
             **collections.Counter(case["status"] for case in cases)}
@@ -105,7 +105,7 @@ def main():
         if one.is_whole:
             todo = []
         elif one.under_way not in todo:
-            break  # nothing that another process could leave out
+            break  # nothing left for another process to run
         else:
             todo = todo[todo.index(one.under_way) + 1:]
             print(f"{one.under_way} came to no end, exit code {code}: {len(todo)} primitives behind it", flush=True)

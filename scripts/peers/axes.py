@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""A case's axes. What is not listed here is refused: an axis that nobody thought of would be computed wrongly."""
+"""A case's axes. Those not listed here are refused: an axis that this code does not consider would be computed wrongly."""
 from protocol import Unsupported
 
 _FLOATS = "dtype=fp32,fp16,bf16"
@@ -12,8 +12,8 @@ _CONV = (f"n batch channels out kernel stride padding dilation groups {_FLOATS} 
          f"form=full,pointwise,depthwise {_ACTIVATIONS} bias=yes,no residual=no,before,after tf32=no,yes")
 _UNQUANTIZED = "weights=packed"
 
-# By primitive: numbers by name alone, words with the values that are computed. `offset`, `spread` (of
-# flash_attention) and `fill` say what operands are filled with; `group` counts for quantised weights only.
+# By primitive: numbers by name only, words with the supported values. `offset`, `spread` (of
+# flash_attention) and `fill` describe how operands are filled; `group` applies only to quantised weights.
 _KNOWN = {
     "linear": f"n batch d in out {_FLOATS} {_EPILOGUE} shared=no,yes {_UNQUANTIZED} group=128",
     "ragged_linear": f"n batch d in out spread {_FLOATS} {_EPILOGUE}",
@@ -62,7 +62,7 @@ def _known_axes(op):
 
 
 class Case:
-    """Axes that are known, with values that are."""
+    """Known axes with known values."""
 
     def __init__(self, op, axes):
         if op not in _KNOWN:
@@ -95,11 +95,11 @@ class Case:
         return self._values.get(name, otherwise)
 
     def has(self, name):
-        """Whether a word says more than no."""
+        """Whether a word is anything but no or none."""
         return self._values.get(name, "no") not in ("no", "none")
 
     def size(self, name, otherwise):
-        """A number, where 0 stands for another's."""
+        """A number; 0 means that of another axis."""
         return self._values[name] or self._values[otherwise]
 
     @property

@@ -10,11 +10,11 @@ import operands
 import tensor_file
 from protocol import PROTOCOL, PeerError, Unsupported, in_short
 
-SLACK = 16  # tolerances that wbench lets pass of a peer
+SLACK = 16  # tolerances that wbench allows a peer
 
 
 def axes_of(reproduce):
-    """Of `wbench run --op linear --n 4 ..`: what is no axis is left out."""
+    """The axes in `wbench run --op linear --n 4 ..`, without the other options."""
     words = reproduce.split()[2:]
     axes = {name[2:]: value for name, value in zip(words[::2], words[1::2])}
     for other in ("op", "device"):
@@ -23,7 +23,7 @@ def axes_of(reproduce):
 
 
 def _shapes_of(header):
-    """[rows, row_length] of each member, from what a strategy of wide's gave."""
+    """[rows, row_length] of each member, from the outputs of one of wide's strategies."""
     if "got" in header:
         n, rows, length = header["got"].shape
         return [[rows, length]] * n
@@ -32,7 +32,7 @@ def _shapes_of(header):
 
 
 def worst_ratio(members, tensors):
-    """Largest error over tolerance, by rows; infinite where NaN is no NaN or what must be equal is not."""
+    """Largest error over tolerance, by rows; infinite if only one side is NaN or values that must be equal are not."""
     worst = 0.0
     by_member = {}
     for position, (member, row) in enumerate(zip(tensors["member"].tolist(), tensors["row"].tolist())):
@@ -52,7 +52,7 @@ def worst_ratio(members, tensors):
 
 
 def _cases_in(folder, op):
-    """One file a case: strategies of wide's differ in what they gave, not in what they were given."""
+    """One file per case: wide's strategies differ in their outputs, not in their inputs."""
     cases = {}
     for path in sorted(pathlib.Path(folder).glob("*.safetensors")):
         metadata = tensor_file.read_metadata(path)
@@ -82,7 +82,7 @@ def _said(peer, error):
 
 
 def _check_case(peer, reproduce, path):
-    """Wrong or failed strategies."""
+    """The number of wrong or failed strategies."""
     entries, metadata = tensor_file.read(path)
     axes, shapes = axes_of(reproduce), _shapes_of(entries)
     tensors = {name: operands.to_tensor(entries[name]) for name in ("member", "row", "expected", "tolerance")}
@@ -91,7 +91,7 @@ def _check_case(peer, reproduce, path):
                "flush_bytes": 0}
     try:
         offered = peer.prepare(request)["strategies"]
-    except Exception as error:  # noqa: BLE001: one case's, the others go on
+    except Exception as error:  # affects only this case
         kind, words = _said(peer, error)
         print(f"  {'(all)':24} {'':10}  {words}")
         return int(kind != "unsupported")
@@ -104,7 +104,7 @@ def _check_case(peer, reproduce, path):
             ratio = _check_strategy(peer, name, tensors, peer._type)
             verdict = f"{ratio:10.3g}  {'ok' if ratio <= 1 else 'near' if ratio <= SLACK else 'WRONG'}"
             wrong += ratio > SLACK
-        except Exception as error:  # noqa: BLE001: one strategy's, the others go on
+        except Exception as error:  # affects only this strategy
             kind, words = _said(peer, error)
             verdict = f"{'':10}  {words}"
             wrong += kind != "unsupported"

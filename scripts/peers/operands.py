@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of files, and where members lie in them."""
+"""Tensors of files, and the positions of members in them."""
 import torch
 
 import tensor_file
@@ -12,7 +12,7 @@ _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF
            # Rows of these are copied, never computed with.
            "F8_E4M3": torch.uint8, "F8_E5M2": torch.uint8}
 
-# By the axis' word: how a tensor of it is held, and what a file calls it.
+# By the axis' word: the dtype of a tensor of it, and the file's name for that.
 OF_AXIS = {"fp32": (torch.float32, "F32"), "fp16": (torch.float16, "F16"), "bf16": (torch.bfloat16, "BF16"),
            "fp8_e4m3": (torch.uint8, "F8_E4M3"), "fp8_e5m2": (torch.uint8, "F8_E5M2")}
 
@@ -48,14 +48,14 @@ def save(path, members, type_name):
 
 
 def split(tensor, n, axis=-1):
-    """Members side by side along an axis, one behind the other: [N, ..], contiguous."""
+    """Splits members that lie side by side along an axis: [N, ..], contiguous."""
     axis %= tensor.dim()
     shape = tensor.shape[:axis] + (n, tensor.shape[axis] // n) + tensor.shape[axis + 1:]
     return tensor.reshape(shape).movedim(axis, 0).contiguous()
 
 
 def as_members(result, shapes, dtype):
-    """What a strategy gave, members first, as the tensor or list that `save` takes."""
+    """The result of a strategy, members first, as the tensor or list that `save` takes."""
     if len({tuple(shape) for shape in shapes}) == 1 and isinstance(result, torch.Tensor):
         expected = [len(shapes), *shapes[0]]
         if result.numel() != expected[0] * expected[1] * expected[2]:

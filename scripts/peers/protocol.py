@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of a peer of wbench: a JSON object a line in, one out (README.md). Knows no framework.
+"""The loop of a peer of wbench: a JSON object per line in, one out (README.md). Independent of frameworks.
 
 A peer is an object with a method for each `do`: hello, prepare, run, sampler, sample, rest, forget. Each takes
-the request and gives the reply. `kind_of(error)` says of an exception of the framework's what it is: a kind, or
-None; `is_lost()` whether nothing more will come of this process. Both may be missing.
+the request and returns the reply. `kind_of(error)` classifies an exception of the framework: a kind, or
+None; `is_lost()` returns whether this process has become useless. Both are optional.
 """
 import json
 import os
@@ -18,7 +18,7 @@ PROTOCOL = "wbench.peer 1"
 KINDS = ("unsupported", "oom", "failed")
 
 _NUMBER = (int, float)
-# What a request must have. What may be missing is the peer's business.
+# Required fields of a request. Optional ones are up to the peer.
 _FIELDS = {
     "hello": {"protocol": str, "device": str, "threads": int},
     "prepare": {"op": str, "axes": dict, "n": int, "operands": str, "outputs": list, "flush_bytes": int},
@@ -31,7 +31,7 @@ _FIELDS = {
 
 
 class PeerError(Exception):
-    """What goes into a reply's `error` and `kind`."""
+    """The contents of a reply's `error` and `kind`."""
 
     def __init__(self, message, kind="failed"):
         super().__init__(message)
@@ -39,15 +39,15 @@ class PeerError(Exception):
 
 
 class Unsupported(PeerError):
-    """What this framework, version or device does not have, or cannot say."""
+    """What this framework, version or device lacks, or cannot express."""
 
     def __init__(self, message):
         super().__init__(message, "unsupported")
 
 
 def rest_threads(limit_s=1.0):
-    """Until no other thread of this process runs: those of a parallel region spin on for a while. What they
-    took would not tell: it is counted by ticks of 4 ms or so."""
+    """Waits until no other thread of this process runs: those of a parallel region spin on for a while. Their CPU
+    time would not show that: it is counted in ticks of about 4 ms."""
     end = time.monotonic() + limit_s
     while _other_threads_run() and time.monotonic() < end:
         time.sleep(0.0005)
@@ -55,7 +55,7 @@ def rest_threads(limit_s=1.0):
 
 def _other_threads_run():
     own = threading.get_native_id()
-    for task in pathlib.Path("/proc/self/task").glob("*"):  # empty where there is no such folder
+    for task in pathlib.Path("/proc/self/task").glob("*"):  # empty if there is no such folder
         try:
             fields = (task / "stat").read_text()
         except OSError:  # it has ended
@@ -66,7 +66,7 @@ def _other_threads_run():
 
 
 class Session:
-    """What may come when: hello first, then case after case."""
+    """The allowed order of requests: hello first, then case after case."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -122,7 +122,7 @@ def _error_reply(peer, error):
         kind = error.kind
     else:
         kind = getattr(peer, "kind_of", lambda _: None)(error) or "failed"
-        if kind == "failed":  # a defect, or the device's: the user sees where
+        if kind == "failed":  # a defect, or the device's: shown to the user
             traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
     text = in_short(error)
     if not isinstance(error, PeerError):
@@ -131,7 +131,7 @@ def _error_reply(peer, error):
 
 
 def in_short(error, limit=400):
-    """One line: of what compilers say the beginning and what they call an error."""
+    """One line: the beginning of compilers' messages, and what they call an error."""
     lines = [" ".join(line.split()) for line in str(error).strip().splitlines()]
     found = [line for line in lines[1:] if "error:" in line]
     text = "; ".join(([lines[0]] if lines else []) + found[:1]) if found else " ".join(filter(None, lines))
@@ -139,7 +139,7 @@ def in_short(error, limit=400):
 
 
 def private_stdout():
-    """Replies' own; what anything else prints goes where errors go, that of C and child processes, too."""
+    """Reserves standard output for replies; everything else, also from C and child processes, goes to standard error."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
@@ -147,7 +147,7 @@ def private_stdout():
 
 
 def serve(peer, requests, replies):
-    """Until `requests` ends or the peer is lost. Every line is answered by one line, whatever is in it."""
+    """Runs until `requests` ends or the peer is lost. Every line is answered by one line, whatever it contains."""
     session = Session(peer)
     for line in requests:
         if not line.strip():
@@ -155,7 +155,7 @@ def serve(peer, requests, replies):
         is_lost = False
         try:
             reply = json.dumps(session.answer(line), allow_nan=False)
-        except Exception as error:  # noqa: BLE001: all of them belong into a reply
+        except Exception as error:  # all of them belong into a reply
             reply = json.dumps(_error_reply(peer, error))
             is_lost = not isinstance(error, PeerError) and getattr(peer, "is_lost", lambda: False)()
         replies.write(reply + "\n")

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""From one member's function follow loop and vmap, compiled or not; hand-written forms stand beside them.
+"""Derives loop and vmap, compiled or not, from one member's function; hand-written forms are added to them.
 
-A primitive describes itself as a Family: the function of one member in plain torch, its operands with a member
-axis in front, and Forms: calls that compute all members at once.
+A primitive describes itself as a Family: the function of one member in plain torch, its operands with a leading member
+axis, and Forms: calls that compute all members at once.
 """
 import contextlib
 import functools
@@ -20,12 +20,12 @@ HAS_VMAP = hasattr(torch, "func")
 
 @dataclass
 class Operand:
-    """[N, ..] of all members, or one tensor that all of them take."""
+    """[N, ..] of all members, or one tensor that all of them share."""
     tensor: torch.Tensor
     is_shared: bool = False
 
     def member(self, i):
-        """Of its own memory, as a model that stands alone has it."""
+        """In memory of its own, as in a model that stands alone."""
         return self.tensor if self.is_shared else self.tensor[i].clone()
 
 
@@ -34,13 +34,13 @@ class Form:
     """A call for all members at once."""
     name: str
     explain: str
-    arrange: Callable[[], tuple]  # what is done once: the operands as the call likes them
+    arrange: Callable[[], tuple]  # done once: arranges the operands as the call needs them
     call: Callable[..., Any]
-    to_members: Callable[[Any], Any] = lambda y: y  # behind the timing: members first
+    to_members: Callable[[Any], Any] = lambda y: y  # after timing: members first
     is_compiled_too: bool = True
     backend: Optional[str] = None  # of scaled_dot_product_attention
     unsupported: str = ""
-    why_not_eager: str = ""  # made to be compiled
+    why_not_eager: str = ""  # if it is meant to be compiled
 
 
 @dataclass
@@ -48,11 +48,11 @@ class Family:
     function: Optional[Callable[..., Any]]  # of one member, its operands by name
     operands: dict  # {name: Operand}
     forms: list
-    why_no_members: str = ""  # no function of one member
+    why_no_members: str = ""  # if there is no function of one member
     why_no_vmap: str = ""
-    members: Optional[list] = None  # {name: tensor} of each, where they are not alike
+    members: Optional[list] = None  # {name: tensor} of each, if they differ
     n: int = 0
-    finish: Callable[[Any], Any] = field(default=lambda y: y)  # of a member's result, behind the timing
+    finish: Callable[[Any], Any] = field(default=lambda y: y)  # of a member's result, after timing
 
     def member_operands(self):
         if self.members is not None:
@@ -61,12 +61,12 @@ class Family:
 
 
 def first_output(result):
-    """Of calls that store a sum beside y."""
+    """For calls that store a sum besides y."""
     return result[0] if isinstance(result, tuple) else result
 
 
 class Strategy:
-    """A name, words, and what is called; made when first asked for, and kept until the case is forgotten."""
+    """A name, an explanation, and the call; made on first use, and kept until the case is forgotten."""
 
     def __init__(self, name, explain, make, to_members, unsupported="", backend=None):
         self.name = name
@@ -85,7 +85,7 @@ class Strategy:
         return self._call
 
     def context(self):
-        """To be held around calls, so that choosing a backend is no part of them."""
+        """To be active during calls, so that choosing a backend is not part of them."""
         return sdpa_backend(self._backend) if self._backend else contextlib.nullcontext()
 
     def members(self, result):
@@ -111,13 +111,13 @@ def sdpa_backend(name):
 
 
 class Maker:
-    """Strategies of a family."""
+    """Makes the strategies of a family."""
 
     def __init__(self, family, compile_mode):
         self.family = family
         self.mode = None if compile_mode == "default" else compile_mode
         self.compile_words = f"torch.compile ({compile_mode})"
-        self._member_operands = functools.cache(family.member_operands)  # what is compiled takes the same
+        self._member_operands = functools.cache(family.member_operands)  # compiled calls take the same
 
     def strategies(self):
         found = self._of_members()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""safetensors files, read and written by nothing but Python: eight bytes of length, JSON, data."""
+"""safetensors files, read and written in plain Python: eight bytes of length, JSON, data."""
 import json
 import math
 import os
@@ -12,7 +12,7 @@ _LARGEST_HEADER = 100_000_000
 
 
 class TensorFileError(ValueError):
-    """What is no such file."""
+    """An invalid file."""
 
 
 class Entry:
@@ -74,7 +74,7 @@ def read(path):
 
 
 def write(path, entries, metadata=None):
-    """`entries`: {name: Entry}. The file is there whole or, after an error, not at all."""
+    """`entries`: {name: Entry}. The file is complete or, after an error, does not exist."""
     header, offset = {}, 0
     if metadata:
         header["__metadata__"] = metadata
@@ -86,7 +86,7 @@ def write(path, entries, metadata=None):
                         "data_offsets": [offset, offset + expected]}
         offset += expected
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)  # data from multiples of eight bytes on
+    text += b" " * (-len(text) % 8)  # aligns data to multiples of eight bytes
     unfinished = f"{path}.part"
     with open(unfinished, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)

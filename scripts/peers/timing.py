@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""What one call takes, regime by regime. A sampler is made once, where everything warms up, and then sampled."""
+"""Time of one call, regime by regime. A sampler is made once, where everything warms up, and then sampled."""
 import math
 import statistics
 import time
@@ -15,7 +15,7 @@ _LARGEST_COUNT = 1 << 20
 
 
 def _warm_up(call):
-    """Three calls, or fewer that are long; the last one's result."""
+    """Three calls, or fewer if they are long; the last one's result."""
     end = time.perf_counter() + _WARM_UP_S
     for _ in range(_WARM_UP_CALLS):
         result = call()
@@ -25,11 +25,11 @@ def _warm_up(call):
 
 
 class Sampler:
-    """A call made ready. `iters` of them are timed in a sample, of which sample() gives the time of one."""
+    """A call prepared for timing. A sample times `iters` of them, of which sample() returns the time of one."""
 
     @property
     def calls_run(self):
-        """Those that a sample runs and does not time, too: what it draws is theirs. 0: of something else."""
+        """The calls that a sample runs, including untimed ones: its energy is divided by it. 0: not only calls draw energy."""
         return self.iters
 
 
@@ -62,7 +62,7 @@ class CpuSampler(Sampler):
 
 
 class EnqueueSampler(Sampler):
-    """What a call costs its host on CUDA: calls between two readings of its clock, in bursts so short that no
+    """What a call costs its host on CUDA: calls between two readings of its clock, in bursts short enough that no
     queue is full; the device catches up between them, untimed."""
     timer = "host"
 
@@ -96,7 +96,7 @@ def _event():
 
 
 def _scaled(count, elapsed_ns, wanted_ns):
-    """A count that takes as long as is wanted; a little more, and at least one more, so that it ends."""
+    """A count that lasts as long as wanted; a little more, and at least one more, so that the search ends."""
     return max(count + 1, math.ceil(count * 1.1 * wanted_ns / max(elapsed_ns, 1)))
 
 
@@ -131,21 +131,21 @@ class StreamSampler(Sampler):
 
 
 def leaves(result):
-    """Tensors of what a call gave."""
+    """The tensors in a call's result."""
     if isinstance(result, torch.Tensor):
         return [result]
     return [leaf for part in result for leaf in leaves(part)] if isinstance(result, (list, tuple)) else []
 
 
 class GraphSampler(Sampler):
-    """Replays of a CUDA graph of calls, between events, behind one that is not timed: it keeps the device busy while
-    the host launches the other, whose launch would be in the time of an idle one."""
+    """Replays of a CUDA graph of calls, between events, each after an untimed one: that keeps the device busy while
+    the host launches the timed one; on an idle device the time would include that launch."""
     timer = "graph"
     _MOST_LAUNCHES = 8192
-    _REPLAYS = 2  # of _take()
+    _REPLAYS = 2  # per _take()
 
     def __init__(self, call, min_sample_ns, launches):
-        """`launches`: about how many a call makes, which bounds a graph's size."""
+        """`launches`: approximate number per call, which bounds a graph's size."""
         self._call = call
         self._begin, self._end = _event(), _event()
         most = max(1, self._MOST_LAUNCHES // launches)
@@ -170,20 +170,20 @@ class GraphSampler(Sampler):
         return self._REPLAYS * self.iters
 
     def _capture(self):
-        self.result = self._graph = None  # its memory first
+        self.result = self._graph = None  # frees its memory first
         graph = torch.cuda.CUDAGraph()
         try:
             with torch.cuda.graph(graph):
                 for _ in range(self.iters):
                     result = self._call()
         except RuntimeError as error:
-            first = error.__context__ or error  # ending a capture that has failed fails once more
+            first = error.__context__ or error  # ending a failed capture fails again
             raise Unsupported(f"cannot be captured: {_first_line(first)}") from error
         self._graph, self.result = graph, result
 
     def _take(self):
         for leaf in leaves(self.result):
-            leaf.fill_(math.nan if leaf.is_floating_point() else 127)  # an output that no replay writes is seen
+            leaf.fill_(math.nan if leaf.is_floating_point() else 127)  # exposes an output that no replay writes
         torch.cuda.synchronize()
         self._graph.replay()
         self._begin.record()
@@ -197,9 +197,9 @@ class GraphSampler(Sampler):
 
 
 class ColdSampler(Sampler):
-    """One call that begins as a flush of the L2 ends, like wbench's own: in a pause between them lines would be
-    written back that the call is to find dirty. The stream is held until all of this is enqueued, so that the host's
-    speed is no part of the time."""
+    """One call directly after a flush of the L2, like wbench's own: in a pause between them the dirty lines that the
+    call is to find would be written back. The stream is held until all of this is enqueued, so that the host's
+    speed does not affect the time."""
     timer = "event"
     iters, calls_run = 1, 0  # the flush and the kernel that holds the stream draw more than the call
     _TRIES = 5
@@ -220,7 +220,7 @@ class ColdSampler(Sampler):
         self.expected_sample_s = (time.perf_counter_ns() - begin) / 1e9
 
     def _take(self):
-        """(of the call on the device, of enqueueing on the host)"""
+        """(device time of the call, host time of enqueueing)"""
         self._count += 1
         self.result = None
         torch.cuda.synchronize()
@@ -236,7 +236,7 @@ class ColdSampler(Sampler):
         return self._begin.elapsed_time(self._end) * 1e6, enqueue
 
     def sample(self):
-        # Enqueueing begins before the hold does: where it takes no longer than that, the host was ahead.
+        # Enqueueing begins before the hold does: if it takes no longer than the hold, the host was ahead.
         for _ in range(self._TRIES):
             device, enqueue = self._take()
             if enqueue < self.hold_ns:

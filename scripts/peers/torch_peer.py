@@ -5,7 +5,7 @@
 
 wbench starts it: wbench run --peer "python3 scripts/peers/torch_peer.py". By hand:
   torch_peer.py --check FOLDER   computes what `wbench verify --save-workspace always:FOLDER` wrote, by every
-                                 strategy, and compares with what wide expects; exit code 1 where something is wrong
+                                 strategy, and compares with what wide expects; exit code 1 if something is wrong
 """
 import argparse
 import contextlib
@@ -28,7 +28,7 @@ def _parse_arguments():
 
 class TorchPeer:
     def __init__(self, arguments):
-        import torch  # what is asked only for its usage needs none
+        import torch  # importing it late: usage needs no torch
         self.torch = torch
         self._compile_mode = arguments.compile_mode
         self._name, self._compiles = arguments.strategy or "", not arguments.no_compile
@@ -50,9 +50,9 @@ class TorchPeer:
         self.device = device
         torch.set_num_threads(max(1, request["threads"]))
         for dtype in ("fp16", "bf16"):
-            with contextlib.suppress(AssertionError, AttributeError):  # 1.13 has the first alone
+            with contextlib.suppress(AssertionError, AttributeError):  # 1.13 has only the first
                 setattr(torch.backends.cuda.matmul, f"allow_{dtype}_reduced_precision_reduction", False)
-        torch.backends.cudnn.benchmark = True  # its fastest algorithm, found before anything is timed
+        torch.backends.cudnn.benchmark = True  # its fastest algorithm, found before timing
         gc.disable()  # collected between cases
         version = f"{torch.__version__}"
         if device != "cpu" and torch.backends.cudnn.is_available():
@@ -100,7 +100,7 @@ class TorchPeer:
         return self._samplers[number]
 
     def members_of(self, request):
-        """What a strategy gives, as `run` writes it."""
+        """The result of a strategy, as `run` writes it."""
         import operands
         strategy = self._strategy(request)
         with self.torch.inference_mode(), strategy.context():
@@ -159,7 +159,7 @@ class TorchPeer:
             self.torch.cuda.synchronize()
 
     def kind_of(self, error):
-        """Of what torch throws: its memory, its device's errors, or what it cannot do."""
+        """Classifies torch's exceptions: out of memory, device errors, or unsupported."""
         if isinstance(error, self.torch.cuda.OutOfMemoryError) or isinstance(error, MemoryError):
             return "oom"
         if isinstance(error, RuntimeError) and ("out of memory" in str(error) or "can't allocate memory" in str(error)):
@@ -169,7 +169,7 @@ class TorchPeer:
         return "unsupported" if isinstance(error, (RuntimeError, NotImplementedError, ValueError, IndexError)) else "failed"
 
     def is_lost(self):
-        """Whether the device answers nothing any more: some errors of CUDA's are a process' last."""
+        """Whether the device no longer answers: after some CUDA errors a process cannot continue."""
         try:
             self._synchronize()
         except RuntimeError:

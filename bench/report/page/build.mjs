@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bundles main.js with what it imports into one script without imports, the licences of what it
-// took from others before it. The hash is what lets the page run this script and no other.
+// Bundles main.js and its imports into one script without imports, preceded by the licences of
+// third-party parts. The hash is what lets the page run this script and no other.
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";

@@ -26,7 +26,7 @@ const formats = {
 
 export const formatOf = (scale) => formats[scale.unit];
 
-/** What Plot is told of a scale: as wbench drew it. */
+/** Plot's options for a scale: as wbench drew it. */
 export const scaleOf = (scale) => ({
   type: scale.log ? "log" : "linear",
   label: scale.label,
@@ -36,7 +36,7 @@ export const scaleOf = (scale) => ({
   grid: true,
 });
 
-/** What a reader is told of a point or a row. */
+/** The text shown for a point or a row. */
 export function told(chart, name, point) {
   const note = point.note ? `, ${point.note}` : "";
   if (point.value !== undefined) return `${name}: ${formatOf(chart.x)(point.value)}${note}`;

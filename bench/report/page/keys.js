@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A chart by keys: left and right go along a series, up and down from one to the next; each point is told in words
-// that screen readers say, and ringed where it lies.
+// A chart by keys: left and right move along a series, up and down from one to the next; each point is put into
+// words for screen readers, and marked by a ring.
 import { told } from "./format.js";
 
-/** Series of places to stand on; every row of a chart of rows is a series of one. */
+/** Series of places to visit; every row of a chart of rows is a series of one. */
 function tracks(chart) {
   if (chart.rows.length > 0) return chart.rows.map((row) => ({ name: row.name, points: [row] }));
   return chart.series.filter((s) => s.mark !== "guide" && s.points.length > 0);
@@ -13,7 +13,7 @@ function tracks(chart) {
 
 function ring(plotted, chart, point) {
   plotted.querySelector(".ring")?.remove();
-  if (chart.rows.length > 0) return;  // rows are named by what is told
+  if (chart.rows.length > 0) return;  // the text shown already names the row
   const circle = document.createElementNS("http://www.w3.org/2000/svg", "circle");
   circle.setAttribute("class", "ring");
   circle.setAttribute("cx", plotted.scale("x").apply(point.x));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws the page's charts over those that wbench drew, each when it comes into sight: a page may have hundreds.
+// Draws the page's charts over those that wbench drew, each when it comes into view: a page may have hundreds.
 import { addKeys } from "./keys.js";
 import { drawLines } from "./lines.js";
 import { drawRows } from "./rows.js";
@@ -34,7 +34,7 @@ const watcher = new IntersectionObserver(
 );
 figures.forEach((figure) => watcher.observe(figure));
 
-// Paper shows what is closed on the screen; what is out of sight keeps the chart that wbench drew.
+// Printing expands what is collapsed on the screen; charts not in view stay as wbench drew them.
 let opened = [];
 addEventListener("beforeprint", () => {
   opened = [...document.querySelectorAll("details:not([open])")];

@@ -9,7 +9,7 @@ import { colorOf } from "./lines.js";
 
 const numBins = 60;
 
-/** Edges of the bins, the same ones for all rows; equal ratios, so that a few late samples leave the others apart. */
+/** Edges of the bins, the same for all rows; with equal ratios, so that a few late samples do not squeeze the others. */
 export function edgesOf(rows) {
   let [least, most] = [Infinity, 0];
   for (const { samples } of rows) {

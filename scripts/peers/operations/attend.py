@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Softmax of scores times values, by scaled_dot_product_attention or written out; masks of every kind.
 
-All shapes are [B, H, T, D] here, H the heads of one member or of all: members are so many more heads, or batch
+All shapes are [B, H, T, D] here, H the heads of one member or of all: members are additional heads, or batch
 rows.
 """
 import math
@@ -16,12 +16,12 @@ HAS_FLEX = _HAS_GQA = tuple(int(part) for part in torch.__version__.split(".")[:
 
 
 class Attend:
-    """What a case's axes say of scores, and which of torch's ways can say it."""
+    """What a case's axes mean for scores, and which of torch's functions support it."""
 
     def __init__(self, seq, keys, device, causal=False, window=0, has_lengths=False, has_bias=False, has_slopes=False,
                  soft_cap=0, dtype=torch.float32):
         self.soft_cap, self.is_causal, self.window = soft_cap, causal, window
-        # Distances in 16 bits are off by more than a score may be: then scores are written out, in fp32.
+        # Distances in 16 bits have larger errors than a score may have: then scores are written out, in fp32.
         self.is_written_out = soft_cap > 0 or not HAS_SDPA or (has_slopes and dtype != torch.float32)
         needs_mask = window > 0 or has_lengths or has_bias or has_slopes or self.is_written_out
         self.is_plain_causal = causal and seq == keys and not needs_mask
@@ -35,7 +35,7 @@ class Attend:
         if window > 0:
             near = self.distance < window
             self.visible = near if self.visible is None else self.visible & near
-        # Queries that see no key give 0, of which softmax knows nothing.
+        # Queries that see no key give 0, which softmax does not.
         self.may_be_blind = (causal and seq > keys) or (window > 0 and (has_lengths or seq != keys))
 
     def why_no_sdpa(self):
@@ -46,7 +46,7 @@ class Attend:
         return "masks of 16 bits would round the slopes' distances" if self.is_written_out else ""
 
     def flex_mask(self):
-        """What is never seen, in blocks that flex_attention leaves out; made once."""
+        """The mask of keys that are never seen, in blocks that flex_attention skips; made once."""
         if self.visible is None and not self.is_plain_causal:
             return None
         from torch.nn.attention.flex_attention import create_block_mask
@@ -78,7 +78,7 @@ class Attend:
         return flex_attention(q, k, v, score_mod=score, block_mask=block_mask, enable_gqa=q.shape[1] != k.shape[1])
 
     def slope_bias(self, slopes):
-        """[.., heads] -> [.., heads, Tq, Tk], of parameters alone"""
+        """[.., heads] -> [.., heads, Tq, Tk], from parameters alone"""
         return -slopes[..., None, None] * self.distance
 
     def __call__(self, q, k, v, lengths=None, bias=None, slope_bias=None):

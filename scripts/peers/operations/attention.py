@@ -13,7 +13,7 @@ _BACKENDS = ("flash", "efficient", "math", "cudnn")
 
 
 def _with_backends(attend, make, name, explain):
-    """A form where torch chooses, and one for each backend by name."""
+    """A form in which torch chooses, and one for each backend by name."""
     why = attend.why_no_sdpa()
     own_words = "scores written out" if attend.is_written_out else "scaled_dot_product_attention"
     forms = [make(name, f"{explain}; {own_words}", None, "", True)]
@@ -47,7 +47,7 @@ def flash_attention(case, tensors):
         operands["slope_bias"] = Operand(slope_bias)
 
     def arrange():
-        """As so many more heads: members side by side are that already."""
+        """As additional heads: members that lie side by side already are."""
         of_heads = lengths
         if lengths is not None:
             of_heads = lengths[:, None] if lengths.dim() == 1 else lengths.t().repeat_interleave(heads, 1)
@@ -60,7 +60,7 @@ def flash_attention(case, tensors):
                                  bias, slope_bias))
 
     def as_batch():
-        """As so many more batch rows: WideCompiler's."""
+        """As additional batch rows: like WideCompiler."""
         own = lengths
         if lengths is not None:
             own = (lengths.repeat(n) if lengths.dim() == 1 else lengths.flatten())[:, None, None, None]
@@ -127,7 +127,7 @@ def attention(case, tensors):
     batch = inputs["x"].shape[0]
 
     def arrange():
-        """[N, B*T, D]: rows of a member one behind the other."""
+        """[N, B*T, D]: rows of a member contiguous."""
         own = None
         if lengths is not None:
             own = (lengths.repeat(n) if lengths.dim() == 1 else lengths.flatten())[:, None, None, None]

@@ -11,7 +11,7 @@ from operations.linear import activation_of
 from protocol import PeerError
 from strategies import Family, Form, Operand
 
-# bench's parameters: other than torch's defaults, so that nothing hides.
+# bench's parameters: different from torch's defaults, so that mistakes show.
 _FUNCTIONS = {
     "relu": F.relu, "gelu": F.gelu, "silu": F.silu, "sigmoid": torch.sigmoid, "tanh": torch.tanh,
     "hardswish": F.hardswish,
@@ -23,7 +23,7 @@ _FUNCTIONS = {
 }
 
 
-# F.gelu multiplies by 1 + erf or 1 + tanh, of which nothing is left where x is far below 0.
+# F.gelu multiplies by 1 + erf or 1 + tanh, which lose all digits if x is far below 0.
 _STABLE = {
     "gelu": (lambda x: 0.5 * x * torch.erfc(x * -math.sqrt(0.5)), "x / 2 erfc(-x / sqrt(2))"),
     "gelu_tanh": (lambda x: x * torch.sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)),
@@ -32,7 +32,7 @@ _STABLE = {
 
 
 def _joined(call, n, tensors, operands, arrange=None, explain="one call over the operands as they lie, members side by side"):
-    """A function of elements or of a member's features, and itself of all."""
+    """A function of elements or of a member's features, applicable to all members at once."""
     form = Form("stacked", explain, arrange or (lambda: tensors), call, lambda y: split(y, n))
     return Family(call, operands, [form], n=n)
 
@@ -101,8 +101,8 @@ _LOW = 0xFFFFFFFF
 
 
 def _philox_words(seed, elements):
-    """Of each element a word, by the member's seed [.., 2]: Philox4x32-10, its words in int64, as torch has no
-    unsigned ones to multiply."""
+    """A random word for each element, by the member's seed [.., 2]: Philox4x32-10, its words in int64, as torch cannot
+    multiply unsigned ones."""
     key, sequence = seed[..., 0:1], seed[..., 1:2]
     block, lane = elements // 4, elements % 4
     counter = [block & _LOW, (block >> 32) & _LOW, (sequence & _LOW).expand_as(block), ((sequence >> 32) & _LOW).expand_as(block)]
@@ -118,7 +118,7 @@ def _philox_words(seed, elements):
 
 
 def dropout(case, tensors):
-    """Masks are the seeds', and F.dropout draws its own: words are computed by integer operations."""
+    """Masks follow from the seeds, but F.dropout draws its own: words are computed by integer operations."""
     n, x, seed, probability = case.n, tensors["x"], tensors["seed"], tensors["probability"]
     features = x.shape[1] // n
 

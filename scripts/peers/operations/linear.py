@@ -18,8 +18,8 @@ def activation_of(case):
 
 
 def epilogue(case, y, bias, scale, residual):
-    """Behind a product: y = activation(scale y + bias + residual), or the residual behind the activation.
-    fp32 scales make the rest fp32, as torch promotes."""
+    """After a product: y = activation(scale y + bias + residual), or the residual after the activation.
+    fp32 scales make the rest fp32, by torch's promotion rules."""
     dtype = y.dtype
     if scale is not None:
         y = y * scale
@@ -34,7 +34,7 @@ def epilogue(case, y, bias, scale, residual):
 
 
 def member_linear(case, x, weight, bias=None, scale=None, residual=None):
-    """One member's, as a torch user writes it: the bias is F.linear's where nothing comes between."""
+    """One member's, as a torch user writes it: F.linear adds the bias if nothing comes between."""
     if scale is None:
         return epilogue(case, F.linear(x, weight, bias), None, None, residual)
     return epilogue(case, F.linear(x, weight), bias, scale, residual)
@@ -82,7 +82,7 @@ def linear(case, tensors):
 
 
 def _packed_einsum(case, packed_x, stacked, residual):
-    """WideCompiler's: members stay side by side among the features."""
+    """As WideCompiler does: members stay side by side in the features."""
     n = case.n
     spec = "bi,noi->bno" if case["shared"] == "yes" else "bni,noi->bno"
 
@@ -97,7 +97,7 @@ def _packed_einsum(case, packed_x, stacked, residual):
 
 
 def _one_wider(case, x, stacked, residual):
-    """Members that read one x are one member with N*out outputs."""
+    """Members that read the same x are one member with N*out outputs."""
     n, weight = case.n, stacked["weight"]
 
     def arrange():
@@ -136,8 +136,8 @@ def mlp(case, tensors):
 
 
 def _layers_of(case, weights):
-    """{weight0: [N, out, in], bias0: [N, out], ..} out of rows that are filled up: biases first, each to a multiple
-    of 32 bytes; then the weights' rows, each to a multiple of 32 bytes and 16 bytes more."""
+    """{weight0: [N, out, in], bias0: [N, out], ..} from padded rows: biases first, each padded to a multiple
+    of 32 bytes; then the weights' rows, each padded to a multiple of 32 bytes, plus 16 bytes."""
     count, hidden = case["layers"], case.size("hidden", "d")
     widths = [case.size("in", "d")] + [hidden] * (count - 1) + [case.size("out", "d")]
     step = 32 // weights.element_size()

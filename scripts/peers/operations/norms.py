@@ -12,7 +12,7 @@ EPSILON = 1e-5
 
 
 def _rms_norm(x, gamma):
-    """Of the last axis."""
+    """Over the last axis."""
     if hasattr(F, "rms_norm"):
         return F.rms_norm(x, x.shape[-1:], gamma, EPSILON)
     wide = x.float()
@@ -21,7 +21,7 @@ def _rms_norm(x, gamma):
 
 
 def _wide_rms_norm(x, gamma):
-    """F.rms_norm has one gamma for all rows: this is written out."""
+    """F.rms_norm has one gamma for all rows, so this is written out."""
     wide = x.float()
     y = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + EPSILON)
     return (y if gamma is None else y * gamma).to(x.dtype)
@@ -33,7 +33,7 @@ def _wide_layer_norm(x, gamma, beta):
 
 
 def _sum_before(case, x, bias, residual):
-    """residual + activation(x + bias), rounded once: in fp32 where more than one operation is left to do."""
+    """residual + activation(x + bias), rounded once: in fp32 if more than one operation remains."""
     dtype, activation = x.dtype, case.get("activation", "none")
     if (bias is not None) + (residual is not None) + (activation != "none") > 1:
         x = x.float()
@@ -58,7 +58,7 @@ def row_norm(case, tensors):
     def chain(normalise, x, bias=None, residual=None, gamma=None, beta=None):
         total = _sum_before(case, x, bias, residual)
         y = normalise(total, gamma, beta)
-        if y is x:  # nothing at all: still a result of its own
+        if y is x:  # no operation at all: still needs a separate result
             y = x.clone()
         return (y, total) if stores_sum else y
 
@@ -96,7 +96,7 @@ def _parameter_names(case, norm):
 
 
 def _as_groups(n, rows, parameters, chain):
-    """Members side by side are groups of channels, and group_norm has parameters of each channel."""
+    """Members side by side are groups of channels, and group_norm has per-channel parameters."""
     def arrange():
         own = {name: tensor.reshape(-1, tensor.shape[-1]) for name, tensor in rows.items()}
         own.update({name: tensor.reshape(-1) for name, tensor in parameters.items()})
@@ -110,14 +110,14 @@ def _as_groups(n, rows, parameters, chain):
 
 
 def channel_norm(case, tensors):
-    """batchnorm, groupnorm, instancenorm: over all members' channels it is torch's own call."""
+    """batchnorm, groupnorm, instancenorm: torch's own call over all members' channels."""
     op, n, x = case.op, case.n, tensors["x"]
     is_batch = op.startswith("batch")
     names = ["gamma", "beta"] if case["affine"] == "yes" else []
     names += ["mean", "variance"] if is_batch else []
     keys = ["parameter"] + [f"parameter.{i}" for i in range(1, 4)]
     parameters = {name: tensors[key] for name, key in zip(names, keys)}
-    if is_batch:  # running statistics are fp32, and torch wants all four alike
+    if is_batch:  # running statistics are fp32, and torch requires that of all four
         parameters = {name: tensor.float() for name, tensor in parameters.items()}
     trains = case.get("mode") == "train"
 

@@ -13,7 +13,7 @@ _MASK = (1 << 64) - 1
 
 
 def _random_bits(key, index):
-    """SplitMix64, as bench draws with it."""
+    """SplitMix64, as bench uses it."""
     z = (key + (index + 1) * 0x9E3779B97F4A7C15) & _MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -21,7 +21,7 @@ def _random_bits(key, index):
 
 
 def _draw_features(largest, spread, axis, member):
-    """Of a member, as bench draws it by the member's number: the file has storages only, no widths."""
+    """A member's size, as bench draws it by the member's number: the file has storages only, no widths."""
     key = 7
     for value in (*axis.encode(), 0, member):
         key = _random_bits(key, value)
@@ -32,7 +32,7 @@ def _draw_features(largest, spread, axis, member):
 
 
 class _Storage:
-    """Members one behind the other, each from a multiple of 16 bytes on."""
+    """Contiguous members, each aligned to a multiple of 16 bytes."""
 
     def __init__(self, name, tensor):
         self._name, self._tensor = name, tensor
@@ -66,7 +66,7 @@ def ragged_linear(case, tensors, shapes):
 
 
 def _take_scales(case, scale, members, shapes):
-    """One of each member lie densely, one of each output as biases do."""
+    """Operands with one value per member are dense; those with one per output are stored as biases are."""
     granule = 16 // members[0]["weight"].element_size()
     at = 0
     for i, (own, (_, out)) in enumerate(zip(members, shapes)):
@@ -79,7 +79,7 @@ def _take_scales(case, scale, members, shapes):
 
 
 def _padded(case, members, shapes):
-    """All as wide as the widest, with zeros."""
+    """All padded with zeros to the widest."""
     def padded(name, *extents):
         if name not in members[0]:
             return None

@@ -7,7 +7,7 @@ from operands import split
 from operations.linear import project_bmm
 from strategies import Family, Form, Operand
 
-# As wbench calls the operands of one name, in the order of arguments.
+# wbench's names of operands of each kind, in the order of arguments.
 _PARAMETERS = {"input_weight": "weight", "hidden_weight": "weight.1", "input_bias": "bias", "hidden_bias": "bias.1"}
 _STATES = {"first_hidden": "state", "first_cell": "state.1"}
 
@@ -57,7 +57,7 @@ def recurrent(case, tensors):
 
 
 def _as_module_has_them(is_lstm, own):
-    """A member's parameters as views of the one buffer that cuDNN reads in place: what nn.LSTM keeps."""
+    """A member's parameters as views of the one buffer that cuDNN reads in place, as nn.LSTM keeps them."""
     weight = own["hidden_weight"]
     kind = torch.nn.LSTM if is_lstm else torch.nn.GRU
     module = kind(own["input_weight"].shape[1], weight.shape[1], bias="input_bias" in own, device=weight.device,

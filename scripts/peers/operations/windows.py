@@ -10,7 +10,7 @@ from strategies import Family, Form, Operand
 
 
 class _Shape:
-    """What the axes say of a convolution."""
+    """A convolution's parameters, from the axes."""
 
     def __init__(self, case):
         self.stride, self.padding, self.dilation = case["stride"], case["padding"], case["dilation"]
@@ -28,7 +28,7 @@ class _Shape:
 
 
 def conv(case, tensors):
-    """All is channels first here; where a case has them last, operands are such views of what lies so."""
+    """Everything is channels first here; if a case has them last, operands are views of channels-last memory."""
     n, shape = case.n, _Shape(case)
     is_last = case["layout"] == "last"
     x_is_last = {"same": is_last, "first": False, "last": True}[case["x_layout"]]
@@ -73,7 +73,7 @@ def conv(case, tensors):
         return x, weight.contiguous(memory_format=memory_format), bias, residual
 
     def as_case(y):
-        """[.., C, positions] as the case has them"""
+        """[.., C, positions] in the case's layout"""
         return y.movedim(-1 - axes, -1) if is_last else y
 
     def to_members(y):
@@ -93,7 +93,7 @@ def conv(case, tensors):
 
 
 def _as_images(shape, n, arrange, finish, to_members):
-    """Signals are images of one row: those have a memory_format channels_last."""
+    """Signals are images with one row: those have a memory_format channels_last."""
     def images():
         x, weight, bias, residual = arrange()
         def one_row(tensor):
@@ -109,7 +109,7 @@ def _as_images(shape, n, arrange, finish, to_members):
 
 
 def pooling(case, tensors):
-    """Channels first here, too: of a case that has them last, x is such a view."""
+    """Channels first here, too: if a case has them last, x is such a view."""
     n, is_last = case.n, case["layout"] == "last"
     x = tensors["x channels_last"].movedim(-1, 1) if is_last else tensors["x"]
     is_signal = case["height"] == 1
@@ -130,7 +130,7 @@ def pooling(case, tensors):
         return F.adaptive_avg_pool2d(x, window(case["out"], 1))
 
     def as_case(y):
-        """[.., C, H, W] as the case has them"""
+        """[.., C, H, W] in the case's layout"""
         return y.movedim(-3, -1) if is_last else y
 
     def to_members(y):
