@@ -65,7 +65,7 @@ std::string guard_damage(const std::byte* bytes, const Extent& extent) {
   const std::byte* last = bytes + extent.total();
   const std::byte* behind = std::find_if_not(end, last, is_poison);
   if (behind == last) return "";
-  return "byte " + std::to_string(behind - end + 1) + " behind its end was written";
+  return "byte " + std::to_string(behind - end + 1) + " past its end was written";
 }
 
 /// Plain bytes, guard bands and all, as a tensor.

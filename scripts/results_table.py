@@ -25,7 +25,7 @@ BASELINES = ("loop", "streams", "graph")
 HEAD = ["primitive", "case", "regime", "ours", "time", "of floor", *(f"vs {name}" for name in BASELINES), "vs vendor", "vs peer"]
 UNVERIFIED, UNRELIABLE = "\\*", "(?)"
 LEGEND = {UNVERIFIED: "no evidence from a device yet that the kernel is right in all cases; here it was",
-          UNRELIABLE: "one of the times behind it cannot be relied on; the file says why"}
+          UNRELIABLE: "one of the times behind it is unreliable; the file says why"}
 
 
 class TableError(Exception):

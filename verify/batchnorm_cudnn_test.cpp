@@ -114,7 +114,7 @@ TEST_CASE("batchnorm: what cuDNN cannot be told of is refused with the reason") 
   p = problem(BatchnormMode::train);
   p.variance_member_stride = 17;
   CHECK(batchnorm_cudnn_unsupported_reason(p) ==
-        "members' parameters do not lie one behind the other");
+        "members' parameters do not lie one after another");
   CHECK_THROWS_AS(BatchnormCudnn(test::kCudnnH200, p), Error);
 }
 

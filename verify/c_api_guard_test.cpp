@@ -110,7 +110,7 @@ TEST_CASE("c api: structs of earlier versions have defaults, of later ones nothi
   const auto [status, message] = failure_of([&] { (void)sized(as_second(set), "options"); });
   CHECK(status == WIDE_UNSUPPORTED);
   CHECK_THAT(message, ContainsSubstring("options of struct_size 32 has something at byte 24, "
-                                        "expected zeros behind the 24 bytes of WIDE_API_VERSION"));
+                                        "expected zeros after the 24 bytes of WIDE_API_VERSION"));
   for (const size_t size : {size_t{0}, size_t{8}, size_t{17}, size_t{25}, size_t{1} << 62}) {
     const Second wrong{size, 1, 2};
     const auto [code, text] = failure_of([&] { (void)sized(&wrong, "options"); });

@@ -271,7 +271,7 @@ static void refuse_plans(const Engine* e) {
     int64_t later;
   } newer = {plan_options(e), 1};
   newer.known.struct_size = sizeof newer;
-  FAILS(WIDE_UNSUPPORTED, "expected zeros behind",
+  FAILS(WIDE_UNSUPPORTED, "expected zeros after",
         wide_plan_create(e->context, e->graph, &newer.known, &plan));
   CHECK(plan == NULL);
   newer.later = 0;

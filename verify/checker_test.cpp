@@ -274,7 +274,7 @@ TEST_CASE("the message says where, what was got and what expected") {
   CHECK(wrong_value.find(", tolerance ") != std::string::npos);
   CHECK(judge({"", write_y(-1)}) == "linear y (output): byte 1 before its start was written");
   CHECK(judge({"", write_y(kMembers * kBatch * kOut)}) ==
-        "linear y (output): byte 1 behind its end was written");
+        "linear y (output): byte 1 past its end was written");
   CHECK(judge({"", write_y(kMembers * kOut + 1), Dtype::fp32, kIn, padded()}) ==
         "linear y (output): the gap at [0, 73] was written");
   CHECK(judge({"", spoiled([](OpenLinear& l) {

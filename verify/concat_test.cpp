@@ -138,10 +138,10 @@ TEST_CASE("concat: each wrong operand is named, with what was got and expected")
           "concat: linear x: the parts of a member are 2 long, expected the whole's = 3");
   refuses(
       {a, tall}, 2, whole,
-      "concat: linear x: part 1 is [3, 2], expected a part of what is left of [2, 2, 3] behind 2");
+      "concat: linear x: part 1 is [3, 2], expected a part of what is left of [2, 2, 3] after 2");
   refuses(
       {a, a}, 2, whole,
-      "concat: linear x: part 1 is [2, 4], expected a part of what is left of [2, 2, 3] behind 2");
+      "concat: linear x: part 1 is [2, 4], expected a part of what is left of [2, 2, 3] after 2");
   refuses({a, half}, 2, whole, "concat: part 1 is fp16, expected dtype = fp32");
   refuses({a, whole.view().narrow(1, 0, 2)}, 2, whole,
           "concat: linear x: part 1 overlaps the whole");

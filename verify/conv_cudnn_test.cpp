@@ -129,9 +129,9 @@ TEST_CASE("conv: what cuDNN cannot be told of is refused with the reason") {
   CHECK(reason([](ConvProblem& p) { p.y.member += 1; }) == apart);
   CHECK(reason([](ConvProblem& p) { p.residual.member += 1; }) == apart);
   CHECK(reason([](ConvProblem& p) { p.weight.member += 1; }) ==
-        "members' weights or biases do not lie one behind the other");
+        "members' weights or biases do not lie one after another");
   CHECK(reason([](ConvProblem& p) { p.bias_member_stride += 1; }) ==
-        "members' weights or biases do not lie one behind the other");
+        "members' weights or biases do not lie one after another");
 }
 
 TEST_CASE("conv: members that lie where cuDNN cannot begin are not called one by one") {

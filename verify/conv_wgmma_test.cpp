@@ -54,7 +54,7 @@ TEST_CASE("conv's wgmma takes volumes whose members end with half a box") {
   CHECK_THAT(reason(p), ContainsSubstring("x's have 96 and lie 104 apart"));
   p = complete_conv_problem(like);
   p.weight.member += 8;
-  CHECK_THAT(reason(p), ContainsSubstring("members' weights one behind the other"));
+  CHECK_THAT(reason(p), ContainsSubstring("members' weights one after another"));
   p = complete_conv_problem(like);
   p.depth.x_stride += 4;
   CHECK_THAT(reason(p), ContainsSubstring("x has a plane stride of"));

@@ -63,7 +63,7 @@ TEST_CASE("graph: what cannot be is refused with the node's name, what was got a
        }},
       {"there is such an input",
        [&](auto& g) { (void)g.input("x", rows), (void)g.input("x", rows); }},
-      {"expected extents of at least 1 behind the batch",
+      {"expected extents of at least 1 after the batch",
        [](auto& g) {
          (void)g.input("x", {kBatch, 0});
        }},
@@ -130,7 +130,7 @@ TEST_CASE("graph: what cannot be is refused with the node's name, what was got a
        [&](auto& g) { (void)layers::groupnorm(g, "norm", g.input("x", image), 4); }},
       {"drop: probability is 1.5",
        [&](auto& g) { (void)layers::dropout(g, "drop", g.input("x", rows), 1.5f); }},
-      {"cat: axis is 0, expected one of [B, 10, 12] behind the batch",
+      {"cat: axis is 0, expected one of [B, 10, 12] after the batch",
        [&](auto& g) {
          const Value x = g.input("x", rows);
          (void)layers::concat(g, "cat", {x, x}, 0);
@@ -149,7 +149,7 @@ TEST_CASE("graph: what cannot be is refused with the node's name, what was got a
        [&](auto& g) {
          (void)layers::reshape(g, "view", g.input("x", rows), {10, kBatch, 12});
        }},
-      {"view: shape is [-1, 120, -1], expected extents of at least 0 behind the batch",
+      {"view: shape is [-1, 120, -1], expected extents of at least 0 after the batch",
        [&](auto& g) {
          (void)layers::reshape(g, "view", g.input("x", rows), {kBatch, 120, -1});
        }},

@@ -97,7 +97,7 @@ TEST_CASE("instancenorm: what cuDNN cannot be told of is refused with the reason
   CHECK(reason([](Problem& p) { p.y.member += 1; }) ==
         "members do not lie side by side as channels");
   CHECK(reason([](Problem& p) { p.beta_member_stride = 17; }) ==
-        "members' parameters do not lie one behind the other");
+        "members' parameters do not lie one after another");
   GroupnormProblem grouped = problem();
   grouped.groups = 4;
   CHECK_THROWS_AS(InstancenormCudnn(test::kCudnnH200, grouped), Error);

@@ -271,13 +271,13 @@ TEST_CASE("onnx: products of activations that are no attention are refused by na
   CHECK_THAT(refusal(attention(Steps{{"Add", {"s", "bias"}, {"s1"}}} + softmax)),
              ContainsSubstring("node \"node_s1\" (Add) adds 2 heads or rows"));
   CHECK_THAT(refusal(attention({{"Softmax", {"s"}, {"p0"}}, {"Add", {"p0", "some"}, {"p"}}})),
-             ContainsSubstring("adds behind the softmax"));
+             ContainsSubstring("adds after the softmax"));
   CHECK_THAT(refusal(attention(Steps{{"Relu", {"s"}, {"s1"}}} + softmax)),
              ContainsSubstring("(Relu) reads \"s\", the product of two activations"));
   CHECK_THAT(refusal(attention(Steps{{"Mul", {"s", "scale"}, {"p"}}})),
              ContainsSubstring("(MatMul) multiplies scores without a softmax"));
   CHECK_THAT(refusal(attention(Steps{{"Softmax", {"s"}, {"s1"}}, {"Mul", {"s1", "scale"}, {"p"}}})),
-             ContainsSubstring("(Mul) scales behind the softmax"));
+             ContainsSubstring("(Mul) scales after the softmax"));
   CHECK_THAT(refusal(attention(Steps{{"Softmax", {"s"}, {"s1"}}} + softmax)),
              ContainsSubstring("(Softmax) is over axis -1 of scores, expected the last one, once"));
   CHECK_THAT(refusal({{"Transpose", {"x"}, {"k"}, {0, 2, 1}}, {"MatMul", {"x", "k"}, {"y"}}}),

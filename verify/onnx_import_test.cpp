@@ -338,7 +338,7 @@ TEST_CASE("onnx: options name extents, shared inputs and outputs") {
                    .shared_inputs = {},
                    .fixed_inputs = {},
                    .outputs = {}}),
-      ContainsSubstring("no input has an extent \"t\" behind the batch, expected one of \"s\""));
+      ContainsSubstring("no input has an extent \"t\" after the batch, expected one of \"s\""));
   CHECK_THROWS_WITH(parse(text, {.extents = {{"s", int64_t{9'000'000'000'000'000'000}}},
                                  .shared_inputs = {},
                                  .fixed_inputs = {},

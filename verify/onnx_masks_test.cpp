@@ -342,7 +342,7 @@ TEST_CASE("onnx: masks that no attention can have are refused by name") {
              ContainsSubstring("(Equal) compares what are not known to be whole numbers"));
   CHECK_THAT(refusal(hugging_face("most") + projections() +
                      attend({{"Softmax", {"s"}, {"p0"}}, {"Add", {"p0", "m"}, {"p"}}})),
-             ContainsSubstring("(Add) adds behind the softmax"));
+             ContainsSubstring("(Add) adds after the softmax"));
 }
 
 TEST_CASE("onnx: a whole number that a table is read by stays one") {

@@ -95,7 +95,7 @@ TEST_CASE("onnx: pools whose pads are uneven have the windows that ONNX says") {
       try {
         model = parse(file);
       } catch (const Error& error) {  // more windows than even pads make
-        CHECK_THAT(error.what(), ContainsSubstring(" behind, expected as much"));
+        CHECK_THAT(error.what(), ContainsSubstring(" after, expected as much"));
         continue;
       }
       ++taken;
@@ -115,5 +115,5 @@ TEST_CASE("onnx: pools whose pads are uneven have the windows that ONNX says") {
   const std::string counted =
       pool("AveragePool", 6, 3, 2,
            ints_attribute("pads", {0, 1}) + int_attribute("count_include_pad", 1));
-  CHECK_THROWS_WITH(parse(counted), ContainsSubstring("pads 0 in front and 1 behind, expected as"));
+  CHECK_THROWS_WITH(parse(counted), ContainsSubstring("pads 0 before and 1 after, expected as"));
 }

@@ -171,14 +171,14 @@ TEST_CASE("writes before, behind and between are found, and how far off they are
   for (const int64_t inside : {int64_t{0}, row - 3, row, end - 3}) CHECK(found(inside) == "");
   CHECK(found(-1) == "linear y (output): byte 1 before its start was written");
   CHECK(found(-1000) == "linear y (output): byte 3997 before its start was written");
-  CHECK(found(end) == "linear y (output): byte 1 behind its end was written");
-  CHECK(found(end + 1023) == "linear y (output): byte 4093 behind its end was written");
+  CHECK(found(end) == "linear y (output): byte 1 past its end was written");
+  CHECK(found(end + 1023) == "linear y (output): byte 4093 past its end was written");
   CHECK(found(row - 2) == "linear y (output): the gap at [0, 18] was written");
   CHECK(found(end - 1) == "linear y (output): the gap at [3, 19] was written");
   static_cast<float*>(operand.member(1).data)[24] = 0;
   operand.poison(OutputOf::strategy, Stream::cpu());
   CHECK(operand.damage(Stream::cpu()) ==
-        "linear y (output) of member 1: byte 1 behind its end was written");
+        "linear y (output) of member 1: byte 1 past its end was written");
   operand.poison(OutputOf::baseline, Stream::cpu());
   CHECK(operand.damage(Stream::cpu()) == "");
 }
@@ -258,7 +258,7 @@ TEST_CASE("members of shapes of their own lie where their places say, and gaps a
   for (const int64_t gap : {3, 7, 8}) {
     CHECK(found(gap) == "ragged x (output): the gap at [" + std::to_string(gap) + "] was written");
   }
-  CHECK(found(14) == "ragged x (output): byte 1 behind its end was written");
+  CHECK(found(14) == "ragged x (output): byte 1 past its end was written");
   const auto outputs = written.read(OutputOf::strategy, Stream::cpu());
   CHECK((outputs.members[0].rows == 2 && outputs.members[0].row_length == 3));
   CHECK((outputs.members[1].rows == 0 && outputs.members[1].bytes.empty()));

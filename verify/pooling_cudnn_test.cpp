@@ -130,7 +130,7 @@ TEST_CASE("pooling: what cuDNN cannot be told of is refused with the reason") {
   // ceil_mode: the last of five windows takes columns 7 to 9 of 8, and one column of padding.
   const auto end_outside = [](P& p) { p.columns.padding = 1, p.out_width = 5; };
   CHECK(reason(mean, end_outside) ==
-        "a last window ends behind the padding, which cuDNN's means would count");
+        "a last window ends past the padding, which cuDNN's means would count");
   CHECK(reason(max, end_outside) == "");
   CHECK(reason(mean, [](P& p) { p.out_width = 5, p.counts_padding = false; }) == "");
   CHECK_THROWS_AS(PoolingCudnn(test::kCudnnH200,

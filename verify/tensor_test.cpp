@@ -313,7 +313,7 @@ TEST_CASE("an allocator that gives nothing, or what is not aligned, is found out
   CHECK(error_at(0) == "");
   CHECK(error_at(-1) == "tensor: the allocator gave nothing for 40 bytes");
   CHECK(error_at(16) ==
-        "tensor: the allocator gave an address 16 bytes behind a multiple of 256, expected such a "
+        "tensor: the allocator gave an address 16 bytes past a multiple of 256, expected such a "
         "multiple");
   CHECK(careless->live == 0);
 }

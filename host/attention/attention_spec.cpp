@@ -243,7 +243,7 @@ std::vector<AxisInfo> axes() {
           {"dtype", "of all operands but lengths", "fp32", {"fp32", "fp16", "bf16"}},
           {"inputs", "of keys and values: x, or their own", "self", {"self", "cross"}},
           {"bias", "of every projection", "yes", {"yes", "no"}},
-          {"causal", "whether a query sees no key behind it", "no", {"no", "yes"}},
+          {"causal", "whether a query sees no later key", "no", {"no", "yes"}},
           {"lengths",
            "of the keys: all, one set for all members, or one each",
            "no",

@@ -99,7 +99,7 @@ std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionProblem
     return "some queries see no key, and its documentation does not say that these give 0";
   }
   if (!are_heads(p) && !are_batch_rows(p)) {
-    return "members lie neither side by side as heads nor one behind the other as batch rows";
+    return "members lie neither side by side as heads nor one after another as batch rows";
   }
   return "";
 }

@@ -83,7 +83,7 @@ inline void require_no_later_field(const char* name, const void* argument, size_
     if (bytes[i] == 0) continue;
     throw_unsupported(
         std::string(name) + " of struct_size " + std::to_string(given) + " has something at byte " +
-        std::to_string(i) + ", expected zeros behind the " + std::to_string(own) +
+        std::to_string(i) + ", expected zeros after the " + std::to_string(own) +
         " bytes of WIDE_API_VERSION " + std::to_string(WIDE_API_VERSION) + ", the library's");
   }
 }

@@ -147,7 +147,7 @@ std::string conv_cudnn_unsupported_reason(const ConvProblem& p) {
   }
   if (!is_joined(p.weight.member, p.out_channels, p.weight.out_channel) ||
       (e.has_bias && p.bias_member_stride != p.out_channels)) {
-    return "members' weights or biases do not lie one behind the other";
+    return "members' weights or biases do not lie one after another";
   }
   return "";
 }

@@ -88,7 +88,7 @@ std::string volume_reason(const ConvProblem& p) {
            std::to_string(p.x.member) + " apart; implicit_gemm takes any";
   }
   if (p.weight.member != p.out_channels * p.weight.out_channel) {
-    return "of volumes it takes members' weights one behind the other; implicit_gemm takes any";
+    return "of volumes it takes members' weights one after another; implicit_gemm takes any";
   }
   return "";
 }

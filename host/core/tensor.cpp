@@ -98,7 +98,7 @@ void* checked_memory(Allocator& allocator, int64_t bytes) {
   if (beyond == 0) return data;
   allocator.deallocate(data, bytes);
   throw_invalid_argument("tensor: the allocator gave an address " + std::to_string(beyond) +
-                         " bytes behind a multiple of " + std::to_string(kWorkspaceAlignment) +
+                         " bytes past a multiple of " + std::to_string(kWorkspaceAlignment) +
                          ", expected such a multiple");
 }
 

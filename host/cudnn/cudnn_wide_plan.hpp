@@ -28,7 +28,7 @@ std::string joined_channels_reason(const Problem& p,
   }
   for (const int64_t stride : parameters) {
     if (p.num_members > 1 && stride != 0 && stride != p.channels)
-      return "members' parameters do not lie one behind the other";
+      return "members' parameters do not lie one after another";
   }
   return "";
 }

@@ -127,8 +127,8 @@ MlpPlan make_mlp_plan(const Context& context, const MlpProblem& problem,
     s.net = mlp_fused_net(full);
     s.shape = choose_mlp_fused_shape(full, device);
     s.explain += s.shape.slots == 0 ? "; weights stay in shared memory"
-                                    : "; weights pass by in " + std::to_string(s.shape.slots) +
-                                          " slots of shared memory";
+                                    : "; weights are streamed through " +
+                                          std::to_string(s.shape.slots) + " slots of shared memory";
     return MlpPlan(std::make_shared<const MlpPlan::State>(std::move(s)));
   }
   s.members_at_once = strategy == MlpStrategy::sequential ? 1 : full.num_members;

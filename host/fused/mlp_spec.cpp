@@ -201,7 +201,7 @@ std::vector<AxisInfo> axes() {
       {"out", "features of y; 0: d", int64_t{0}, {}, 0},
       {"layers", "linear layers: weights", int64_t{2}, {}, 1, {2, 3, 4}},
       dtype_axis("of all operands"),
-      {"activation", "behind hidden layers", "relu", {"none", "relu", "gelu", "gelu_tanh", "silu"}},
+      {"activation", "after hidden layers", "relu", {"none", "relu", "gelu", "gelu_tanh", "silu"}},
       {"last", "whether the last layer has the activation, too", "no", {"no", "yes"}},
       {"bias", "of every layer", "yes", {"yes", "no"}},
       {"shared", "whether all members read one x", "no", {"no", "yes"}},

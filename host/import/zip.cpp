@@ -107,7 +107,7 @@ Archive::Directory Archive::find_directory() const {
     require_room(at, kEnd64Bytes, "its zip64 directory's end");
     if (u32(at) != kEnd64Signature) refuse("its zip64 directory's end is not where it should be");
     if (u64(at + 4) != kEnd64Bytes - 12 || at + kEnd64Bytes != locator)
-      refuse("something lies behind its zip64 directory's end");
+      refuse("data follows its zip64 directory's end");
     if (u32(locator + 4) != 0 || u32(at + 16) != 0 || u32(at + 20) != 0)
       refuse("it is one part of several");
     on_this = u64(at + 24);
@@ -217,7 +217,7 @@ std::vector<ZipEntry> Archive::read() {
   uint64_t at = directory.begin;
   for (uint64_t i = 0; i < directory.num_entries; ++i)
     located.push_back(read_entry(at, directory.begin));
-  if (at != directory.end) refuse("its directory goes on behind its last entry");
+  if (at != directory.end) refuse("its directory continues after its last entry");
   std::sort(located.begin(), located.end(),
             [](const Located& a, const Located& b) { return a.begin < b.begin; });
   std::vector<ZipEntry> entries;

@@ -108,7 +108,7 @@ Value GraphBuilder::declare(const std::string& name, const Shape& shape, Dtype d
   for (int axis = has_batch && !is_parameter ? 1 : 0; axis < shape.rank(); ++axis) {
     WIDE_REQUIRE(shape[axis] >= 1, "graph: " + what + " " + name + " is " + to_string(shape) +
                                        ", expected extents of at least 1" +
-                                       (is_parameter ? "" : " behind the batch"));
+                                       (is_parameter ? "" : " after the batch"));
   }
   // One more axis, that of the members, must fit.
   WIDE_REQUIRE(shape.rank() < kMaxRank, "graph: " + what + " " + name + " is " + to_string(shape) +

@@ -275,7 +275,7 @@ int checked_axis(const Operands& at, int axis, const Shape& x) {
   const bool is_batch = axis == 0 && x.rank() > 0 && x[0] == kBatch;
   at.require(axis >= 0 && axis < x.rank() && !is_batch, "axis is " + text(axis) +
                                                             ", expected one of " + shape_text(x) +
-                                                            (is_batch ? " behind the batch" : ""));
+                                                            (is_batch ? " after the batch" : ""));
   return axis;
 }
 
@@ -350,7 +350,7 @@ Types infer(const ReshapeOp& op, const Operands& at) {
   for (int axis = first; axis < op.shape.rank(); ++axis) {  // -1, which would infer one, is refused
     at.require(op.shape[axis] >= 0, "shape is " + to_string(op.shape) +
                                         ", expected extents of at least 0" +
-                                        (has_batch ? " behind the batch" : ""));
+                                        (has_batch ? " after the batch" : ""));
   }
   at.require(
       elements(x.shape) == elements(op.shape),

@@ -14,7 +14,7 @@ namespace {
 int64_t extent(const GraphBuilder& g, const std::string& name, Value x, int axis) {
   const Shape& shape = g.type(x).shape;
   WIDE_REQUIRE(shape.rank() >= 2, "graph: " + name + ": x is " + to_string(g.type(x)) +
-                                      ", expected a batch and at least one axis behind it");
+                                      ", expected a batch and at least one axis after it");
   return shape[axis < 0 ? shape.rank() + axis : axis];
 }
 

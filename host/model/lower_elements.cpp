@@ -42,8 +42,8 @@ PlacedView channels_as_members(const Node& node, const Place& place, Device devi
   if (place.num_members > 1 && place.member_stride != place.shape[1] * place.strides[1]) {
     throw MoveNeeded(node.name, node.operand("x"),
                      "model: " + node.name +
-                         ": members are apart, expected channels of all members one behind the "
-                         "other: this would move data");
+                         ": members are apart, expected channels of all members one after "
+                         "another: this would move data");
   }
   std::vector<int64_t> shape{place.shape[0]}, strides{place.strides[0]};
   for (int axis = 2; axis < place.shape.rank(); ++axis) {
@@ -67,8 +67,8 @@ PlacedView rows_as_members(const Node& node, const Place& place, Device device) 
   if (!is_dense) {
     throw MoveNeeded(node.name, {},
                      "model: " + node.name + ": rows of " + to_string(place.shape) +
-                         " are apart, expected channels of all members and rows one behind the "
-                         "other: this would move data");
+                         " are apart, expected channels of all members and rows one after "
+                         "another: this would move data");
   }
   Place rows = place;
   std::vector<int64_t> shape{1}, strides{0};

@@ -189,7 +189,7 @@ PlacedView joined_view(const std::string& node, const Place& place, Device devic
       throw MoveNeeded(node, {},
                        "model: " + node + ": members are apart on axis " + std::to_string(axis) +
                            " of " + to_string(place.shape) +
-                           ", expected them one behind the other: this would move data");
+                           ", expected them one after another: this would move data");
     }
     axes.add(is_joined ? extent * place.num_members : extent, place.strides[axis]);
   }

@@ -129,7 +129,7 @@ void concat(const PackedOperand& operand, std::span<const ConstTensorView> parts
     WIDE_REQUIRE(source.shape == expected && count <= left,
                  name + ": " + part + " is " + to_string(parts[i].shape) +
                      ", expected a part of what is left of " + to_string(members.shape) +
-                     " behind " + std::to_string(first));
+                     " after " + std::to_string(first));
     require_dtype("concat", part, source, whole.dtype);
     require_device("concat", part, source, whole.device);
     WIDE_REQUIRE(!may_overlap(source, whole), name + ": " + part + " overlaps the whole");

@@ -61,7 +61,7 @@ std::string pooling_cudnn_unsupported_reason(const PoolingProblem& p) {
   const auto ends_outside = [](const Windows& w) { return w.behind() > w.padding; };
   if (kind_of(p) == CudnnPooling::Of::padded_mean &&
       (ends_outside(axes.rows) || ends_outside(axes.columns))) {
-    return "a last window ends behind the padding, which cuDNN's means would count";
+    return "a last window ends past the padding, which cuDNN's means would count";
   }
   return joined_channels_reason(p);
 }

@@ -155,7 +155,7 @@ Moved computed_bias(Lowering& at, const Scores& scores, const Moved& from) {
 }
 
 void add_bias(Lowering& at, Scores& scores, Moved bias) {
-  at.support(!scores.is_normalised, "adds behind the softmax");
+  at.support(!scores.is_normalised, "adds after the softmax");
   at.support(at.dtype(bias.value) == at.dtype(scores.q.value),
              "adds " + std::string(dtype_name(at.dtype(bias.value))) +
                  " to attention's scores of " + std::string(dtype_name(at.dtype(scores.q.value))));
@@ -226,7 +226,7 @@ void add_constant(Lowering& at, Scores& scores, const Shape& shape,
   const Mask mask = mask_of(
       shape, q, k, [&](int64_t i) { return is_minus_infinity(number(i)); },
       [&](int64_t i) { return number(i) == 0; });
-  at.support(!scores.is_normalised || mask == Mask::none, "adds behind the softmax");
+  at.support(!scores.is_normalised || mask == Mask::none, "adds after the softmax");
   scores.is_causal = scores.is_causal || mask == Mask::causal;
   if (mask != Mask::other) return;
   const int rank = shape.rank(), own_rank = at.view(scores.q).rank();
@@ -272,7 +272,7 @@ bool lower_scores_arithmetic(Lowering& at) {
   } else {
     at.support((op == "Mul" || (op == "Div" && input == 0)) && !at.is_computed(other),
                "is no function of attention's scores");
-    at.support(!scores.is_normalised, "scales behind the softmax");
+    at.support(!scores.is_normalised, "scales after the softmax");
     const double number = at.scalar(other);
     scores.scale = op == "Div" ? scores.scale / number : scores.scale * number;
     at.support(std::isfinite(scores.scale), "scales by " + std::to_string(number));

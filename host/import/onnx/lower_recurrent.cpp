@@ -76,7 +76,7 @@ void check_function(Lowering& at, RecurrentCell cell) {
   at.support(at.integer("input_forget", 0) == 0,
              "has one gate for input and forget, expected two: input_forget 0");
   at.support(is_lstm || at.integer("linear_before_reset", 0) != 0,
-             "has linear_before_reset 0, expected 1: a reset gate behind the product");
+             "has linear_before_reset 0, expected 1: a reset gate after the product");
   at.support(!at.has(kPeepholes), "has peepholes, expected gates that read no cell state");
 }
 

@@ -63,8 +63,8 @@ Windows windows_of(Lowering& at, const std::vector<int64_t>& kernel,
 void require_even_pads(Lowering& at, const Windows& w) {
   for (size_t i = 0; i < w.padding.size(); ++i) {
     at.support(w.padding[i] == w.behind[i], "pads " + std::to_string(w.padding[i]) +
-                                                " in front and " + std::to_string(w.behind[i]) +
-                                                " behind, expected as much");
+                                                " before and " + std::to_string(w.behind[i]) +
+                                                " after, expected as much");
   }
 }
 

@@ -90,7 +90,7 @@ void Lowering::check_extents() const {
   for (const auto& [name, extent] : options_.extents) {
     const std::string where = "onnx: " + file_.where + ": ";
     WIDE_REQUIRE(symbols.contains(name),
-                 where + "no input has an extent " + in_quotes(name) + " behind the batch, " +
+                 where + "no input has an extent " + in_quotes(name) + " after the batch, " +
                      (list.empty() ? "expected none: there are no symbols" : list));
     WIDE_REQUIRE(extent >= 1 && extent <= kMaxElements,
                  where + "extent " + in_quotes(name) + " is " + std::to_string(extent) +
