@@ -3,6 +3,14 @@
 //
 // What the plans of all primitives have in common.
 //
+// Every XPlan is immutable; copies share its state. It may run from several threads at a time, each
+// with an Execution of its own. problem() has all strides filled in, strategy() is the one chosen
+// and explain() why, in one line; run() needs workspace_bytes() of workspace, a multiple of 256. A
+// plan that was moved from may only be assigned to or destroyed.
+//
+// Operands overlap if their address ranges do, from the first element to the last, gaps included: x
+// and y as columns of one buffer overlap, even though they share no element.
+//
 // Errors, unless a primitive's header adds to them; every message names what was wrong, what was
 // got and what was expected:
 //   describe_x    invalid_argument: operands that contradict each other or `like`
