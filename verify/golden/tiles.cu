@@ -111,12 +111,19 @@ struct Box {
   Coordinates at;
   TileSwizzle swizzle = TileSwizzle::none;
   std::vector<int64_t> step{};  ///< empty: one in every dimension
+  int64_t pitch = 0;            ///< elements from row to row; 0: the first extent
 };
 
 int64_t product(const std::vector<int64_t>& values) {
   int64_t result = 1;
   for (const int64_t value : values) result *= value;
   return result;
+}
+
+/// Of the tensor's memory, what follows its rows included.
+int64_t num_elements(const Box& box) {
+  const int64_t width = box.extent.front();
+  return product(box.extent) / width * (box.pitch == 0 ? width : box.pitch);
 }
 
 int64_t moved_bytes(const Box& box) {
@@ -136,7 +143,7 @@ void encode_box(const Box& box, const void* data, CUtensorMap& encoded) {
     map.stride[i] = stride;
     map.box[i] = box.box[i];
     if (!box.step.empty()) map.step[i] = box.step[i];
-    stride *= box.extent[i];
+    stride *= i == 0 && box.pitch != 0 ? box.pitch : box.extent[i];
   }
   map.swizzle = box.swizzle;
   encode_tile_map(map, encoded);
@@ -144,7 +151,7 @@ void encode_box(const Box& box, const void* data, CUtensorMap& encoded) {
 
 template <int kRank>
 std::vector<std::byte> run_load(const Box& box) {
-  const DeviceBytes tensor(counting_halves(product(box.extent)));
+  const DeviceBytes tensor(counting_halves(num_elements(box)));
   const auto bytes = static_cast<uint32_t>(moved_bytes(box));
   const DeviceBytes out(bytes);
   CUtensorMap map;
@@ -156,7 +163,7 @@ std::vector<std::byte> run_load(const Box& box) {
 
 template <int kRank>
 std::vector<std::byte> run_store(const Box& box) {
-  const DeviceBytes tensor(static_cast<size_t>(2 * product(box.extent)));
+  const DeviceBytes tensor(static_cast<size_t>(2 * num_elements(box)));
   const auto bytes = static_cast<uint32_t>(moved_bytes(box));
   CUtensorMap map;
   encode_box(box, tensor.as<void>(), map);
@@ -202,6 +209,15 @@ std::vector<Case> tile_cases() {
   add<3>(cases, "3d", {{64, 10, 3}, {64, 8, 2}, {{0, 5, 1}}, TileSwizzle::bytes_128});
   add<4>(cases, "4d", {{24, 5, 4, 3}, {16, 3, 2, 2}, {{4, 3, 1, 2}}, TileSwizzle::bytes_32});
   add<5>(cases, "5d", {{16, 4, 3, 3, 2}, {8, 2, 2, 2, 1}, {{8, 1, 2, 0, 1}}});
+  // Rows of no whole 16 bytes: what follows them is neither read nor written.
+  add<2>(cases, "2d_ragged",
+         {.extent = {100, 24},
+          .box = {64, 16},
+          .at = {{64, 4}},
+          .swizzle = TileSwizzle::bytes_128,
+          .pitch = 104});
+  add<2>(cases, "2d_ragged_edge",
+         {.extent = {67, 24}, .box = {64, 16}, .at = {{8, 20}}, .pitch = 72});
   // Every second row, from one before the tensor and to behind its end.
   using enum TileSwizzle;
   add_load<2>(cases, "2d_steps", {{64, 24}, {64, 16}, {{0, 4}}, bytes_128, {1, 2}});
