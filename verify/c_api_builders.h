@@ -16,6 +16,7 @@ typedef struct Layers {
   int num_outputs;
   const float* expected[kMaxLayers];
   int64_t counts[kMaxLayers];
+  const int32_t* ids; /* [1, 2], of a second, shared input; or null */
 } Layers;
 
 static Layers begin_layers(void) {
@@ -55,7 +56,14 @@ static void check_layers(Layers* layers, const wide_parameters* parameters_of_on
   float x[kImage], y[kMaxLayers][kImage] = {{0}};
   memcpy(x, kPixels, sizeof x);
   const int64_t shape[4] = {1, 1, kImageRows, kImageColumns};
-  const wide_view in = host_view(x, 4, shape);
+  wide_view in[2] = {host_view(x, 4, shape)};
+  int32_t ids[2] = {0};
+  if (layers->ids != NULL) {
+    const int64_t two[2] = {1, 2};
+    memcpy(ids, layers->ids, sizeof ids);
+    in[1] = host_view(ids, 2, two);
+    in[1].dtype = WIDE_INT32;
+  }
   struct { /* as of a later header */
     wide_view known;
     int64_t later;
@@ -72,7 +80,8 @@ static void check_layers(Layers* layers, const wide_parameters* parameters_of_on
   const wide_execution execution = {.struct_size = sizeof execution,
                                     .workspace = scratch.data,
                                     .workspace_bytes = info.workspace_bytes};
-  OK(wide_model_run(model, &in, 1, &out[0].known, layers->num_outputs, &execution));
+  OK(wide_model_run(model, in, layers->ids == NULL ? 1 : 2, &out[0].known, layers->num_outputs,
+                    &execution));
   for (int i = 0; i < layers->num_outputs; ++i) {
     for (int64_t k = 0; k < layers->counts[i]; ++k) {
       char what[64];
@@ -132,6 +141,97 @@ static void test_elements(void) {
   EXPECT(&l, y, 2, -2, 6, -4, 16, 12, -7, 10);
   check_layers(&l, slopes);
   wide_parameters_destroy(slopes);
+}
+
+/* (x - mean) / sqrt(variance + epsilon) of `count` pixels from `first` on; without a mean: rms. */
+static void normalise(float* y, int first, int count, int has_mean, float epsilon) {
+  float mean = 0, square = 0;
+  for (int i = first; i < first + count; ++i) mean += has_mean ? kPixels[i] / (float)count : 0;
+  for (int i = first; i < first + count; ++i) {
+    square += (kPixels[i] - mean) * (kPixels[i] - mean) / (float)count;
+  }
+  for (int i = first; i < first + count; ++i) {
+    y[i] = (kPixels[i] - mean) / sqrtf(square + epsilon);
+  }
+}
+
+/* gamma is 1, and 2 for the last channel or feature; beta 0 and 1. */
+static void set_norm(wide_parameters* all, const char* name, int64_t count, int has_beta) {
+  static float gamma[kImageColumns] = {1, 1, 1, 2}, beta[kImageColumns] = {0, 0, 0, 1};
+  char text[32];
+  const wide_view scale = host_view(gamma + kImageColumns - count, 1, &count);
+  const wide_view shift = host_view(beta + kImageColumns - count, 1, &count);
+  snprintf(text, sizeof text, "%s.weight", name);
+  OK(wide_parameters_set(all, text, &scale));
+  snprintf(text, sizeof text, "%s.bias", name);
+  if (has_beta) OK(wide_parameters_set(all, text, &shift));
+}
+
+static void test_norms(void) {
+  Layers l = begin_layers();
+  wide_parameters* all = NULL;
+  wide_value y = 0;
+  float layer[kImage], rms[kImage], group[kImage];
+  OK(wide_parameters_create(&all));
+  for (int row = 0; row < kImageRows; ++row) {
+    const int last = (row + 1) * kImageColumns - 1;
+    normalise(layer, row * kImageColumns, kImageColumns, 1, 0.5f);
+    normalise(rms, row * kImageColumns, kImageColumns, 0, 1e-5f);
+    layer[last] = 2 * layer[last] + 1;
+    rms[last] *= 2;
+  }
+  normalise(group, 0, kImage, 1, 1e-5f);
+  for (int i = 0; i < kImage; ++i) group[i] = 2 * group[i] + 1;
+  set_norm(all, "layer", kImageColumns, 1);
+  set_norm(all, "rms", kImageColumns, 0);
+  set_norm(all, "group", 1, 1);
+  set_norm(all, "instance", 1, 1);
+  OK(wide_builder_layernorm(l.builder, "layer", l.x, 0.5f, &y));
+  expect(&l, y, layer, kImage);
+  OK(wide_builder_rmsnorm(l.builder, "rms", l.x, 0, &y));
+  expect(&l, y, rms, kImage);
+  OK(wide_builder_groupnorm(l.builder, "group", l.x, 1, 0, &y));
+  expect(&l, y, group, kImage);
+  OK(wide_builder_instancenorm(l.builder, "instance", l.x, 0, &y));
+  expect(&l, y, group, kImage);
+  check_layers(&l, all);
+  wide_parameters_destroy(all);
+}
+
+static void test_rows_and_tables(void) {
+  Layers l = begin_layers();
+  wide_parameters* all = NULL;
+  wide_value y = 0, ids = 0;
+  float shares[kImage], logs[kImage];
+  for (int row = 0; row < kImageRows; ++row) {
+    float sum = 0;
+    for (int i = 0; i < kImageColumns; ++i) sum += expf(kPixels[row * kImageColumns + i]);
+    for (int i = row * kImageColumns; i < (row + 1) * kImageColumns; ++i) {
+      shares[i] = expf(kPixels[i]) / sum;
+      logs[i] = kPixels[i] - logf(sum);
+    }
+  }
+  OK(wide_builder_softmax(l.builder, "shares", l.x, &y));
+  expect(&l, y, shares, kImage);
+  OK(wide_builder_log_softmax(l.builder, "logs", l.x, &y));
+  expect(&l, y, logs, kImage);
+  OK(wide_builder_add(l.builder, "twice", l.x, l.x, &y));
+  EXPECT(&l, y, 2, -4, 6, -8, 16, 12, -14, 10);
+  OK(wide_builder_dropout(l.builder, "kept", y, 0.5f, &y)); /* the plan does not drop */
+  EXPECT(&l, y, 2, -4, 6, -8, 16, 12, -14, 10);
+
+  static const int32_t kIds[2] = {2, 0};
+  static float table[3 * 2] = {1, 2, 3, 4, 5, 6};
+  const int64_t sequence[2] = {WIDE_BATCH, 2}, rows[2] = {3, 2};
+  const wide_view weights = host_view(table, 2, rows);
+  OK(wide_parameters_create(&all));
+  OK(wide_parameters_set(all, "table.weight", &weights));
+  OK(wide_builder_shared_input(l.builder, "ids", WIDE_INT32, sequence, 2, &ids));
+  OK(wide_builder_embedding(l.builder, "table", ids, 3, 2, &y));
+  EXPECT(&l, y, 5, 6, 1, 2);
+  l.ids = kIds;
+  check_layers(&l, all);
+  wide_parameters_destroy(all);
 }
 
 static void test_pools(void) {
@@ -294,6 +394,8 @@ static void test_volumes(void) {
 static void test_builders(void) {
   test_attention();
   test_elements();
+  test_norms();
+  test_rows_and_tables();
   test_pools();
   test_recurrent();
   test_volumes();
