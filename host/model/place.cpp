@@ -108,15 +108,6 @@ Place packed_place(Dtype dtype, const Shape& shape, int64_t num_members, int mem
   return place;
 }
 
-int64_t extent_elements(const Place& place) {
-  int64_t last = (place.num_members - 1) * place.member_stride;
-  for (int axis = 0; axis < place.shape.rank(); ++axis) {
-    if (place.shape[axis] == 0) return 0;
-    last += (place.shape[axis] - 1) * place.strides[axis];
-  }
-  return last + 1;
-}
-
 Place sliced_place(const Place& place, int axis, int64_t first, int64_t count) {
   Place slice = place;
   slice.offset += first * place.strides[axis];

@@ -52,9 +52,6 @@ struct PlacedView {
 /// invalid_argument for more bytes than fit in 64 bits.
 Place packed_place(Dtype dtype, const Shape& shape, int64_t num_members, int member_axis);
 
-/// Elements from the first to the end of the last.
-int64_t extent_elements(const Place& place);
-
 /// Elements [first, first + count) of an axis.
 Place sliced_place(const Place& place, int axis, int64_t first, int64_t count);
 /// The same elements in another shape, members in front of `member_axis`. Throws unsupported with
