@@ -80,6 +80,31 @@ static void test_mapped_parameters(wide_device device) {
   remove(path);
 }
 
+/* Names that were handed out are valid as long as the handle, whatever is loaded over them. */
+static void test_names_of_loaded_parameters(wide_device device) {
+  const char* path = scratch("names", device);
+  float bias[kHidden];
+  wide_parameters *made = make_parameters(0), *loaded = NULL;
+  wide_view view = host_view(bias, 1, (const int64_t[]){kHidden});
+  OK(wide_parameters_save(made, path));
+  OK(wide_parameters_create(&loaded));
+  OK(wide_parameters_set(loaded, "fc1.bias", &view));
+  OK(wide_parameters_set(loaded, "zz", &view));
+  const char *bias_name = wide_parameters_name(loaded, 0), *own = wide_parameters_name(loaded, 1);
+  FAILS(WIDE_IO_ERROR, "no-such-file", wide_parameters_load(loaded, "no-such-file"));
+  OK(wide_parameters_get(loaded, "fc1.bias", &view));
+  CHECK(view.data == bias && wide_parameters_name(loaded, 2) == NULL);
+  OK(wide_parameters_load(loaded, path));
+  CHECK(wide_parameters_name(loaded, 0) == bias_name);
+  CHECK(wide_parameters_name(loaded, kNumParameters) == own);
+  CHECK(wide_parameters_name(loaded, kNumParameters + 1) == NULL);
+  OK(wide_parameters_get(loaded, "fc1.bias", &view));
+  CHECK(memcmp(view.data, parameters[0][1], sizeof bias) == 0);
+  wide_parameters_destroy(loaded);
+  wide_parameters_destroy(made);
+  remove(path);
+}
+
 /* What says that it has axes, and not which. */
 static void refuse_dlpack_without_shape(void) {
   float data[2] = {0};
@@ -96,6 +121,7 @@ static void refuse_dlpack_without_shape(void) {
 static void test_views(wide_device device) {
   test_operand_members(device);
   test_mapped_parameters(device);
+  test_names_of_loaded_parameters(device);
   refuse_dlpack_without_shape();
 }
 

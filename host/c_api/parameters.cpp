@@ -75,12 +75,15 @@ wide_status wide_parameters_load(wide_parameters* parameters, const char* path) 
   return guarded(__func__, [&] {
     wide_parameters& own = required(parameters, "parameters");
     const auto file = std::make_shared<const Safetensors>(Safetensors::open(text(path, "path")));
-    MemberParameters views = own.views;
+    MemberParameters views;
     for (const SafetensorsEntry& entry : file->entries()) {
       views.insert_or_assign(entry.name, file->view(entry.name));
     }
     own.kept.push_back(file);
-    own.views.swap(views);
+    // Nothing below fails. Names that were handed out stay where they are: merge() leaves in
+    // `views` those that there were before.
+    own.views.merge(views);
+    for (const auto& [name, view] : views) own.views.find(name)->second = view;
   });
 }
 
