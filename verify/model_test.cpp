@@ -12,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -409,6 +410,30 @@ TEST_CASE("model: dropout drops where that is asked for, and draws what seed and
                ContainsSubstring("model: drops_out is set, expected none of a model that runs in "
                                  "chunks"));
     CHECK_NOTHROW(ChunkedModel(plain.model(), 8));
+  }
+}
+
+TEST_CASE("model: dropouts of a graph share no sequence, up to the last") {
+  GraphBuilder g("mc");
+  Value x = g.input("x", {kBatch, 256});
+  g.output("a", layers::dropout(g, "drop_a", x, 0.5f));
+  g.output("b", layers::dropout(g, "drop_b", x, 0.5f));
+  const Graph graph = std::move(g).build();
+  for (const Context& context : test::devices_at_hand()) {
+    ModelRun run(context, graph, {.num_members = 2, .batch = 1}, {.drops_out = true});
+    constexpr uint64_t kLast = (uint64_t{1} << 63) - 1;
+    std::set<std::vector<double>> seen;
+    for (const uint64_t sequence : {uint64_t{7}, kLast / 2 + 8, kLast}) {
+      run.model().seed_dropout(3, sequence, run.stream());
+      const auto drawn = run.run();
+      CHECK(seen.insert(drawn.at("a")[0].values).second);
+      CHECK(seen.insert(drawn.at("b")[0].values).second);
+    }
+    for (const uint64_t sequence : {kLast + 1, kLast + 8, ~uint64_t{0}}) {
+      CHECK_THAT(error_of([&] { run.model().seed_dropout(3, sequence, run.stream()); }),
+                 ContainsSubstring("model: seed_dropout: sequence is " + std::to_string(sequence) +
+                                   ", expected at most 9223372036854775807 with 2 dropouts"));
+    }
   }
 }
 

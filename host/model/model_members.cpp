@@ -5,6 +5,7 @@
 // written, so that members are unchanged when a change fails.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <string>
@@ -313,12 +314,18 @@ void Model::seed_dropout(std::span<const uint64_t> seeds, uint64_t sequence, Str
   WIDE_REQUIRE(seeds.size() == n,
                "model: seed_dropout: " + std::to_string(seeds.size()) +
                    " seeds, expected one for each member = " + std::to_string(n));
+  const uint64_t count = s.dropouts.size();
+  const uint64_t most = (std::numeric_limits<uint64_t>::max() - (count - 1)) / count;
+  WIDE_REQUIRE(sequence <= most, "model: seed_dropout: sequence is " + std::to_string(sequence) +
+                                     ", expected at most " + std::to_string(most) + " with " +
+                                     std::to_string(count) + " dropouts in the graph");
   std::vector<DropoutContent> contents;
   for (const DropoutSlots& slot : s.dropouts) {
     DropoutContent content{{}, std::vector<float>(n, slot.probability)};
     for (const uint64_t seed : seeds) {
       content.seeds.push_back(static_cast<int64_t>(seed));
-      content.seeds.push_back(static_cast<int64_t>(sequence * s.dropouts.size()) + slot.number);
+      content.seeds.push_back(
+          static_cast<int64_t>(sequence * count + static_cast<uint64_t>(slot.number)));
     }
     contents.push_back(std::move(content));
   }

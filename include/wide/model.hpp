@@ -245,8 +245,9 @@ class Model {
 
   /// For a plan with drops_out: member i draws its numbers from seed + i, with a sequence of its
   /// own for each dropout of the graph. For another pass take another `sequence`, not another seed:
-  /// with seed + 1 member i drops what member i + 1 dropped with `seed`. Until this is called both
-  /// are 0. Waits for its copies.
+  /// with seed + 1 member i drops what member i + 1 dropped with `seed`. sequence: less than 2^64
+  /// divided by the number of the graph's dropouts, rounded down; so none repeats another's masks.
+  /// Until this is called both are 0. Waits for its copies.
   void seed_dropout(uint64_t seed, uint64_t sequence, Stream stream);
   /// The same with a seed for each member, in their order. Members with the same seed drop the
   /// same.

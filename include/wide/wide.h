@@ -446,8 +446,8 @@ WIDE_API wide_status wide_model_is_masked(const wide_model* model, int64_t membe
 WIDE_API wide_status wide_model_compact(wide_model* model, void* stream, int64_t* was,
                                         int64_t* out);
 /* For a plan with drops_out: member i draws its numbers from seed + i. For another pass take
- * another `sequence`, not another seed: with seed + 1 member i drops what member i + 1 dropped with
- * `seed`. Until this is called both are 0. Waits for its copies. */
+ * another `sequence` < floor(2^64 / number of dropouts), not another seed: with seed + 1 member i
+ * drops what member i + 1 dropped with `seed`. Until then both are 0. Waits for its copies. */
 WIDE_API wide_status wide_model_seed_dropout(wide_model* model, uint64_t seed, uint64_t sequence,
                                              void* stream);
 /* The same with a seed for each member, in their order. */
