@@ -164,6 +164,8 @@ std::vector<Value> GraphBuilder::append_node(const std::string& name, const Oper
   Node node{name, operation, {}, {}};
   for (Operand& operand : operands) {
     if (operand.value.is_absent()) continue;
+    WIDE_REQUIRE(node.operand(operand.name).is_absent(),
+                 "graph: " + name + ": operand " + operand.name + " is given twice, expected once");
     require_own(name + ": " + operand.name + ": ", operand.value);
     const Node* producer = graph_.producer(operand.value);  // also that there is such a value
     const bool is_ensemble =
