@@ -302,6 +302,9 @@ static void refuse_batches(const Engine* e) {
   options.num_batches = -1;
   REFUSED("the number of options.batches is -1",
           wide_plan_create(e->context, e->graph, &options, &plan));
+  options.num_batches = 0;
+  REFUSED("options.batches has 0 entries, expected one per member",
+          wide_plan_create(e->context, e->graph, &options, &plan));
   options.num_batches = 2;
   REFUSED("batches has 2 entries, expected one per member = 3",
           wide_plan_create(e->context, e->graph, &options, &plan));
@@ -321,6 +324,7 @@ static void refuse_batches(const Engine* e) {
   REFUSED("the number of batches is -2", wide_model_with_batches(e->model, right, -2, &model));
   REFUSED("batches is empty", wide_model_with_batches(e->model, NULL, 0, &model));
   REFUSED("batches has 2 entries", wide_model_with_batches(e->model, right, 2, &model));
+  REFUSED("batches has 0 entries", wide_model_with_batches(e->model, right, 0, &model));
   REFUSED("batches of member 1 is -4",
           wide_model_with_batches(e->model, negative, kMembers, &model));
   REFUSED("batches are 0", wide_model_with_batches(e->model, none, kMembers, &model));

@@ -102,6 +102,8 @@ std::vector<MemberParameters> members_of(const wide_parameters* const* members,
 
 std::vector<int64_t> batches_of(const int64_t* batches, int64_t num_batches, const char* name) {
   require_array(batches, num_batches, name);
+  WIDE_REQUIRE(batches == nullptr || num_batches > 0,
+               std::string(name) + " has 0 entries, expected one per member");
   return {batches, batches + num_batches};
 }
 

@@ -305,7 +305,7 @@ typedef struct wide_plan_options {
   /* Rows of each member, in order, as many numbers as there are members; a member may have none.
    * Such a plan is "ragged": members' rows follow one another, [sum of batches, D], and `batch`
    * becomes the largest of these. A shared input has `batch` rows, of which a member reads as many
-   * of the first as it has rows. NULL: `batch` each. */
+   * of the first as it has rows. NULL, with num_batches 0: `batch` each. */
   const int64_t* batches;
   int64_t num_batches;
   const char* preset;  /* NULL: "default"; "fast", "debug", "safe" */
