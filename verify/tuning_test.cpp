@@ -56,6 +56,43 @@ TEST_CASE("what a tuning cache keeps comes back from its file") {
   CHECK(TuningCache::parse(TuningCache().to_text(), "empty").size() == 0);
 }
 
+TEST_CASE("an entry that a file could not give back is refused before it is in one") {
+  TuningCache cache;
+  cache.set(kH200, "linear", "n=4", kEntry);
+  const auto refuses = [&](const char* message, const TuningEntry& entry) {
+    const auto [code, what] = error_of([&] { cache.set(kH200, "linear", "n=4", entry); });
+    CHECK(code == ErrorCode::invalid_argument);
+    CHECK_THAT(what, ContainsSubstring(message));
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  refuses("tuning: time_us is 0.000000, expected a finite number above 0", {"wide", "", 0, 1, ""});
+  refuses("time_us is -1.0", {"wide", "", -1, 1, ""});
+  refuses("time_us is nan", {"wide", "", std::numeric_limits<double>::quiet_NaN(), 1, ""});
+  refuses("time_us is inf", {"wide", "", kInfinity, 1, ""});
+  refuses("num_candidates is -3, expected a number in [0, 2147483647]", {"wide", "", 1, -3, ""});
+  refuses("num_candidates is 2147483648", {"wide", "", 1, int64_t{1} << 31, ""});
+  refuses("tuning: strategy is no UTF-8", {"\xff", "", 1, 1, ""});
+  refuses("policy is no UTF-8", {"wide", "\xc3", 1, 1, ""});
+  refuses("kernel_hash is no UTF-8", {"wide", "", 1, 1, "\xff"});
+  const auto refuses_key = [&](const char* message, const DeviceInfo& device,
+                               std::string_view primitive, std::string_view problem) {
+    const auto [code, what] = error_of([&] { cache.set(device, primitive, problem, kEntry); });
+    CHECK(code == ErrorCode::invalid_argument);
+    CHECK_THAT(what, ContainsSubstring(message));
+  };
+  refuses_key("the device's name is no UTF-8", gpu("\xfe", 90, 132), "linear", "n=4");
+  refuses_key("the device's compute_capability is -1", gpu("it", -1, 132), "linear", "n=4");
+  refuses_key("the device's num_multiprocessors is -132", gpu("it", 90, -132), "linear", "n=4");
+  refuses_key("primitive is no UTF-8", kH200, "\xff", "n=4");
+  refuses_key("problem is no UTF-8", kH200, "linear", "\xff");
+  CHECK(cache.size() == 1);
+  CHECK(*cache.find(kH200, "linear", "n=4") == kEntry);
+  const DeviceInfo odd = gpu("", 0, 0);
+  cache.set(odd, "", "\xc3\xbc", {"", "", std::numeric_limits<double>::denorm_min(), 0, ""});
+  cache.set(odd, "", "most", {"", "", std::numeric_limits<double>::max(), 2147483647, ""});
+  CHECK(TuningCache::parse(cache.to_text(), "text") == cache);
+}
+
 TEST_CASE("an entry is for its device, primitive and problem alone") {
   TuningCache cache;
   cache.set(kH200, "linear", "n=4", kEntry);

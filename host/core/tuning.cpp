@@ -5,6 +5,8 @@
 // the file.
 #include "wide/tuning.hpp"
 
+#include <cmath>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -20,6 +22,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kSchemaName = "wide.tuning";
 constexpr int64_t kSchemaVersion = 1;
 constexpr int kMaxDepth = 8;
+constexpr int64_t kMaxCount = (int64_t{1} << 31) - 1;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& why) {
   throw_invalid_argument("tuning: " + name + ": " + why);
@@ -40,7 +43,7 @@ class Fields {
   }
   int64_t count(const char* key) const {
     const Json& value = at(key);
-    if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() >= 0x1p31) {
+    if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > kMaxCount) {
       refuse_field(key, "a count");
     }
     return value.get<int64_t>();
@@ -81,6 +84,21 @@ void require_schema(const Json& document, const std::string& name) {
   if (version != kSchemaVersion) {
     refuse(name, "its version is " + std::to_string(version) + ", this build reads version " +
                      std::to_string(kSchemaVersion));
+  }
+}
+
+void require_count(const char* what, int64_t value) {
+  WIDE_REQUIRE(value >= 0 && value <= kMaxCount, std::string("tuning: ") + what + " is " +
+                                                     std::to_string(value) +
+                                                     ", expected a number in [0, 2147483647]");
+}
+
+/// JSON has no other text: it would come back changed, and perhaps as another's key.
+void require_utf8(const char* what, std::string_view text) {
+  try {
+    (void)Json(text).dump();
+  } catch (const Json::type_error&) {
+    throw_invalid_argument(std::string("tuning: ") + what + " is no UTF-8");
   }
 }
 
@@ -155,6 +173,21 @@ const TuningEntry* TuningCache::find(const DeviceInfo& device, std::string_view 
 
 void TuningCache::set(const DeviceInfo& device, std::string_view primitive,
                       std::string_view problem, TuningEntry entry) {
+  // What parse() refuses is kept out: one such entry would make the whole file unreadable.
+  WIDE_REQUIRE(
+      entry.time_us > 0 && std::isfinite(entry.time_us),
+      "tuning: time_us is " + std::to_string(entry.time_us) + ", expected a finite number above 0");
+  require_count("num_candidates", entry.num_candidates);
+  require_count("the device's compute_capability", device.compute_capability);
+  require_count("the device's num_multiprocessors", device.num_multiprocessors);
+  const std::initializer_list<std::pair<const char*, std::string_view>> texts{
+      {"the device's name", device.name},
+      {"primitive", primitive},
+      {"problem", problem},
+      {"strategy", entry.strategy},
+      {"policy", entry.policy},
+      {"kernel_hash", entry.kernel_hash}};
+  for (const auto& [what, text] : texts) require_utf8(what, text);
   entries_[{device.name, device.compute_capability, device.num_multiprocessors,
             std::string(primitive), std::string(problem)}] = std::move(entry);
 }

@@ -21,7 +21,7 @@ namespace wide {
 struct TuningEntry {
   std::string strategy;
   std::string policy;  ///< empty where the strategy has none
-  double time_us = 0;  ///< median
+  double time_us = 0;  ///< median; set() and files have it above 0
   int64_t num_candidates = 0;
   /// Of the primitive's CUDA kernels as measured. Where they have changed since,
   /// strategies that need proof are no longer taken from this entry.
@@ -55,6 +55,9 @@ class TuningCache {
   /// number of multiprocessors (CPU: threads) are.
   const TuningEntry* find(const DeviceInfo& device, std::string_view primitive,
                           std::string_view problem) const;
+  /// Replaces one of that device, primitive and problem. Throws invalid_argument for what a file
+  /// could not give back: a time_us that is not finite and above 0, a negative count, text that is
+  /// not UTF-8.
   void set(const DeviceInfo& device, std::string_view primitive, std::string_view problem,
            TuningEntry entry);
   int64_t size() const { return static_cast<int64_t>(entries_.size()); }
