@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <limits>
 #include <vector>
 
 #include "verify/support/refusals.hpp"
@@ -243,4 +244,35 @@ TEST_CASE("conv: operands elsewhere than on the plan's device are named") {
           "conv: y is on cuda:0, expected the plan's device = cpu");
   refuses({x, weight, {}, y, elsewhere(residual)},
           "conv: residual is on cuda:0, expected the plan's device = cpu");
+}
+
+TEST_CASE("conv: sizes of what cannot be are below 1, and sizes at the ends of 64 bits are right") {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const auto size = [](int64_t input, int64_t kernel, int64_t stride, int64_t padding,
+                       int64_t dilation) {
+    const ConvProblem p{.input = {input, 5},
+                        .kernel = {kernel, 2},
+                        .stride = {stride, 2},
+                        .padding = {padding, 0},
+                        .dilation = {dilation, 1},
+                        .depth = {input, kernel, stride, padding, dilation}};
+    CHECK(conv_output_size(p).width == 2);
+    CHECK(conv_output_depth(p) == conv_output_size(p).height);
+    return conv_output_size(p).height;
+  };
+  CHECK(size(7, 3, 2, 1, 1) == 4);
+  for (const int64_t none : {int64_t{0}, int64_t{-1}, -kMost - 1}) {
+    CHECK(size(7, none, 1, 0, 1) == 0);
+    CHECK(size(7, 3, none, 0, 1) == 0);
+    CHECK(size(7, 3, 1, 0, none) == 0);
+    CHECK(size(none, 3, 1, 0, 1) == 0);
+  }
+  CHECK(size(7, 3, 1, -1, 1) == 0);
+  CHECK(size(7, kMost, 1, 0, 1) == 0);
+  CHECK(size(7, kMost, 1, 0, kMost) == 0);
+  CHECK(size(7, 5, 1, 0, int64_t{1} << 62) == 0);
+  CHECK(size(7, 1, 1, kMost, 1) == 0);
+  CHECK(size(kMost, 1, 1, 1, 1) == 0);
+  CHECK(size(kMost, 1, 1, 0, kMost) == kMost);
+  CHECK(size(kMost - 2, kMost, 1, 1, 1) == 1);
 }

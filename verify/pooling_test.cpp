@@ -332,6 +332,31 @@ TEST_CASE("pooling: numbers of outputs") {
   CHECK(outputs(8, {3, 1, 0, 4}) == std::pair<int64_t, int64_t>(0, 0));
 }
 
+TEST_CASE("pooling: numbers of outputs of windows that cannot be, and at the ends of 64 bits") {
+  const auto outputs = [](int64_t size, const PoolingWindow& w) {
+    return std::pair(pooling_outputs(size, w, false), pooling_outputs(size, w, true));
+  };
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const std::pair<int64_t, int64_t> none{0, 0};
+  CHECK(outputs(7, {.kernel = 0}) == none);
+  CHECK(outputs(7, {.kernel = 0, .stride = 2}) == none);
+  CHECK(outputs(7, {.kernel = -3}) == none);
+  CHECK(outputs(7, {.kernel = 2, .stride = -1}) == none);
+  CHECK(outputs(7, {.kernel = 2, .padding = -1}) == none);
+  CHECK(outputs(7, {.kernel = 2, .dilation = 0}) == none);
+  CHECK(outputs(-1, {.kernel = 1, .padding = 1}) == none);
+  CHECK(outputs(7, {.kernel = kMost}) == none);
+  CHECK(outputs(7, {.kernel = kMost, .stride = 1, .padding = kMost}) == none);
+  CHECK(outputs(7, {.kernel = 3, .stride = 1, .dilation = kMost}) == none);
+  CHECK(outputs(7, {.kernel = 5, .stride = 1, .dilation = int64_t{1} << 62}) == none);
+  CHECK(outputs(kMost, {.kernel = 1, .padding = 1}) == none);
+  CHECK(outputs(kMost, {.kernel = 1}) == std::pair(kMost, kMost));
+  CHECK(outputs(kMost, {.kernel = kMost}) == std::pair<int64_t, int64_t>(1, 1));
+  CHECK(outputs(kMost, {.kernel = 3, .stride = kMost - 3}) == std::pair<int64_t, int64_t>(2, 2));
+  CHECK(outputs(kMost, {.kernel = 3, .stride = kMost - 1}) == std::pair<int64_t, int64_t>(1, 2));
+  CHECK(outputs(kMost, {.kernel = 3, .stride = kMost}) == std::pair<int64_t, int64_t>(1, 1));
+}
+
 TEST_CASE("pooling: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
   Tensor x(cpu, Dtype::fp32, {2, 6, 4, 4}), y(cpu, Dtype::fp32, {2, 6, 2, 2}),

@@ -270,6 +270,19 @@ TEST_CASE("what cannot be quantised is refused in words") {
              ContainsSubstring("64"));
   CHECK(quantized_bytes({WeightFormat::int4, 64, 0, 4}) == 0);
   CHECK(quantized_bytes({WeightFormat::int4, 64, 4, 0}) == 0);
+  CHECK_THAT(bytes({WeightFormat::int4, 64, 0, INT64_MAX / 4}), ContainsSubstring("64"));
+
+  const auto strip_bytes = [&](const QuantizedWeight& how) {
+    return message([&] { (void)quantized_strip_bytes(how); });
+  };
+  CHECK(strip_bytes({WeightFormat::int4, 0, 4, 4}) ==
+        "quantize: group_size is 0, expected 64 or 128");
+  CHECK_THAT(strip_bytes({WeightFormat::packed, 64, 4, 4}), ContainsSubstring("format is packed"));
+  CHECK_THAT(strip_bytes({WeightFormat::int8, 64, 4, -9}), ContainsSubstring("weight is [4, -9]"));
+  CHECK_THAT(strip_bytes({WeightFormat::int8, 128, 4, INT64_MAX}), ContainsSubstring("63 bits"));
+  CHECK_THAT(strip_bytes({WeightFormat::int8, 128, 4, INT64_MAX / 4}), ContainsSubstring("64"));
+  CHECK(quantized_strip_bytes({WeightFormat::int4, 64, 99, 65}) == 2 * (32 + 512));
+  CHECK(quantized_strip_bytes({WeightFormat::int4, 64, 0, 0}) == 0);
 
   Stored stored({WeightFormat::int8, 64, 4, 6}, std::vector<float>(24));
   const auto refused = [&](const ConstTensorView& member, const TensorView& blobs) {

@@ -14,6 +14,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
+#include "host/core/window_room.hpp"
 
 namespace wide {
 
@@ -45,7 +46,7 @@ struct Window {
   int64_t input, kernel, stride, padding, dilation;
 
   int64_t outputs() const {
-    const int64_t room = input + 2 * padding - dilation * (kernel - 1) - 1;
+    const int64_t room = window_room(input, kernel, stride, padding, dilation);
     return room < 0 ? 0 : room / stride + 1;
   }
 };

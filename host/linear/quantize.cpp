@@ -116,15 +116,11 @@ void encode_member(const Context& host, const QuantizedWeight& weight, const Ten
   });
 }
 
-}  // namespace
-
-int64_t quantized_strip_bytes(const QuantizedWeight& weight) {
-  const int64_t groups = (weight.in_features + weight.group_size - 1) / weight.group_size;
-  return groups * kQuantizedScaleBytes +
-         quantized_tiles(weight) * quantized_tile_bytes(weight.format);
+int64_t strips_of(const QuantizedWeight& weight) {
+  return (weight.out_features + kQuantizedStrip - 1) / kQuantizedStrip;
 }
 
-int64_t quantized_bytes(const QuantizedWeight& weight) {
+void require_storable(const QuantizedWeight& weight) {
   WIDE_REQUIRE(weight.format != WeightFormat::packed,
                "quantize: format is packed, expected a quantised one");
   WIDE_REQUIRE(
@@ -133,15 +129,28 @@ int64_t quantized_bytes(const QuantizedWeight& weight) {
   WIDE_REQUIRE(
       weight.out_features >= 0 && weight.in_features >= 0,
       "quantize: weight is " + to_string(member_shape(weight)) + ", expected [out, in] >= 0");
-  // Both rounded up, in fp32, take more: whatever fits that way fits as a blob.
+  // Both rounded up, in fp32, take more: whatever fits that way fits as a blob, and as a strip.
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2;
   WIDE_REQUIRE(weight.out_features <= kMost && weight.in_features <= kMost,
                "quantize: weight is " + to_string(member_shape(weight)) +
                    ", expected sizes that fit in 63 bits");
-  const int64_t strips = (weight.out_features + kQuantizedStrip - 1) / kQuantizedStrip;
+  const int64_t strips = std::max<int64_t>(strips_of(weight), 1);
   const int64_t inputs = (weight.in_features + 127) / 128 * 128;
   (void)checked_bytes({strips * kQuantizedStrip, inputs}, 4);
-  return strips * quantized_strip_bytes(weight);
+}
+
+}  // namespace
+
+int64_t quantized_strip_bytes(const QuantizedWeight& weight) {
+  require_storable(weight);
+  const int64_t groups = (weight.in_features + weight.group_size - 1) / weight.group_size;
+  return groups * kQuantizedScaleBytes +
+         quantized_tiles(weight) * quantized_tile_bytes(weight.format);
+}
+
+int64_t quantized_bytes(const QuantizedWeight& weight) {
+  const int64_t strip_bytes = quantized_strip_bytes(weight);
+  return strips_of(weight) * strip_bytes;
 }
 
 void quantize_weights(const Context& context, const QuantizedWeight& weight,

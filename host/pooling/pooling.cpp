@@ -13,6 +13,7 @@
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/core/verified.hpp"
+#include "host/core/window_room.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/pooling/pooling_cudnn.hpp"
 #include "host/pooling/pooling_params.hpp"
@@ -172,10 +173,13 @@ TuningKey tuning_key(const PoolingProblem& problem) {
 
 int64_t pooling_outputs(int64_t size, const PoolingWindow& window, bool ceil_mode) {
   const int64_t stride = window.stride == 0 ? window.kernel : window.stride;
-  const int64_t room = size + 2 * window.padding - window.dilation * (window.kernel - 1) - 1;
+  const int64_t room = window_room(size, window.kernel, stride, window.padding, window.dilation);
   if (room < 0) return 0;
-  const int64_t outputs = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
-  const bool begins_outside = (outputs - 1) * stride >= size + window.padding;
+  const auto steps = [stride](int64_t positions) {  // rounded up
+    return positions / stride + (positions % stride == 0 ? 0 : 1);
+  };
+  const int64_t outputs = (ceil_mode ? steps(room) : room / stride) + 1;
+  const bool begins_outside = outputs - 1 >= steps(size + window.padding);
   return outputs - (begins_outside ? 1 : 0);
 }
 

@@ -68,7 +68,9 @@ struct ConvProblem {
 };
 
 /// H and W of y: (input + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down; below
-/// 1 where the kernel is larger than the padded input.
+/// 1 where the kernel is larger than the padded input, and where there is no such convolution: a
+/// kernel, stride or dilation below 1, a negative input or padding, sizes beyond 64 bits. Never
+/// throws.
 PerAxis conv_output_size(const ConvProblem& problem);
 /// The same for the depth.
 int64_t conv_output_depth(const ConvProblem& problem);

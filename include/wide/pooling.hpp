@@ -51,7 +51,9 @@ struct PoolingArguments {
 
 /// The number of outputs for `size` positions: (size + 2 padding - dilation (kernel - 1) - 1) /
 /// stride + 1, rounded down, or up with `ceil_mode` as long as the last window begins inside x or
-/// its left padding. Below 1 where the window is larger than x.
+/// its left padding. A stride of 0 is the kernel. Below 1 where the window is larger than x, and
+/// where there is no such window: a kernel or dilation below 1, a negative size, stride or padding,
+/// sizes beyond 64 bits. Never throws.
 int64_t pooling_outputs(int64_t size, const PoolingWindow& window, bool ceil_mode);
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, the

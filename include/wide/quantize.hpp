@@ -26,7 +26,7 @@ struct QuantizedWeight {
 /// Bytes of a member's blob, a multiple of 32. Throws invalid_argument for the format packed,
 /// another group size, negative sizes and what does not fit in 64 bits.
 int64_t quantized_bytes(const QuantizedWeight& weight);
-/// Bytes of one strip of 16 outputs.
+/// Bytes of one strip of 16 outputs. Throws as quantized_bytes.
 int64_t quantized_strip_bytes(const QuantizedWeight& weight);
 
 /// Members' weights -> blobs. The scale of a group is the one with the least squared error among
