@@ -151,4 +151,11 @@ TEST_CASE("concat: each wrong operand is named, with what was got and expected")
               "are joined along an axis of their own"));
   CHECK_THROWS_MATCHES(slice(operands::linear_x, whole.view(), 2, 2, 2), Error,
                        Message("slice: linear x: elements [2, 4), expected some of a member's 3"));
+  CHECK_THROWS_MATCHES(slice(operands::linear_x, whole.view(), 2, 1, INT64_MAX), Error,
+                       Message("slice: linear x: elements [1, 1 + 9223372036854775807), expected "
+                               "some of a member's 3"));
+  CHECK_THROWS_MATCHES(
+      slice(operands::linear_x, whole.view(), 2, INT64_MIN, -1), Error,
+      Message("slice: linear x: elements [-9223372036854775808, -9223372036854775808 + -1), "
+              "expected some of a member's 3"));
 }

@@ -6,6 +6,14 @@
 
 namespace wide {
 
+std::string range_text(int64_t first, int64_t count) {
+  int64_t end = 0;
+  const std::string begin = std::to_string(first);
+  const bool has_end = !__builtin_add_overflow(first, count, &end);
+  return "[" + begin + ", " +
+         (has_end ? std::to_string(end) : begin + " + " + std::to_string(count)) + ")";
+}
+
 void throw_invalid_argument(const std::string& message) {
   throw Error(ErrorCode::invalid_argument, message);
 }

@@ -25,6 +25,9 @@ inline ArgumentName name_of(std::string_view primitive, std::string_view argumen
   return {primitive, argument};
 }
 
+/// "[2, 6)" of the 4 elements from 2 on; "[2, 2 + 9223372036854775807)" where the sum overflows.
+std::string range_text(int64_t first, int64_t count);
+
 [[noreturn]] void throw_invalid_argument(const std::string& message);
 [[noreturn]] void throw_unsupported(const std::string& message);
 /// Stands in for CUDA's part of a primitive in a build without CUDA: no CUDA context can exist

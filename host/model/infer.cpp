@@ -322,7 +322,7 @@ Types infer(const SliceOp& op, const Operands& at) {
   int64_t end = 0;
   const bool has_end = !__builtin_add_overflow(op.first, op.count, &end);
   at.require(has_end && op.first >= 0 && op.count >= 1 && end <= y.shape[axis],
-             "elements [" + text(op.first) + ", " + text(end) + ") of axis " + text(axis) +
+             "elements " + range_text(op.first, op.count) + " of axis " + text(axis) +
                  ", expected some of " + shape_text(y.shape));
   y.shape[axis] = op.count;
   return {y};

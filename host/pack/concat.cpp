@@ -59,8 +59,7 @@ View slice_view(const PackedOperand& operand, const View& packed, int64_t num_me
   const View members = with_members(name, packed, axis, num_members);
   const int64_t length = members.shape[axis + 1];
   WIDE_REQUIRE(first >= 0 && count >= 0 && first <= length - count,
-               name + ": elements [" + std::to_string(first) + ", " +
-                   std::to_string(first + count) + "), expected some of a member's " +
+               name + ": elements " + range_text(first, count) + ", expected some of a member's " +
                    std::to_string(length));
   return members.narrow(axis + 1, first, count);
 }
