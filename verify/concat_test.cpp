@@ -5,6 +5,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "verify/support/devices.hpp"
@@ -158,4 +161,23 @@ TEST_CASE("concat: each wrong operand is named, with what was got and expected")
       slice(operands::linear_x, whole.view(), 2, INT64_MIN, -1), Error,
       Message("slice: linear x: elements [-9223372036854775808, -9223372036854775808 + -1), "
               "expected some of a member's 3"));
+}
+
+TEST_CASE("concat: an operand of the caller's own has an axis that its tensors have") {
+  const Context cpu = Context::cpu();
+  Tensor whole(cpu, Dtype::fp32, {2, 6}), deep(cpu, Dtype::fp32, {1, 1, 1, 1, 1, 4});
+  const ConstTensorView part = whole;
+  for (const int axis :
+       {2, 7, -3, -100, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()}) {
+    const PackedOperand own{"own", PackedOperand::Kind::joined, axis, 1, 6};
+    const std::string wrong =
+        "own: axis is " + std::to_string(axis) + ", expected one in [-2, 2) of 2 dimensions";
+    CHECK_THROWS_MATCHES(slice(own, whole.view(), 2, 0, 1), Error, Message("slice: " + wrong));
+    CHECK_THROWS_MATCHES(concat(own, std::span(&part, 1), 2, whole, Stream::cpu()), Error,
+                         Message("concat: " + wrong));
+  }
+  CHECK_NOTHROW(slice({"own", PackedOperand::Kind::joined, -2, 1, 6}, whole.view(), 2, 0, 1));
+  CHECK_THROWS_MATCHES(slice({"own", PackedOperand::Kind::joined, -1, 1, 6}, deep.view(), 2, 0, 1),
+                       Error,
+                       Message("slice: own has 6 dimensions, expected one less: members take one"));
 }

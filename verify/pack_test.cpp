@@ -9,6 +9,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cstring>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "verify/support/devices.hpp"
@@ -190,6 +192,31 @@ TEST_CASE("pack refuses what does not fit together") {
   CHECK_THROWS_AS(member_view(operands::linear_x, packed.view(), 4, 0), Error);
   CHECK_THROWS_AS(member_view(operands::linear_x, packed.view(), 2, 2), Error);
   CHECK_NOTHROW(packs({Tensor(cpu, Dtype::fp32, {0, 3})}, Tensor(cpu, Dtype::fp32, {0, 3})));
+}
+
+TEST_CASE("pack: an operand of the caller's own has an axis that its tensors have") {
+  const Context cpu = Context::cpu();
+  using Kind = PackedOperand::Kind;
+  Tensor a(cpu, Dtype::fp32, {2, 3}), joined(cpu, Dtype::fp32, {2, 6}),
+      stacked(cpu, Dtype::fp32, {2, 3, 2});
+  const std::vector<ConstTensorView> members{a, a};
+  const std::vector<TensorView> targets{a, a};
+  const auto refuses = [&](const PackedOperand& own, const TensorView& packed, const char* ends) {
+    const std::string wrong = "own: axis is " + std::to_string(own.axis) + ", expected one in " +
+                              ends + " of a member's tensor of 2 dimensions";
+    CHECK_THROWS_MATCHES(packed_shape(own, a.shape(), 2), Error, Message(wrong));
+    CHECK_THROWS_MATCHES(member_view(own, packed, 2, 0), Error, Message(wrong));
+    CHECK_THROWS_MATCHES(pack(own, members, packed, Stream::cpu()), Error, Message(wrong));
+    CHECK_THROWS_MATCHES(unpack(own, packed, targets, Stream::cpu()), Error, Message(wrong));
+  };
+  constexpr int kMost = std::numeric_limits<int>::max();
+  for (const int axis : {2, 3, 7, kMost, -3, -100, -kMost - 1})
+    refuses({"own", Kind::joined, axis, 1, 5}, joined, "[-2, 2)");
+  for (const int axis : {3, 7, kMost, -3, -100, -kMost - 1})
+    refuses({"own", Kind::stacked, axis, 1, 5}, stacked, "[-2, 3)");
+  CHECK(packed_shape({"own", Kind::stacked, 2, 1, 5}, {2, 3}, 2) == Shape{2, 3, 2});
+  CHECK(member_view({"own", Kind::stacked, 2, 1, 5}, stacked.view(), 2, 1).shape == Shape{2, 3});
+  CHECK(member_view({"own", Kind::joined, -2, 1, 5}, joined.view(), 2, 1).shape == Shape{1, 6});
 }
 
 #if __has_include(<dlpack/dlpack.h>)

@@ -26,6 +26,12 @@ int joined_axis(const std::string& name, const PackedOperand& operand, int rank)
   WIDE_REQUIRE(rank >= operand.min_rank && rank <= operand.max_rank,
                name + " has " + std::to_string(rank) + " dimensions, expected " +
                    std::to_string(operand.min_rank) + " to " + std::to_string(operand.max_rank));
+  WIDE_REQUIRE(rank < kMaxRank, name + " has " + std::to_string(rank) +
+                                    " dimensions, expected one less: members take one");
+  WIDE_REQUIRE(axis >= 0 && axis < rank, name + ": axis is " + std::to_string(operand.axis) +
+                                             ", expected one in [" + std::to_string(-rank) + ", " +
+                                             std::to_string(rank) + ") of " + std::to_string(rank) +
+                                             " dimensions");
   return axis;
 }
 

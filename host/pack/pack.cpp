@@ -93,7 +93,13 @@ std::string text(const PackedOperand& operand) {
   return std::string(operand.name);
 }
 
+/// Callers make operands of their own: their axis may be anything.
 int axis_of(const PackedOperand& operand, int member_rank) {
+  const int end = member_rank + (operand.kind == PackedOperand::Kind::stacked ? 1 : 0);
+  WIDE_REQUIRE(operand.axis >= -member_rank && operand.axis < end,
+               text(operand) + ": axis is " + std::to_string(operand.axis) + ", expected one in [" +
+                   std::to_string(-member_rank) + ", " + std::to_string(end) +
+                   ") of a member's tensor of " + std::to_string(member_rank) + " dimensions");
   return operand.axis < 0 ? operand.axis + member_rank : operand.axis;
 }
 

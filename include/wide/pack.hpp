@@ -23,8 +23,9 @@ struct PackedOperand {
   };
   std::string_view name;  ///< "linear x"
   Kind kind = Kind::joined;
-  int axis =
-      0;  ///< from the front; negative from the back, -1 is the last axis of the member tensor
+  /// From the front; negative from the back, -1 is the last axis of the member tensor. One that a
+  /// tensor has not is refused where it is used.
+  int axis = 0;
   int min_rank = 1, max_rank = 5;  ///< of a member's tensor
 };
 
@@ -106,12 +107,12 @@ std::span<const PackedOperand> all();
 }  // namespace operands
 
 /// The packed shape of `num_members` tensors of shape `member`.
-/// Throws invalid_argument where the operand's member tensors have another rank.
+/// Throws invalid_argument where the operand's member tensors have another rank, or no such axis.
 Shape packed_shape(const PackedOperand& operand, const Shape& member, int64_t num_members);
 
 /// View of member `index` inside the packed tensor; no copy.
-/// Throws invalid_argument where the member axis cannot be divided by `num_members`, or the index
-/// is outside.
+/// Throws invalid_argument where there is no such axis, where the member axis cannot be divided by
+/// `num_members`, or the index is outside.
 TensorView member_view(const PackedOperand& operand, const TensorView& packed, int64_t num_members,
                        int64_t index);
 ConstTensorView member_view(const PackedOperand& operand, const ConstTensorView& packed,
