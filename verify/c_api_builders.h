@@ -391,12 +391,24 @@ static void test_volumes(void) {
   wide_parameters_destroy(weights);
 }
 
+static void refuse_pool_without_outputs(void) {
+  wide_builder* builder = make_builder();
+  wide_value x = 0, y = 0;
+  const int64_t image[4] = {WIDE_BATCH, 2, 4, 4};
+  OK(wide_builder_input(builder, "x", WIDE_FP32, image, 4, &x));
+  REFUSED("pool: pooling: out_height is 0, expected 1 to",
+          wide_builder_adaptive_average_pool(builder, "pool", x, 0, 0, &y));
+  CHECK(y == 0);
+  wide_builder_destroy(builder);
+}
+
 static void test_builders(void) {
   test_attention();
   test_elements();
   test_norms();
   test_rows_and_tables();
   test_pools();
+  refuse_pool_without_outputs();
   test_recurrent();
   test_volumes();
 }

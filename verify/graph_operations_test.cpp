@@ -46,3 +46,24 @@ TEST_CASE("graph: an operand that is given twice is refused, a value that is use
   // One that is absent is left out: it is not given.
   CHECK_NOTHROW(g.append("act", PointwiseOp{}, {{"x", x}, {"x", Value{}}}));
 }
+
+TEST_CASE("graph: adaptive pools have outputs") {
+  const Shape image{kBatch, 6, 8, 9}, signal{kBatch, 6, 8};
+  const auto refusal = [&](const Shape& shape, int64_t height, int64_t width) {
+    return error_of([&](auto& g) {
+      (void)layers::adaptive_average_pool(g, "pool", g.input("x", shape), height, width);
+    });
+  };
+  CHECK(refusal(image, 0, 2) == "graph: pool: pooling: out_height is 0, expected 1 to 1073741824");
+  CHECK(refusal(image, 2, 0) == "graph: pool: pooling: out_width is 0, expected 1 to 1073741824");
+  CHECK_THAT(refusal(image, 0, 0), ContainsSubstring("out_height is 0"));
+  CHECK_THAT(refusal(image, -3, 1), ContainsSubstring("out_height is -3"));
+  CHECK_THAT(refusal(image, 1, int64_t{1} << 60), ContainsSubstring("out_width is 115292150460"));
+  CHECK_THAT(refusal(signal, 1, 0), ContainsSubstring("out_width is 0"));
+  CHECK(refusal(signal, 0, 2) == "nothing was thrown");  // signals have no height
+  CHECK_THAT(error_of([&](auto& g) {
+               (void)g.append("pool", PoolingOp{.mode = PoolingMode::adaptive_average},
+                              {{"x", g.input("x", image)}});
+             }),
+             ContainsSubstring("pool: pooling: out_height is 0"));
+}

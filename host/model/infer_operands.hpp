@@ -46,6 +46,17 @@ class Operands {
     if (!holds) fail(message);
   }
 
+  /// A primitive's own check of an operation's fields, its message after the node's name.
+  template <class Check>
+  void require_accepted(const Check& check) const {
+    try {
+      check();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid_argument) throw;
+      fail(error.what());
+    }
+  }
+
   bool has(std::string_view name) const { return !node_.operand(name).is_absent(); }
   bool is_parameter(std::string_view name) const {
     const Shape& shape = type(name).shape;

@@ -6,6 +6,7 @@
 
 #include "host/conv/conv_problem.hpp"
 #include "host/model/infer_operands.hpp"
+#include "host/pooling/pooling_problem.hpp"
 
 namespace wide::infer_detail {
 
@@ -73,8 +74,15 @@ Types infer(const PoolingOp& op, const Operands& at) {
   const int rank = x.shape.rank();
   const bool is_last = op.layout == ChannelLayout::channels_last;
   const int column = is_last ? rank - 2 : rank - 1;
+  const bool is_adaptive = op.mode == PoolingMode::adaptive_average;
+  if (is_adaptive) {
+    at.require_accepted([&] {
+      if (rank == 4) require_adaptive_outputs("out_height", op.out_height);
+      require_adaptive_outputs("out_width", op.out_width);
+    });
+  }
   const auto outputs = [&](int64_t size, const PoolingWindow& window, int64_t wanted) {
-    if (op.mode == PoolingMode::adaptive_average) return wanted == 0 ? 1 : wanted;
+    if (is_adaptive) return wanted;
     at.require(
         window.kernel >= 1 && window.stride >= 0 && window.padding >= 0 && window.dilation >= 1,
         "a window is impossible, expected a kernel and dilation of at least 1");

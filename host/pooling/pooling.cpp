@@ -17,6 +17,7 @@
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/pooling/pooling_cudnn.hpp"
 #include "host/pooling/pooling_params.hpp"
+#include "host/pooling/pooling_problem.hpp"
 #include "host/pooling/pooling_run.hpp"
 
 namespace wide {
@@ -79,8 +80,8 @@ void require_legal(const PoolingProblem& p) {
   require_range("height * width", p.height * p.width, 1, kMostPositions);
   require_float_dtype(kPoolingName, p.dtype);
   if (p.mode == PoolingMode::adaptive_average) {
-    require_range("out_height", p.out_height, 1, kMostPositions);
-    require_range("out_width", p.out_width, 1, kMostPositions);
+    require_adaptive_outputs("out_height", p.out_height);
+    require_adaptive_outputs("out_width", p.out_width);
   } else {
     require_outputs("rows", p.height, p.out_height, p.rows, p.ceil_mode);
     require_outputs("columns", p.width, p.out_width, p.columns, p.ceil_mode);
@@ -169,6 +170,10 @@ std::string problem_key(const PoolingProblem& complete) {
 }
 TuningKey tuning_key(const PoolingProblem& problem) {
   return {std::string(kPoolingName), problem_key(resolved(problem))};
+}
+
+void require_adaptive_outputs(const char* name, int64_t outputs) {
+  require_range(name, outputs, 1, kMostPositions);
 }
 
 int64_t pooling_outputs(int64_t size, const PoolingWindow& window, bool ceil_mode) {

@@ -129,7 +129,7 @@ Value binary(GraphBuilder& g, const std::string& name, Value x, Value other,
 Value max_pool(GraphBuilder& g, const std::string& name, Value x, const PoolingWindow& window);
 Value average_pool(GraphBuilder& g, const std::string& name, Value x, const PoolingWindow& window,
                    bool counts_padding = true);
-/// [B, C, ..] -> [B, C, out_height, out_width], of signals [B, C, out_width]
+/// [B, C, ..] -> [B, C, out_height, out_width], of signals [B, C, out_width]; extents of at least 1
 Value adaptive_average_pool(GraphBuilder& g, const std::string& name, Value x, int64_t out_height,
                             int64_t out_width);
 /// [B, C, ..] -> [B, C, 1, ..], the mean of all positions

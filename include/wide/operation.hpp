@@ -148,7 +148,7 @@ struct PoolingOp {
   PoolingWindow rows{}, columns{};
   bool ceil_mode = false;
   bool counts_padding = true;
-  int64_t out_height = 0, out_width = 0;
+  int64_t out_height = 0, out_width = 0;  ///< an adaptive pool's, at least 1; of signals the width
   ChannelLayout layout = ChannelLayout::channels_first;
   friend bool operator==(const PoolingOp&, const PoolingOp&) = default;
 };

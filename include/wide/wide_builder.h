@@ -176,8 +176,8 @@ WIDE_API wide_status wide_builder_max_pool(wide_builder* builder, const char* na
 WIDE_API wide_status wide_builder_average_pool(wide_builder* builder, const char* name,
                                                wide_value x, const wide_pool_layer* options,
                                                wide_value* out);
-/* [B, C, ..] -> [B, C, out_height, out_width], of signals [B, C, out_width]; global: extents of 1.
- */
+/* [B, C, ..] -> [B, C, out_height, out_width], of signals [B, C, out_width]; extents of at least 1,
+ * of 1 for a global pool. */
 WIDE_API wide_status wide_builder_adaptive_average_pool(wide_builder* builder, const char* name,
                                                         wide_value x, int64_t out_height,
                                                         int64_t out_width, wide_value* out);

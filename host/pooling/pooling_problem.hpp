@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What no pooling plan takes, also for those that have no problem yet: builders of graphs.
+#pragma once
+
+#include "wide/pooling.hpp"
+
+namespace wide {
+
+/// Of an adaptive pool; `name` is out_height or out_width. Throws invalid_argument.
+void require_adaptive_outputs(const char* name, int64_t outputs);
+
+}  // namespace wide
