@@ -4,7 +4,10 @@
 // Graphs: operands and fields of operations that builders refuse, before there is a plan.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdint>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "wide/error.hpp"
@@ -66,4 +69,75 @@ TEST_CASE("graph: adaptive pools have outputs") {
                               {{"x", g.input("x", image)}});
              }),
              ContainsSubstring("pool: pooling: out_height is 0"));
+}
+
+TEST_CASE("graph: numbers that no primitive takes are refused with the primitive's own words") {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto refusal = [](const Shape& shape, const Operation& op) {
+    return error_of([&](auto& g) { (void)g.append("it", op, {{"x", g.input("x", shape)}}); });
+  };
+  const auto refuses = [&](const char* message, const PointwiseOp& op) {
+    CHECK_THAT(refusal({kBatch, 4}, op), ContainsSubstring(message));
+  };
+  using enum PointwiseFunction;
+  refuses("graph: it: pointwise: low is nan and high is 1", {.function = clamp, .low = kNan});
+  refuses("pointwise: low is -1.000000 and high is nan", {.function = clamp, .high = kNan});
+  refuses("low is 3.000000 and high is 1.000000, expected low <= high",
+          {.function = clamp, .low = 3, .high = 1});
+  refuses("slope is nan, expected a finite number", {.function = leaky_relu, .slope = kNan});
+  refuses("alpha is inf, expected a finite number", {.function = elu, .alpha = kInfinity});
+  refuses("beta is 0.000000, expected a finite number above 0", {.function = softplus, .beta = 0});
+  refuses("beta is -1.0", {.function = softplus, .beta = -1});
+  refuses("nothing was thrown", {.function = clamp, .low = -kInfinity, .high = kInfinity});
+
+  const Shape image{kBatch, 4, 8, 9}, signal{kBatch, 4, 8};
+  const auto pool = [&](const Shape& shape, PoolingMode mode, const PoolingWindow& rows,
+                        const PoolingWindow& columns) {
+    return refusal(shape, PoolingOp{.mode = mode, .rows = rows, .columns = columns});
+  };
+  constexpr PoolingMode kMax = PoolingMode::max, kMean = PoolingMode::average;
+  const PoolingWindow two{.kernel = 2};
+  CHECK(pool(image, kMax, two, {.kernel = 2, .padding = 2}) ==
+        "graph: it: pooling: columns.padding is 2, expected 0 to 1");
+  CHECK_THAT(pool(image, kMax, {.kernel = 3, .padding = 2}, two),
+             ContainsSubstring("pooling: rows.padding is 2, expected 0 to 1"));
+  CHECK_THAT(pool(image, kMax, two, {.kernel = 0}), ContainsSubstring("columns.kernel is 0"));
+  CHECK_THAT(pool(image, kMax, {.kernel = 2, .stride = -1}, two), ContainsSubstring("rows.stride"));
+  CHECK_THAT(pool(image, kMax, two, {.kernel = INT64_MAX}), ContainsSubstring("columns.kernel"));
+  CHECK_THAT(pool(image, kMean, {.kernel = 2, .dilation = 2}, two),
+             ContainsSubstring("rows.dilation is 2, expected 1 for averages"));
+  CHECK_THAT(pool(signal, kMean, two, {.kernel = 2, .dilation = 2}),
+             ContainsSubstring("columns.dilation is 2, expected 1 for averages"));
+  CHECK(pool(image, kMax, {.kernel = 2, .dilation = 2}, two) == "nothing was thrown");
+  CHECK(pool(signal, kMax, {.kernel = 0}, two) == "nothing was thrown");  // they have no rows
+}
+
+TEST_CASE("graph: scales, heads and paddings that no primitive takes are refused") {
+  const auto attention = [](int64_t features, int64_t heads, std::optional<float> scale) {
+    return error_of([&](auto& g) {
+      const Value x = g.input("x", {kBatch, 4, features});
+      (void)g.append("att", FlashAttentionOp{.heads = heads, .scale = scale},
+                     {{"q", x}, {"k", x}, {"v", x}});
+    });
+  };
+  CHECK(attention(8, 2, std::numeric_limits<float>::quiet_NaN()) ==
+        "graph: att: flash_attention: scale is nan, expected a finite number");
+  CHECK_THAT(attention(8, 2, -std::numeric_limits<float>::infinity()),
+             ContainsSubstring("scale is -inf, expected a finite number"));
+  CHECK_THAT(attention(514, 2, std::nullopt),
+             ContainsSubstring("flash_attention: head_dim is 257, expected in [1, 256]"));
+  CHECK(attention(512, 2, -0.5f) == "nothing was thrown");
+
+  const auto embedding = [](int64_t padding_id) {
+    return error_of([&](auto& g) {
+      const Value ids = g.input("ids", {kBatch, 4}, Dtype::int32), table = g.parameter("t", {7, 8});
+      (void)g.append("emb", EmbeddingOp{.padding_id = padding_id},
+                     {{"ids", ids}, {"table", table}});
+    });
+  };
+  CHECK(embedding(7) ==
+        "graph: emb: embedding: padding_id is 7, expected -1 or an id below vocab = 7");
+  CHECK_THAT(embedding(-2), ContainsSubstring("padding_id is -2"));
+  for (const int64_t good : {-1, 0, 6}) CHECK(embedding(good) == "nothing was thrown");
 }

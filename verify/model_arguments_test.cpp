@@ -156,13 +156,14 @@ TEST_CASE("model: operands that overlap are refused, whole or in chunks") {
 TEST_CASE("model: what a primitive refuses is told with its node's name") {
   GraphBuilder g("net");
   const Value x = layers::linear(g, "fc", g.input("x", {kBatch, 16}), 8);
-  g.output("y", layers::pointwise(g, "act", x, PointwiseFunction::clamp, {.low = 2, .high = 1}));
+  g.output("y", layers::pointwise(g, "act", x, PointwiseFunction::clamp));
   const Graph graph = std::move(g).build();
   const auto refusal = [&](const ModelProblem& problem, const ModelOptions& options) {
     return error_of([&] { (void)make_model_plan(Context::cpu(), graph, problem, options); });
   };
   for (const ModelProblem& problem : {ModelProblem{2, 3, {}}, ModelProblem{2, 3, {1, 2}}}) {
-    CHECK_THAT(refusal(problem, {}), StartsWith("model: act: pointwise: low is 2"));
+    CHECK_THAT(refusal(problem, {.strategies = {{"pointwise", "fastest"}}}),
+               StartsWith("model: act: pointwise: strategy is \"fastest\""));
     CHECK_THAT(refusal(problem, {.strategies = {{"linear", "fastest"}}}),
                StartsWith("model: fc: linear: strategy is \"fastest\""));
   }

@@ -39,14 +39,13 @@ void check_sizes(const FlashAttentionProblem& p) {
   require_range("kv_seq", *p.kv_seq, 0, kMaxSeq);
   require_range("heads", p.heads, 1);
   require_range("kv_heads", p.kv_heads, 1);
-  require_range("head_dim", p.head_dim, 1, kMaxHeadDim);
+  require_flash_attention_head_dim(p.head_dim);
   require_range("window", p.window, 0);
   WIDE_REQUIRE(p.heads % p.kv_heads == 0, "flash_attention: kv_heads is " + text(p.kv_heads) +
                                               ", expected a divisor of heads = " + text(p.heads));
   require_float_dtype("flash_attention", p.dtype);
   require_enumerator("flash_attention", "key_lengths", p.key_lengths, KeyLengths::per_member);
-  WIDE_REQUIRE(std::isfinite(*p.scale),
-               "flash_attention: scale is " + text(*p.scale) + ", expected a finite number");
+  require_flash_attention_scale(*p.scale);
   constexpr float kMaxSoftCap = 65536;  // scores are exact to 2^-22 of it
   WIDE_REQUIRE(p.soft_cap >= 0 && p.soft_cap <= kMaxSoftCap,
                "flash_attention: soft_cap is " + text(p.soft_cap) +
@@ -79,6 +78,15 @@ RowStrides complete(const char* field, const RowStrides& strides, int64_t rows, 
 }
 
 }  // namespace
+
+void require_flash_attention_head_dim(int64_t head_dim) {
+  require_range("head_dim", head_dim, 1, kMaxHeadDim);
+}
+
+void require_flash_attention_scale(float scale) {
+  WIDE_REQUIRE(std::isfinite(scale),
+               "flash_attention: scale is " + text(scale) + ", expected a finite number");
+}
 
 FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem p) {
   p.kv_seq = p.kv_seq.value_or(p.seq);

@@ -17,6 +17,10 @@ inline std::string text(KeyLengths lengths) {
                                          : "[num_members, batch]";
 }
 
+/// What no plan takes, also for those that have no problem yet. Throw invalid_argument.
+void require_flash_attention_head_dim(int64_t head_dim);
+void require_flash_attention_scale(float scale);
+
 /// With kv_seq, kv_heads, scale and all strides set. Throws invalid_argument.
 FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem problem);
 

@@ -50,9 +50,7 @@ void require_legal(const EmbeddingProblem& p) {
       !computes || p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
       "embedding: dtype is " + std::string(dtype_name(p.dtype)) +
           ", expected fp32, fp16 or bf16 for quantised tables and bags");
-  WIDE_REQUIRE(p.padding_id >= -1 && p.padding_id < p.vocab,
-               "embedding: padding_id is " + std::to_string(p.padding_id) +
-                   ", expected -1 or an id below vocab = " + std::to_string(p.vocab));
+  require_padding_id(p.padding_id, p.vocab);
   WIDE_REQUIRE(p.bag == Bag::none || !p.checked,
                "embedding: checked is set, expected not with bags: theirs are NaN");
   if (!(p.max_norm == 0)) {
@@ -72,6 +70,12 @@ int64_t packed_batch_stride(const EmbeddingProblem& p) {
 }
 
 }  // namespace
+
+void require_padding_id(int64_t padding_id, int64_t vocab) {
+  WIDE_REQUIRE(padding_id >= -1 && padding_id < vocab,
+               "embedding: padding_id is " + std::to_string(padding_id) +
+                   ", expected -1 or an id below vocab = " + std::to_string(vocab));
+}
 
 int64_t row_elements(const EmbeddingProblem& p) {
   return p.table_format == WeightFormat::packed ? p.dim : quantized_row_bytes(p.dim);

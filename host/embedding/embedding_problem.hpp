@@ -18,6 +18,9 @@ int64_t row_elements(const EmbeddingProblem& problem);
 /// Fills in strides that were left 0: packed. Throws for illegal problems.
 EmbeddingProblem resolved(EmbeddingProblem problem);
 
+/// Also for those that have no problem yet. Throws invalid_argument.
+void require_padding_id(int64_t padding_id, int64_t vocab);
+
 /// Throws with the first field in which the operands differ from the plan's problem.
 void require_same(const EmbeddingProblem& got, const EmbeddingProblem& plan);
 

@@ -7,8 +7,11 @@
 #include <cmath>
 #include <string>
 
+#include "host/attention/flash_attention_problem.hpp"
+#include "host/embedding/embedding_problem.hpp"
 #include "host/model/broadcast.hpp"
 #include "host/model/infer_operands.hpp"
+#include "host/pointwise/pointwise_problem.hpp"
 #include "wide/graph.hpp"
 #include "wide/mlp.hpp"
 
@@ -112,6 +115,10 @@ Types infer(const FlashAttentionOp& op, const Operands& at) {
   at.require(k.dtype == q.dtype && k.shape.back() == q.shape.back() / op.heads * kv_heads,
              "k is " + to_string(k) + ", expected q's dtype and " +
                  text(q.shape.back() / op.heads * kv_heads) + " features");
+  at.require_accepted([&] {
+    require_flash_attention_head_dim(q.shape.back() / op.heads);
+    if (op.scale) require_flash_attention_scale(*op.scale);
+  });
   check_key_lengths(at);
   check_score_bias(at, op.heads, q, k);
   return {q};
@@ -142,13 +149,14 @@ Types infer(const RecurrentOp& op, const Operands& at) {
   return types;
 }
 
-Types infer(const EmbeddingOp&, const Operands& at) {
+Types infer(const EmbeddingOp& op, const Operands& at) {
   at.only({"ids", "table"});
   const ValueType& ids = at.activation("ids", 2, 2);
   at.require(ids.dtype == Dtype::int32 || ids.dtype == Dtype::int64,
              "ids is " + text(dtype_name(ids.dtype)) + ", expected int32 or int64");
   const Dtype dtype = at.type("table").dtype;
   const ValueType& table = at.parameter("table", {kBatch, kBatch}, dtype);
+  at.require_accepted([&] { require_padding_id(op.padding_id, table.shape[0]); });
   return {{dtype, {kBatch, ids.shape[1], table.shape[1]}}};
 }
 
@@ -223,6 +231,12 @@ Types infer(const PointwiseOp& op, const Operands& at) {
     const bool is_one = at.type("slope").shape == Shape{1};
     at.parameter("slope", {is_one ? 1 : x.shape.back()}, x.dtype);
   }
+  at.require_accepted([&] {
+    PointwiseProblem problem;
+    problem.slope = op.slope, problem.alpha = op.alpha, problem.beta = op.beta;
+    problem.low = op.low, problem.high = op.high;
+    require_pointwise_parameters(problem);
+  });
   return {x};
 }
 

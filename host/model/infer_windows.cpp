@@ -68,6 +68,21 @@ Types infer(const ConvOp& op, const Operands& at) {
   return {y};
 }
 
+namespace {
+
+/// Of signals only what there is of columns.
+void check_pool(const PoolingOp& op, bool has_rows) {
+  if (op.mode == PoolingMode::adaptive_average) {
+    if (has_rows) require_adaptive_outputs("out_height", op.out_height);
+    require_adaptive_outputs("out_width", op.out_width);
+  } else {
+    if (has_rows) require_pooling_window("rows", op.rows, op.mode);
+    require_pooling_window("columns", op.columns, op.mode);
+  }
+}
+
+}  // namespace
+
 Types infer(const PoolingOp& op, const Operands& at) {
   at.only({"x"});
   const ValueType& x = at.floating("x", 3, 4);
@@ -75,21 +90,9 @@ Types infer(const PoolingOp& op, const Operands& at) {
   const bool is_last = op.layout == ChannelLayout::channels_last;
   const int column = is_last ? rank - 2 : rank - 1;
   const bool is_adaptive = op.mode == PoolingMode::adaptive_average;
-  if (is_adaptive) {
-    at.require_accepted([&] {
-      if (rank == 4) require_adaptive_outputs("out_height", op.out_height);
-      require_adaptive_outputs("out_width", op.out_width);
-    });
-  }
+  at.require_accepted([&] { check_pool(op, rank == 4); });
   const auto outputs = [&](int64_t size, const PoolingWindow& window, int64_t wanted) {
-    if (is_adaptive) return wanted;
-    at.require(
-        window.kernel >= 1 && window.stride >= 0 && window.padding >= 0 && window.dilation >= 1,
-        "a window is impossible, expected a kernel and dilation of at least 1");
-    at.require(
-        std::max({window.kernel, window.stride, window.padding, window.dilation}) <= kLargestWindow,
-        "a window's kernel, stride, padding or dilation is above 2^30");
-    return pooling_outputs(size, window, op.ceil_mode);
+    return is_adaptive ? wanted : pooling_outputs(size, window, op.ceil_mode);
   };
   const PerAxis size{rank == 3 ? 1 : outputs(x.shape[column - 1], op.rows, op.out_height),
                      outputs(x.shape[column], op.columns, op.out_width)};

@@ -14,6 +14,7 @@
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
+#include "host/pointwise/pointwise_problem.hpp"
 #include "host/pointwise/pointwise_run.hpp"
 #include "wide/pack.hpp"
 
@@ -31,22 +32,10 @@ bool has_slopes(const PointwiseProblem& p) {
   return p.function == PointwiseFunction::prelu;
 }
 
-void require_parameters(const PointwiseProblem& p) {
-  const auto require = [](const char* name, float value, bool is_good, const char* expected) {
-    WIDE_REQUIRE(is_good, "pointwise: " + std::string(name) + " is " + std::to_string(value) +
-                              ", expected " + expected);
-  };
-  require("slope", p.slope, std::isfinite(p.slope), "a finite number");
-  require("alpha", p.alpha, std::isfinite(p.alpha), "a finite number");
-  require("beta", p.beta, std::isfinite(p.beta) && p.beta > 0, "a finite number above 0");
-  WIDE_REQUIRE(p.low <= p.high, "pointwise: low is " + std::to_string(p.low) + " and high is " +
-                                    std::to_string(p.high) + ", expected low <= high");
-}
-
 void require_legal(const PointwiseProblem& p) {
   require_legal_rows(kPointwiseName, rows_of(p));
   require_enumerator(kPointwiseName, "function", p.function, kAllPointwiseFunctions.back());
-  require_parameters(p);
+  require_pointwise_parameters(p);
   if (has_slopes(p)) {
     WIDE_REQUIRE(p.num_slopes == 1 || p.num_slopes == p.features,
                  "pointwise: num_slopes is " + std::to_string(p.num_slopes) +
@@ -101,6 +90,18 @@ void require_same(const PointwiseProblem& got, const PointwiseProblem& plan) {
 }
 
 }  // namespace
+
+void require_pointwise_parameters(const PointwiseProblem& p) {
+  const auto require = [](const char* name, float value, bool is_good, const char* expected) {
+    WIDE_REQUIRE(is_good, "pointwise: " + std::string(name) + " is " + std::to_string(value) +
+                              ", expected " + expected);
+  };
+  require("slope", p.slope, std::isfinite(p.slope), "a finite number");
+  require("alpha", p.alpha, std::isfinite(p.alpha), "a finite number");
+  require("beta", p.beta, std::isfinite(p.beta) && p.beta > 0, "a finite number above 0");
+  WIDE_REQUIRE(p.low <= p.high, "pointwise: low is " + std::to_string(p.low) + " and high is " +
+                                    std::to_string(p.high) + ", expected low <= high");
+}
 
 std::string problem_key(const PointwiseProblem& complete) {
   return key_of_fields(complete, kPointwiseFields);

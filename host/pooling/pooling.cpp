@@ -49,18 +49,6 @@ void require_range(const char* argument, int64_t value, int64_t least, int64_t m
   refuse(argument, value, std::to_string(least) + " to " + std::to_string(most), field);
 }
 
-void require_legal_window(const char* name, const PoolingWindow& w, PoolingMode mode) {
-  require_range(name, w.kernel, 1, kMostSpan, ".kernel");
-  require_range(name, w.stride, 1, kMostSpan, ".stride");
-  require_range(name, w.padding, 0, w.kernel / 2, ".padding");
-  require_range(name, w.dilation, 1, kMostSpan, ".dilation");
-  if (mode == PoolingMode::average && w.dilation != 1) {
-    refuse(name, w.dilation, "1 for averages", ".dilation");
-  }
-  const bool is_short = (w.kernel - 1) <= (kMostSpan - 1) / w.dilation;
-  if (!is_short) refuse(name, w.dilation, "a window below 2^29 positions", ".dilation");
-}
-
 void require_outputs(const char* name, int64_t size, int64_t got, const PoolingWindow& w,
                      bool ceil_mode) {
   const int64_t expected = pooling_outputs(size, w, ceil_mode);
@@ -102,8 +90,8 @@ void complete_windows(PoolingProblem& p) {
   for (PoolingWindow* window : {&p.rows, &p.columns}) {
     if (window->stride == 0) window->stride = window->kernel;
   }
-  require_legal_window("rows", p.rows, p.mode);
-  require_legal_window("columns", p.columns, p.mode);
+  require_pooling_window("rows", p.rows, p.mode);
+  require_pooling_window("columns", p.columns, p.mode);
 }
 
 PoolingProblem resolved(PoolingProblem p) {
@@ -170,6 +158,19 @@ std::string problem_key(const PoolingProblem& complete) {
 }
 TuningKey tuning_key(const PoolingProblem& problem) {
   return {std::string(kPoolingName), problem_key(resolved(problem))};
+}
+
+void require_pooling_window(const char* name, PoolingWindow w, PoolingMode mode) {
+  if (w.stride == 0) w.stride = w.kernel;
+  require_range(name, w.kernel, 1, kMostSpan, ".kernel");
+  require_range(name, w.stride, 1, kMostSpan, ".stride");
+  require_range(name, w.padding, 0, w.kernel / 2, ".padding");
+  require_range(name, w.dilation, 1, kMostSpan, ".dilation");
+  if (mode == PoolingMode::average && w.dilation != 1) {
+    refuse(name, w.dilation, "1 for averages", ".dilation");
+  }
+  const bool is_short = (w.kernel - 1) <= (kMostSpan - 1) / w.dilation;
+  if (!is_short) refuse(name, w.dilation, "a window below 2^29 positions", ".dilation");
 }
 
 void require_adaptive_outputs(const char* name, int64_t outputs) {

@@ -8,6 +8,9 @@
 
 namespace wide {
 
+/// A window of a pool that is not adaptive, where its stride may be left to the kernel; `name` is
+/// rows or columns. Throws invalid_argument.
+void require_pooling_window(const char* name, PoolingWindow window, PoolingMode mode);
 /// Of an adaptive pool; `name` is out_height or out_width. Throws invalid_argument.
 void require_adaptive_outputs(const char* name, int64_t outputs);
 
