@@ -141,6 +141,14 @@ TEST_CASE("pointwise: tails, knees and what is not finite") {
       CHECK(top == (function == sigmoid || function == tanh || function == clamp ? 1 : inf));
     }
     CHECK_FALSE(std::signbit(apply(context, with(relu), {-0.0}).front()));
+    // Where beta x overflows, softplus does not.
+    PointwiseProblem steep = with(softplus);
+    for (const float beta : {3e38f, 1e20f, 4.0f}) {
+      steep.beta = beta;
+      const auto large = static_cast<double>(3e38f), middle = static_cast<double>(1e19f);
+      CHECK(apply(context, steep, {-inf, -large, middle, large, inf}) ==
+            std::vector<double>{0, 0, middle, large, inf});
+    }
     PointwiseProblem open = with(clamp);
     open.low = -kInfinity;
     CHECK(apply(context, open, {-3e38, 2}) == std::vector<double>{static_cast<double>(-3e38f), 1});

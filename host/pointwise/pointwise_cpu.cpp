@@ -23,7 +23,8 @@ float sigmoid(float v) {
 }
 float softplus(float v, float beta) {
   const float z = beta * v;
-  return (cpu::relu(z) + cpu::log1p_of_fraction(cpu::exp(-std::fabs(z)))) / beta;
+  const float smooth = (cpu::relu(z) + cpu::log1p_of_fraction(cpu::exp(-std::fabs(z)))) / beta;
+  return z > kSoftplusOfItself ? v : smooth;
 }
 
 void apply(const PointwiseProblem& p, const float* values, const float* slopes, float* out,

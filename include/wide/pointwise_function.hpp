@@ -24,9 +24,13 @@ enum class PointwiseFunction : uint8_t {
   leaky_relu,  ///< x where x > 0, else slope * x
   prelu,       ///< the same with a slope per member, or per feature of it
   hardswish,   ///< x * min(max(x + 3, 0), 6) / 6
-  softplus,    ///< log(1 + exp(beta * x)) / beta
+  softplus,    ///< log(1 + exp(beta * x)) / beta; x where beta * x > kSoftplusOfItself
   clamp,       ///< min(max(x, low), high)
 };
+
+/// Beyond it exp(-beta * x) is less than a 900th of a unit of beta * x in fp32; and where beta * x
+/// overflows, x does not.
+inline constexpr float kSoftplusOfItself = 20;
 
 inline constexpr std::array<PointwiseFunction, 12> kAllPointwiseFunctions{
     PointwiseFunction::relu,      PointwiseFunction::gelu,       PointwiseFunction::gelu_tanh,

@@ -37,7 +37,10 @@ __device__ inline float apply_pointwise(float x, float a, float b) {
   if constexpr (kFunction == hardswish) {
     return x <= -3.0f ? 0.0f : x >= 3.0f ? x : x * (x + 3.0f) * (1.0f / 6.0f);
   }
-  if constexpr (kFunction == softplus) return kernels::softplus(a * x) * b;
+  if constexpr (kFunction == softplus) {
+    const float z = a * x;
+    return z > kSoftplusOfItself ? x : kernels::softplus(z) * b;
+  }
 }
 
 }  // namespace wide::kernels
