@@ -124,8 +124,9 @@ void store_at(void* base, int64_t index, Value value) {
 }  // namespace detail
 
 // To float: exact. From float: to nearest even; what lies above the largest finite value by half
-// a unit or more becomes infinity (fp8_e4m3, which has none: NaN); every NaN becomes the positive
-// one with all mantissa bits set.
+// a unit or more becomes infinity. fp8_e4m3 has none: NaN, but its largest value, 448, is even, so
+// that 464, half a unit above, is 448. Every NaN becomes the positive one with all mantissa bits
+// set.
 constexpr float fp16_to_float(uint16_t code) {
   return detail::decode<detail::kFp16>(code);
 }

@@ -238,7 +238,8 @@ class Model {
   /// differently where layers were fused into an mlp.
   Model with_batches(std::vector<int64_t> batches) const;
 
-  /// Masked members are left out of ensembles but still computed. Does not wait.
+  /// Masked members are left out of ensembles but still computed. mask() refuses the last member
+  /// that is not masked. Does not wait.
   void mask(int64_t member, Stream stream);
   void unmask(int64_t member, Stream stream);
   bool is_masked(int64_t member) const;

@@ -12,7 +12,8 @@
 namespace wide {
 
 /// Functions of x, with the problem's parameters. All keep NaN; at the infinities they have their
-/// limits.
+/// limits, but for leaky_relu and prelu with a slope of 0, which are 0 * -infinity, NaN, at
+/// -infinity.
 enum class PointwiseFunction : uint8_t {
   relu,        ///< max(x, 0); -0 becomes +0
   gelu,        ///< x/2 * (1 + erf(x / sqrt 2))

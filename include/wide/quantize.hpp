@@ -43,8 +43,9 @@ void quantize_weights(const Context& context, const QuantizedWeight& weight,
                       std::span<const ConstTensorView> members, const TensorView& blobs,
                       Stream stream);
 
-/// blobs -> scale * value(code), rounded to the members' dtype: exact in fp32. Under the terms of
-/// quantize_weights.
+/// blobs -> scale * value(code), rounded to the members' dtype: exact in fp32. Infinite where that
+/// is beyond the dtype, as it may be for weights next to its largest number: their scale is rounded
+/// to bf16. Under the terms of quantize_weights.
 void dequantize_weights(const Context& context, const QuantizedWeight& weight,
                         const ConstTensorView& blobs, std::span<const TensorView> members,
                         Stream stream);

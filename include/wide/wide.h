@@ -435,7 +435,7 @@ WIDE_API wide_status wide_model_get(const wide_model* model, int64_t member, voi
 WIDE_API wide_status wide_model_get_parameter(const wide_model* model, int64_t member,
                                               const char* name, const wide_view* destination,
                                               void* stream);
-/* Masked members are left out of ensembles but still computed. Does not wait. */
+/* Masked members are left out of ensembles but still computed; one must remain. Does not wait. */
 WIDE_API wide_status wide_model_mask(wide_model* model, int64_t member, void* stream);
 WIDE_API wide_status wide_model_unmask(wide_model* model, int64_t member, void* stream);
 WIDE_API wide_status wide_model_is_masked(const wide_model* model, int64_t member, int32_t* out);
