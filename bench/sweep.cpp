@@ -43,7 +43,7 @@ void Sweep::run(const std::function<std::optional<CaseResult>(const Turn&)>& run
       if (done_ > 0 && !has_ended) cool_down();
       if (has_ended || is_interrupted()) break;
       report(point.op() + " " + point.to_string());
-      const std::string impossible = spec->impossible_reason ? spec->impossible_reason(point) : "";
+      const std::string impossible = spec->impossible_reason(point);
       std::optional<CaseResult> ran = impossible.empty()
                                           ? run_turn({*spec, point, budget_s()})
                                           : case_not_run(*spec, point, Status::skipped, impossible);

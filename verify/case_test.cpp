@@ -25,7 +25,6 @@ catalog::PrimitiveSpec scale_spec() {
                {"batch", "rows", int64_t{16}, {}, 0},
                {"dtype", "of all", "fp32", {"fp32", "fp16"}, 0}};
   spec.sweeps = {{"quick", {{"n", {int64_t{2}, int64_t{4}}}}}, {"ci", {{"n", {int64_t{2}}}}}};
-  spec.impossible_reason = [](const Case&) { return std::string(); };
   return spec;
 }
 

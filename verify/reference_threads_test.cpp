@@ -82,7 +82,6 @@ class Rows final : public catalog::PackedWorkload {
 
   std::string unsupported_reason(std::string_view) const override { return ""; }
   catalog::Prepared prepare(const PlanOptions&) override { return {}; }
-  std::string baseline_unsupported_reason() const override { return ""; }
   catalog::PreparedMembers prepare_members() override { return {}; }
   catalog::Cost cost() const override { return {}; }
   void reference_row(int64_t member, int64_t row, std::span<double> values,

@@ -104,8 +104,6 @@ class FlashAttentionWorkload final : public PackedWorkload {
     return prepared(make_flash_attention_plan(context(), problem_, options), arguments_);
   }
 
-  std::string baseline_unsupported_reason() const override { return ""; }
-
   /// A baseline member is `sequential` of one member.
   PreparedMembers prepare_members() override {
     FlashAttentionProblem one = like_;

@@ -154,8 +154,6 @@ class ConvWorkload final : public PackedWorkload {
     return prepared(make_conv_plan(context(), problem_, options), arguments_);
   }
 
-  std::string baseline_unsupported_reason() const override { return ""; }
-
   /// A baseline member is `sequential` of one member.
   PreparedMembers prepare_members() override {
     ConvProblem one = shape_;

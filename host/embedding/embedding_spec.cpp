@@ -105,8 +105,6 @@ class EmbeddingWorkload final : public PackedWorkload {
     return prepared(make_embedding_plan(context(), problem_, options), arguments_);
   }
 
-  std::string baseline_unsupported_reason() const override { return ""; }
-
   /// No vendor has this call: a baseline member is our own kernel with N = 1.
   PreparedMembers prepare_members() override {
     EmbeddingProblem one = shape_;

@@ -63,7 +63,6 @@ PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const Gra
       "u_out |y| + 8 max over the row's outputs of |noisy - y|, noisy one of 3 evaluations in "
       "double whose operands of sums of K products are multiplied by 1 +- 2^-24 sqrt(K), and whose "
       "results by 1 +- u_out (Monte Carlo arithmetic)";
-  spec.impossible_reason = [](const Case&) { return std::string(); };
   spec.make_workload = [graph_of, parameters_of](
                            const Context& context, const Case& point,
                            const WorkloadOptions& options) -> std::unique_ptr<Workload> {

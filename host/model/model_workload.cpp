@@ -90,8 +90,6 @@ class ModelWorkload final : public PackedWorkload {
             plan.workspace_bytes(), strategy, "", summary_of(plan)};
   }
 
-  std::string baseline_unsupported_reason() const override { return ""; }
-
   /// Each member as a model of its own.
   PreparedMembers prepare_members() override {
     const ModelPlan plan =

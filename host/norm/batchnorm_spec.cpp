@@ -83,8 +83,6 @@ class BatchnormWorkload final : public PackedWorkload {
     return prepared(make_batchnorm_plan(context(), problem_, options), arguments_);
   }
 
-  std::string baseline_unsupported_reason() const override { return ""; }
-
   /// A baseline member is `sequential` of one member: cuDNN's call where it has one.
   PreparedMembers prepare_members() override {
     BatchnormProblem one = shape_;

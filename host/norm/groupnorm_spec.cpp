@@ -80,8 +80,6 @@ class GroupnormWorkload final : public PackedWorkload {
     return prepared(make_groupnorm_plan(context(), problem_, options), arguments_);
   }
 
-  std::string baseline_unsupported_reason() const override { return ""; }
-
   /// A baseline member is `sequential` of one member: cuDNN's call where it has one.
   PreparedMembers prepare_members() override {
     GroupnormProblem one = shape_;
@@ -171,7 +169,6 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
   spec.tolerance_formula =
       "|gamma| s (|x - mean| + sqrt(var)) (16 + sqrt(M) + M / 512) 2^-24, M values a group, + 8 "
       "2^-24 (|gamma (x - mean) s| + |beta|) + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps)";
-  spec.impossible_reason = [](const Case&) { return std::string(); };
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<GroupnormWorkload>;
   return spec;

@@ -69,8 +69,6 @@ class RowNormWorkload final : public PackedWorkload {
     return prepared(Primitive::make_plan(context(), problem_, options), arguments_);
   }
 
-  std::string baseline_unsupported_reason() const override { return ""; }
-
   /// A baseline member is our own kernel with N = 1: cuDNN's layernorm and rmsnorm take dense rows
   /// only, hence no member of `sequential`. PyTorch's are among the peers.
   PreparedMembers prepare_members() override {
@@ -150,7 +148,6 @@ PrimitiveSpec row_norm_spec(std::string_view name, std::string_view summary,
                    {"d", ints({128, 256, 512, 768})},
                    {"seq", ints({64, 128, 256, 512})}}},
                  {"ci", small(ints({4, 16}))}};
-  spec.impossible_reason = [](const Case&) { return std::string(); };
   spec.tuning_key = [](const Case& point) {
     return tuning_key(Primitive::problem(Primitive::problem_of(point)));
   };

@@ -92,10 +92,6 @@ constexpr auto kBinaryFields = [](const auto& same, const BinaryProblem& got,
   same("activation", got.activation, plan.activation);
 };
 
-void require_same(const BinaryProblem& got, const BinaryProblem& plan) {
-  require_same_problem(kBinaryName, got, plan, kBinaryFields);
-}
-
 }  // namespace
 
 std::string problem_key(const BinaryProblem& complete) {
@@ -151,7 +147,8 @@ int64_t BinaryPlan::workspace_bytes() const {
 void BinaryPlan::run(const BinaryArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kBinaryName, "y", arguments.y, s.context.device());
-  require_same(describe_binary(arguments, s.problem), s.problem);
+  require_same_problem(kBinaryName, describe_binary(arguments, s.problem), s.problem,
+                       kBinaryFields);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     run_binary_cpu(s.context, s.problem, s.choice.strategy, arguments);

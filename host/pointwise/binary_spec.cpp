@@ -48,8 +48,6 @@ class BinaryWorkload final : public PackedWorkload {
     return prepared(make_binary_plan(context(), problem_, options), arguments_);
   }
 
-  std::string baseline_unsupported_reason() const override { return ""; }
-
   /// A baseline member is our own kernel with N = 1.
   PreparedMembers prepare_members() override {
     BinaryProblem one = shape_;
@@ -160,7 +158,6 @@ PrimitiveSpec make_spec() {
       "z = function(x, other): fp32 u |z| + min_subnormal, others (u_out + 2 2^-24) |z| + "
       "min_subnormal, integers 0; with an activation pointwise's at z, and what it changes where z "
       "is off by 2 2^-24 |z|";
-  spec.impossible_reason = [](const Case&) { return std::string(); };
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<BinaryWorkload>;
   return spec;

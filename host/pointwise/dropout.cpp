@@ -54,10 +54,6 @@ constexpr auto kDropoutFields = [](const auto& same, const DropoutProblem& got,
        plan.probability_member_stride);
 };
 
-void require_same(const DropoutProblem& got, const DropoutProblem& plan) {
-  require_same_problem(kDropoutName, got, plan, kDropoutFields);
-}
-
 }  // namespace
 
 std::string problem_key(const DropoutProblem& complete) {
@@ -131,7 +127,8 @@ void DropoutPlan::restore_weights(const ConstTensorView& seeds,
 void DropoutPlan::run(const DropoutArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kDropoutName, "y", arguments.y, s.context.device());
-  require_same(describe_dropout(arguments, s.problem), s.problem);
+  require_same_problem(kDropoutName, describe_dropout(arguments, s.problem), s.problem,
+                       kDropoutFields);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     run_dropout_cpu(s.context, s.problem, s.choice.strategy, arguments);

@@ -48,8 +48,6 @@ class DropoutWorkload final : public PackedWorkload {
     return prepared(make_dropout_plan(context(), problem_, options), arguments_);
   }
 
-  std::string baseline_unsupported_reason() const override { return ""; }
-
   /// A baseline member is our own kernel with N = 1.
   PreparedMembers prepare_members() override {
     DropoutProblem one = shape_;
@@ -117,7 +115,6 @@ PrimitiveSpec make_spec() {
                  {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
   spec.tolerance_formula =
       "dropped: 0; kept: 3 2^-24 |y| + u_out |y| + min_subnormal; the mask is exact";
-  spec.impossible_reason = [](const Case&) { return std::string(); };
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<DropoutWorkload>;
   return spec;

@@ -54,10 +54,6 @@ constexpr auto kEnsembleFields = [](const auto& same, const EnsembleProblem& got
   same("mode", got.mode, plan.mode);
 };
 
-void require_same(const EnsembleProblem& got, const EnsembleProblem& plan) {
-  require_same_problem(kEnsembleName, got, plan, kEnsembleFields);
-}
-
 }  // namespace
 
 std::string problem_key(const EnsembleProblem& complete) {
@@ -149,7 +145,8 @@ int64_t EnsemblePlan::workspace_bytes() const {
 void EnsemblePlan::run(const EnsembleArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kEnsembleName, "y", arguments.y, s.context.device());
-  require_same(describe_ensemble(arguments, s.problem), s.problem);
+  require_same_problem(kEnsembleName, describe_ensemble(arguments, s.problem), s.problem,
+                       kEnsembleFields);
   require_workspace(kEnsembleName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   void* state = execution.workspace.data;

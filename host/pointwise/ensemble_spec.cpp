@@ -153,7 +153,6 @@ PrimitiveSpec make_spec() {
       "((7 K + 8) 2^-24 + u_out) y + min_subnormal; vote (2^-24 + u_out) y; log_mean_exp 2^-24 "
       "(2 A + 8 K + 8 + 2 |log(sum exp(d) / K)| + |y|) + u_out |y| + min_subnormal, d = x - max, "
       "A = sum |d| exp(d) / sum exp(d)";
-  spec.impossible_reason = [](const Case&) { return std::string(); };
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<EnsembleWorkload>;
   return spec;

@@ -85,10 +85,6 @@ constexpr auto kPointwiseFields = [](const auto& same, const PointwiseProblem& g
   same("high", got.high, plan.high);
 };
 
-void require_same(const PointwiseProblem& got, const PointwiseProblem& plan) {
-  require_same_problem(kPointwiseName, got, plan, kPointwiseFields);
-}
-
 }  // namespace
 
 void require_pointwise_parameters(const PointwiseProblem& p) {
@@ -176,7 +172,8 @@ void PointwisePlan::restore_weights(const ConstTensorView& slope,
 void PointwisePlan::run(const PointwiseArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kPointwiseName, "y", arguments.y, s.context.device());
-  require_same(describe_pointwise(arguments, s.problem), s.problem);
+  require_same_problem(kPointwiseName, describe_pointwise(arguments, s.problem), s.problem,
+                       kPointwiseFields);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     run_pointwise_cpu(s.context, s.problem, s.choice.strategy, arguments);

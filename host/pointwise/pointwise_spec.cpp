@@ -59,8 +59,6 @@ class PointwiseWorkload final : public PackedWorkload {
     return prepared(make_pointwise_plan(context(), problem_, options), arguments_);
   }
 
-  std::string baseline_unsupported_reason() const override { return ""; }
-
   /// A baseline member is our own kernel with N = 1.
   PreparedMembers prepare_members() override {
     PointwiseProblem one = shape_;

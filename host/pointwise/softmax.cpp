@@ -31,10 +31,6 @@ constexpr auto kSoftmaxFields = [](const auto& same, const SoftmaxProblem& got,
   same("is_log", got.is_log, plan.is_log);
 };
 
-void require_same(const SoftmaxProblem& got, const SoftmaxProblem& plan) {
-  require_same_problem(kSoftmaxName, got, plan, kSoftmaxFields);
-}
-
 }  // namespace
 
 std::string problem_key(const SoftmaxProblem& complete) {
@@ -82,7 +78,8 @@ VendorCalls SoftmaxPlan::vendor_calls() const {
 void SoftmaxPlan::run(const SoftmaxArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kSoftmaxName, "y", arguments.y, s.context.device());
-  require_same(describe_softmax(arguments, s.problem), s.problem);
+  require_same_problem(kSoftmaxName, describe_softmax(arguments, s.problem), s.problem,
+                       kSoftmaxFields);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     return run_softmax_cpu(s.context, s.problem, s.choice.strategy, arguments);

@@ -46,8 +46,6 @@ class SoftmaxWorkload final : public PackedWorkload {
     return prepared(make_softmax_plan(context(), problem_, options), arguments_);
   }
 
-  std::string baseline_unsupported_reason() const override { return ""; }
-
   /// A baseline member is `sequential` of one member: cuDNN's call where it has one.
   PreparedMembers prepare_members() override {
     SoftmaxProblem one = shape_;
@@ -111,7 +109,6 @@ PrimitiveSpec make_spec() {
       "2 2^-24 (|d| + A + 16 + sqrt(D)) y + u_out y + min_subnormal + 2^-140, d = x - max, A = sum "
       "|d| exp(d) / sum exp(d); log: 2 2^-24 (|d| + A + 16 + sqrt(D) + |log sum exp(d)|) + "
       "u_out |y| + min_subnormal";
-  spec.impossible_reason = [](const Case&) { return std::string(); };
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<SoftmaxWorkload>;
   return spec;

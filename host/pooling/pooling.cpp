@@ -147,10 +147,6 @@ constexpr auto kPoolingFields = [](const auto& same, const PoolingProblem& got,
   same("counts_padding", got.counts_padding, plan.counts_padding);
 };
 
-void require_same(const PoolingProblem& got, const PoolingProblem& plan) {
-  require_same_problem(kPoolingName, got, plan, kPoolingFields);
-}
-
 }  // namespace
 
 std::string problem_key(const PoolingProblem& complete) {
@@ -248,7 +244,8 @@ VendorCalls PoolingPlan::vendor_calls() const {
 void PoolingPlan::run(const PoolingArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kPoolingName, "y", arguments.y, s.context.device());
-  require_same(describe_pooling(arguments, s.problem), s.problem);
+  require_same_problem(kPoolingName, describe_pooling(arguments, s.problem), s.problem,
+                       kPoolingFields);
   require_workspace(kPoolingName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {

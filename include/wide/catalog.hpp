@@ -209,7 +209,7 @@ class Workload {
   }
 
   /// Why there is no baseline here; empty where there is.
-  virtual std::string baseline_unsupported_reason() const = 0;
+  virtual std::string baseline_unsupported_reason() const { return ""; }
   virtual PreparedMembers prepare_members() = 0;
 
   virtual int64_t num_members() const = 0;
@@ -257,7 +257,9 @@ struct PrimitiveSpec {
   bool joins_members = false;  ///< one output combines all members
   std::string_view tolerance_formula;
   /// Why the problem cannot exist ("12 heads do not divide 256"); empty where it can.
-  std::function<std::string(const Case&)> impossible_reason;
+  std::function<std::string(const Case&)> impossible_reason = [](const Case&) {
+    return std::string();
+  };
   /// The case's key in a tuning cache; empty for models, whose steps have their own keys.
   std::function<TuningKey(const Case&)> tuning_key{};
   std::function<std::unique_ptr<Workload>(const Context&, const Case&, const WorkloadOptions&)>
