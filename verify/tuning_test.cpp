@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tuning cache as a file: what is kept comes back, what is no cache is refused and left alone.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -9,6 +12,7 @@
 
 #include "host/core/file.hpp"
 #include "host/core/verified.hpp"
+#include "verify/support/folder.hpp"
 #include "verify/support/known_devices.hpp"
 #include "wide/wide.hpp"
 
@@ -172,6 +176,46 @@ TEST_CASE("files that cannot be read or written are io errors") {
   CHECK(error_of([&] { (void)TuningCache::load("/tmp"); }).first == ErrorCode::io);
   CHECK(error_of([&] { cache.save("/no/such/folder/file"); }).first == ErrorCode::io);
   CHECK(error_of([&] { cache.save("/dev/full"); }).first == ErrorCode::io);
+}
+
+TEST_CASE("a file that is replaced keeps its permissions, and links to it stay") {
+  namespace fs = std::filesystem;
+  const test::TemporaryFolder folder;
+  const TuningCache empty;
+  empty.save("new");
+  const auto mode_of = [](const char* path) { return fs::status(path).permissions(); };
+  CHECK((mode_of("new") & fs::perms::owner_all) ==
+        (fs::perms::owner_read | fs::perms::owner_write));
+  for (const fs::perms mode : {fs::perms(0600), fs::perms(0640), fs::perms(0755)}) {
+    fs::permissions("new", mode);
+    empty.save("new");
+    CHECK(mode_of("new") == mode);
+  }
+  fs::create_directory("in");
+  fs::create_symlink("in/behind", "first");  // of a file that is still to be made
+  fs::create_symlink("first", "second");
+  for (const char* link : {"first", "second", "second"}) {
+    fs::remove(std::string(link) == "first" ? "in/behind" : "none");
+    write_file(link, link);
+    CHECK(fs::read_symlink("first") == "in/behind");
+    CHECK(fs::read_symlink("second") == "first");
+    CHECK(read_file("in/behind") == link);
+  }
+  CHECK(std::distance(fs::directory_iterator("in"), fs::directory_iterator()) == 1);
+  fs::create_symlink("loop", "loop");
+  CHECK(error_of([&] { empty.save("loop"); }).first == ErrorCode::io);
+}
+
+TEST_CASE("an open file of the process is written to, not replaced") {
+  const test::TemporaryFolder folder;
+  const int fd = ::open("target", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  REQUIRE(fd >= 0);
+  REQUIRE(::write(fd, "a", 1) == 1);
+  const std::string name = "/dev/fd/" + std::to_string(fd);
+  write_file(name, "b");
+  REQUIRE(::write(fd, "c", 1) == 1);
+  ::close(fd);
+  CHECK(read_file("target") == "abc");
 }
 
 TEST_CASE("a build knows its kernels by a hash") {

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -30,8 +31,13 @@ namespace {
 class Descriptor {
  public:
   /// `shown` is the file that errors are about.
-  Descriptor(const std::string& path, int flags, const std::string& shown)
-      : path_(shown), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+  Descriptor(const std::string& path, int flags, mode_t mode, const std::string& shown)
+      : path_(shown), fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {
+    if (fd_ < 0) fail("cannot write", path_, errno);
+  }
+  /// A duplicate, which shares the position.
+  Descriptor(int own, const std::string& shown)
+      : path_(shown), fd_(::fcntl(own, F_DUPFD_CLOEXEC, 0)) {
     if (fd_ < 0) fail("cannot write", path_, errno);
   }
   ~Descriptor() {
@@ -39,6 +45,12 @@ class Descriptor {
   }
   Descriptor(const Descriptor&) = delete;
 
+  /// Takes over who may read and write the file that is to be replaced.
+  void take_rights_of(const struct stat& old) {
+    // Only a privileged user may give a file away; for others it is theirs already or becomes so.
+    [[maybe_unused]] const int given = ::fchown(fd_, old.st_uid, old.st_gid);
+    if (::fchmod(fd_, old.st_mode & 07777) != 0) fail("cannot write", path_, errno);
+  }
   void write_all(std::span<const std::string_view> pieces) {
     for (const std::string_view piece : pieces) write_piece(piece);
   }
@@ -62,6 +74,49 @@ class Descriptor {
   int fd_;
 };
 
+/// What a symbolic link leads to, whether that exists or not: a rename onto the link itself would
+/// replace the link.
+std::string behind_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // Linux's own limit
+  std::filesystem::path target(path);
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code is_no_link;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, is_no_link);
+    if (is_no_link) return target.string();
+    target = target.parent_path() / next;  // `next` alone where that is absolute
+  }
+  fail("cannot write", path, ELOOP);
+}
+
+/// Makes a rename in this folder last.
+void sync_folder(const std::filesystem::path& folder) {
+  const int fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)::fsync(fd);  // a file system that cannot is not our failure
+  ::close(fd);
+}
+
+/// The number of this process' open file that the path names, as /dev/stdout and /dev/fd/3 do. What
+/// it leads to must not be replaced, since the process goes on writing to the old file.
+std::optional<int> own_descriptor(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path target(path);
+  if (target == "/dev/stdout" || target == "/dev/stderr")
+    target = std::filesystem::read_symlink(target, error);
+  const std::string name = target.filename().string();
+  const bool is_number =
+      !name.empty() && name.size() < 8 && name.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number || !target.has_parent_path()) return std::nullopt;
+  const std::filesystem::path folder = std::filesystem::canonical(target.parent_path(), error);
+  if (error || folder != std::filesystem::canonical("/proc/self/fd", error)) return std::nullopt;
+  return std::stoi(name);
+}
+
+void write_and_close(Descriptor&& file, std::span<const std::string_view> pieces) {
+  file.write_all(pieces);
+  file.sync_and_close();
+}
+
 }  // namespace
 
 void write_file(const std::string& path, std::string_view text) {
@@ -69,32 +124,28 @@ void write_file(const std::string& path, std::string_view text) {
 }
 
 void write_file(const std::string& path, std::span<const std::string_view> pieces) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    if (S_ISDIR(status.st_mode)) fail("cannot write", path, EISDIR);
-    Descriptor special(path, O_WRONLY, path);
-    special.write_all(pieces);
-    special.sync_and_close();
-    return;
-  }
+  struct stat old {};
+  const bool is_there = ::stat(path.c_str(), &old) == 0;
+  if (is_there && S_ISDIR(old.st_mode)) fail("cannot write", path, EISDIR);
+  if (const std::optional<int> own = own_descriptor(path))
+    return write_and_close(Descriptor(*own, path), pieces);
+  if (is_there && !S_ISREG(old.st_mode))
+    return write_and_close(Descriptor(path, O_WRONLY, 0, path), pieces);
+  const std::string target = behind_links(path);
   // Nobody else's: of other threads, nor of other machines that share the folder.
-  const std::string temporary = path + ".tmp" + std::to_string(std::random_device()()) +
+  const std::string temporary = target + ".tmp" + std::to_string(std::random_device()()) +
                                 std::to_string(std::random_device()());
-  Descriptor file(temporary, O_WRONLY | O_CREAT | O_EXCL, path);
+  // What replaces a private file is never open to others.
+  Descriptor file(temporary, O_WRONLY | O_CREAT | O_EXCL, is_there ? 0600 : 0644, path);
   try {
-    file.write_all(pieces);
-    file.sync_and_close();
-    if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot write", path, errno);
+    if (is_there) file.take_rights_of(old);
+    write_and_close(std::move(file), pieces);
+    if (::rename(temporary.c_str(), target.c_str()) != 0) fail("cannot write", path, errno);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
   }
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  const int fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd >= 0) {
-    (void)::fsync(fd);  // the rename itself; a file system that cannot is not our failure
-    ::close(fd);
-  }
+  sync_folder(std::filesystem::path(target).parent_path());
 }
 
 std::string read_file(const std::string& path) {
