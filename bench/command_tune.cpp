@@ -10,6 +10,7 @@
 #include <chrono>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <ostream>
 #include <utility>
 
@@ -25,6 +26,7 @@
 #include "bench/statistics/stop_rule.hpp"
 #include "bench/tune.hpp"
 #include "bench/tune_search.hpp"
+#include "host/core/file.hpp"
 #include "host/core/verified.hpp"
 #include "wide/error.hpp"
 
@@ -318,13 +320,19 @@ void report_failures(const RunResult& result, std::ostream& err) {
   }
 }
 
-bool save(const TuningCache& cache, const std::string& path, std::ostream& err) {
+/// Adds what was measured to what the file has by now, which another process may have changed since
+/// it was read; returns the number of entries, or reports why there is none.
+std::optional<int64_t> save(const TuningCache& measured, const std::string& path,
+                            std::ostream& err) {
   try {
+    const FileLock lock(path);
+    TuningCache cache = cache_at(path);
+    cache.merge(measured);
     cache.save(path);
-    return true;
+    return cache.size();
   } catch (const Error& error) {
-    err << "wbench: " << error.what() << "\n";
-    return false;
+    err << "wbench: " << error.what() << "; nothing that was measured is kept\n";
+    return std::nullopt;
   }
 }
 
@@ -342,7 +350,8 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   }
   std::optional<TuningCache> applied;
   if (!options.apply.empty()) applied = TuningCache::load(options.apply);
-  TuningCache cache = cache_at(options.tuning);
+  (void)cache_at(options.tuning);
+  TuningCache measured;
   const std::optional<Context> context = make_context(options.selection, err);
   if (!context) return kEnvironment;
   std::vector<Cells> rows{
@@ -362,7 +371,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
       rows.push_back(cells_of(point, one));
       const TuningKey key = spec->tuning_key(point);
       if (auto entry = kept_entry(one, std::string(kernel_hash(key.primitive))))
-        cache.set(context->info(), key.primitive, key.problem, std::move(*entry));
+        measured.set(context->info(), key.primitive, key.problem, std::move(*entry));
     }
     has_run = has_run && tuned.has_run;
     report_failures(tuned.result, err);
@@ -383,12 +392,12 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   if (rows.size() == 1) return code;
   if (options.tuning.empty()) {
     err << "wbench: nothing is kept without --tuning FILE\n";
-  } else if (!save(cache, options.tuning, err)) {
-    return is_cut_short(code) ? code : kRuntimeError;
-  } else if (!global.quiet) {
-    err << "wrote " << options.tuning << ": " << cache.size()
-        << (cache.size() == 1 ? " entry\n" : " entries\n");
+    return code;
   }
+  const std::optional<int64_t> size = save(measured, options.tuning, err);
+  if (!size) return is_cut_short(code) ? code : kRuntimeError;
+  if (!global.quiet)
+    err << "wrote " << options.tuning << ": " << *size << (*size == 1 ? " entry\n" : " entries\n");
   return code;
 }
 

@@ -9,6 +9,9 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
+#include <functional>
+#include <sstream>
+#include <utility>
 
 #include "bench/interrupt.hpp"
 #include "bench/runner.hpp"
@@ -16,6 +19,7 @@
 #include "host/core/file.hpp"
 #include "host/core/problem_keys.hpp"
 #include "verify/cli_case.hpp"
+#include "verify/support/folder.hpp"
 #include "wide/softmax.hpp"
 #include "wide/tuning.hpp"
 
@@ -269,22 +273,7 @@ TEST_CASE("a space names strategies and policies, of all ops or of one") {
       ContainsSubstring("one of sequential, cublas_batched") && !ContainsSubstring(", sequential"));
 }
 
-/// A folder of its own to be in.
-class Folder {
- public:
-  Folder() : old_(std::filesystem::current_path()) {
-    std::filesystem::create_directories(path_);
-    std::filesystem::current_path(path_);
-  }
-  ~Folder() {
-    std::filesystem::current_path(old_);
-    std::filesystem::remove_all(path_);
-  }
-
- private:
-  std::filesystem::path old_,
-      path_ = std::filesystem::temp_directory_path() / ("wide-tune-" + std::to_string(std::rand()));
-};
+using Folder = test::TemporaryFolder;
 
 TEST_CASE("tune measures, keeps, adds to what was kept, and run reads it") {
   const Folder folder;
@@ -391,6 +380,68 @@ TEST_CASE("a cache that is not understood stops tune and run, and stays as it is
   }
   CHECK(read_file("t.json") == text);
   CHECK(wbench("run " + kTiny + "--tuning absent.json").code == kRuntimeError);
+}
+
+/// Standard error that does something as soon as the first word arrives.
+class Meddler : public std::stringbuf {
+ public:
+  explicit Meddler(std::function<void()> act) : act_(std::move(act)) {}
+
+ private:
+  std::streamsize xsputn(const char* text, std::streamsize count) override {
+    if (auto act = std::exchange(act_, nullptr)) act();
+    return std::stringbuf::xsputn(text, count);
+  }
+  std::function<void()> act_;
+};
+
+/// tune's exit code and errors, where the file becomes another one while it measures.
+std::pair<int, std::string> tune_while(const std::function<void()>& act) {
+  Meddler buffer(act);
+  std::ostringstream out;
+  std::ostream err(&buffer);
+  std::vector<const char*> argv{"wbench", "-v", "--color", "never"};
+  for (const char* word : {"tune",
+                           "linear",
+                           "--n",
+                           "2",
+                           "--batch",
+                           "2",
+                           "--d",
+                           "8",
+                           "-d",
+                           "cpu",
+                           "--warmup-time",
+                           "0",
+                           "--rounds",
+                           "3",
+                           "--min-samples",
+                           "3",
+                           "--max-samples",
+                           "6",
+                           "--tuning",
+                           "t.json"})
+    argv.push_back(word);
+  const int code = wbench_main(static_cast<int>(argv.size()), argv.data(), out, err);
+  return {code, buffer.str()};
+}
+
+TEST_CASE("what others keep in the same file meanwhile is not lost") {
+  const Folder folder;
+  TuningCache theirs;
+  theirs.set(Context::cpu().info(), "linear", "theirs", {"wide", "", 1, 2, ""});
+  const auto [code, err] = tune_while([&] { theirs.save("t.json"); });
+  CHECK(code == kSuccess);
+  CHECK_THAT(err, ContainsSubstring("wrote t.json: 2 entries"));
+  const TuningCache all = TuningCache::load("t.json");
+  CHECK(all.size() == 2);
+  CHECK(all.find(Context::cpu().info(), "linear", "theirs") != nullptr);
+  CHECK_FALSE(std::filesystem::exists("t.json.lock"));
+
+  const auto [broken_code, broken_err] = tune_while([] { write_file("t.json", "{ not mine"); });
+  CHECK(broken_code == kRuntimeError);
+  CHECK_THAT(broken_err, ContainsSubstring("t.json: this is no JSON; nothing that was measured"));
+  CHECK(read_file("t.json") == "{ not mine");
 }
 
 TEST_CASE("exit codes of tune") {

@@ -9,6 +9,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
+#include <thread>
+#include <vector>
 
 #include "host/core/file.hpp"
 #include "host/core/verified.hpp"
@@ -204,6 +206,39 @@ TEST_CASE("a file that is replaced keeps its permissions, and links to it stay")
   CHECK(std::distance(fs::directory_iterator("in"), fs::directory_iterator()) == 1);
   fs::create_symlink("loop", "loop");
   CHECK(error_of([&] { empty.save("loop"); }).first == ErrorCode::io);
+}
+
+TEST_CASE("a cache takes another's entries, the newer of two") {
+  TuningCache all, newer;
+  all.set(kH200, "linear", "n=4", kEntry);
+  all.set(kH200, "linear", "n=5", kEntry);
+  newer.set(kH200, "linear", "n=5", {"simt", "", 1, 2, ""});
+  newer.set(kH200, "linear", "n=6", kEntry);
+  all.merge(newer);
+  CHECK(all.size() == 3);
+  CHECK(*all.find(kH200, "linear", "n=4") == kEntry);
+  CHECK(all.find(kH200, "linear", "n=5")->strategy == "simt");
+}
+
+TEST_CASE("those that change a file by turns lose nothing") {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_symlink("t.json", "link");
+  write_file("t.json", "");
+  constexpr int kThreads = 4, kTurns = 25;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([thread] {
+      const std::string name = thread % 2 == 0 ? "t.json" : "link";
+      for (int turn = 0; turn < kTurns; ++turn) {
+        const FileLock lock(name);
+        write_file(name, read_file(name) + "x");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(read_file("t.json").size() == kThreads * kTurns);
+  CHECK_FALSE(std::filesystem::exists("t.json.lock"));
+  CHECK(error_of([] { const FileLock lock("/no/such/folder/t.json"); }).first == ErrorCode::io);
 }
 
 TEST_CASE("an open file of the process is written to, not replaced") {

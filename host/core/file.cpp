@@ -5,6 +5,7 @@
 #include "host/core/file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,20 +75,6 @@ class Descriptor {
   int fd_;
 };
 
-/// What a symbolic link leads to, whether that exists or not: a rename onto the link itself would
-/// replace the link.
-std::string behind_links(const std::string& path) {
-  constexpr int kMostLinks = 40;  // Linux's own limit
-  std::filesystem::path target(path);
-  for (int i = 0; i < kMostLinks; ++i) {
-    std::error_code is_no_link;
-    const std::filesystem::path next = std::filesystem::read_symlink(target, is_no_link);
-    if (is_no_link) return target.string();
-    target = target.parent_path() / next;  // `next` alone where that is absolute
-  }
-  fail("cannot write", path, ELOOP);
-}
-
 /// Makes a rename in this folder last.
 void sync_folder(const std::filesystem::path& folder) {
   const int fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -119,6 +106,24 @@ void write_and_close(Descriptor&& file, std::span<const std::string_view> pieces
 
 }  // namespace
 
+std::string behind_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // Linux's own limit
+  std::filesystem::path target(path);
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code is_no_link;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, is_no_link);
+    if (is_no_link) return target.string();
+    target = target.parent_path() / next;  // `next` alone where that is absolute
+  }
+  fail("cannot write", path, ELOOP);
+}
+
+bool is_replaced(const std::string& path) {
+  struct stat status {};
+  if (own_descriptor(path)) return false;
+  return ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
+}
+
 void write_file(const std::string& path, std::string_view text) {
   write_file(path, std::span(&text, 1));
 }
@@ -131,7 +136,7 @@ void write_file(const std::string& path, std::span<const std::string_view> piece
     return write_and_close(Descriptor(*own, path), pieces);
   if (is_there && !S_ISREG(old.st_mode))
     return write_and_close(Descriptor(path, O_WRONLY, 0, path), pieces);
-  const std::string target = behind_links(path);
+  const std::string target = behind_links(path);  // a rename onto a link would replace the link
   // Nobody else's: of other threads, nor of other machines that share the folder.
   const std::string temporary = target + ".tmp" + std::to_string(std::random_device()()) +
                                 std::to_string(std::random_device()());
@@ -146,6 +151,31 @@ void write_file(const std::string& path, std::span<const std::string_view> piece
     throw;
   }
   sync_folder(std::filesystem::path(target).parent_path());
+}
+
+FileLock::FileLock(const std::string& path) : path_(behind_links(path) + ".lock") {
+  for (;;) {
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd_ < 0) fail("cannot lock", path, errno);
+    int result = 0;
+    do result = ::flock(fd_, LOCK_EX);
+    while (result != 0 && errno == EINTR);
+    const int error = errno;
+    struct stat locked {
+    }, there{};
+    // Its last owner may have removed the file that this one waited for.
+    const bool is_current = result == 0 && ::fstat(fd_, &locked) == 0 &&
+                            ::stat(path_.c_str(), &there) == 0 && locked.st_dev == there.st_dev &&
+                            locked.st_ino == there.st_ino;
+    if (is_current) return;
+    ::close(fd_);
+    if (result != 0) fail("cannot lock", path, error);
+  }
+}
+
+FileLock::~FileLock() {
+  ::unlink(path_.c_str());  // while it is locked: nobody else's
+  ::close(fd_);
 }
 
 std::string read_file(const std::string& path) {

@@ -20,4 +20,26 @@ void write_file(const std::string& path, std::string_view text);
 /// One after another.
 void write_file(const std::string& path, std::span<const std::string_view> pieces);
 
+/// The file that a symbolic link leads to, whether that exists or not; `path` itself if it is none.
+/// Throws io for a circle of links.
+std::string behind_links(const std::string& path);
+
+/// Whether write_file() replaces a file, or makes one, rather than writing to what is open already.
+bool is_replaced(const std::string& path);
+
+/// Held while a file is read, changed and written, so that no other process or thread that does the
+/// same loses what this one adds. Waits for those. The lock is a file of its own, "PATH.lock",
+/// since write_file() replaces the file, and is removed at the end; one that a crash left behind is
+/// not locked. Throws io.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
 }  // namespace wide

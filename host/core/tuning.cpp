@@ -192,4 +192,8 @@ void TuningCache::set(const DeviceInfo& device, std::string_view primitive,
             std::string(primitive), std::string(problem)}] = std::move(entry);
 }
 
+void TuningCache::merge(const TuningCache& newer) {
+  for (const auto& [key, entry] : newer.entries_) entries_[key] = entry;
+}
+
 }  // namespace wide

@@ -60,6 +60,8 @@ class TuningCache {
   /// not UTF-8.
   void set(const DeviceInfo& device, std::string_view primitive, std::string_view problem,
            TuningEntry entry);
+  /// Adds another cache's entries, which replace those of the same device, primitive and problem.
+  void merge(const TuningCache& newer);
   int64_t size() const { return static_cast<int64_t>(entries_.size()); }
   friend bool operator==(const TuningCache&, const TuningCache&) = default;
 
