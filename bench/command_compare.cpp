@@ -16,6 +16,7 @@
 #include "bench/compare/rerun.hpp"
 #include "bench/compare/verdicts.hpp"
 #include "bench/history/names.hpp"
+#include "bench/output_files.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/running.hpp"
 #include "host/core/file.hpp"
@@ -106,6 +107,14 @@ std::string document_of(const Comparison& comparison, const CompareArguments& a,
   return compare_text(comparison, view);
 }
 
+/// Refuses to replace what is compared.
+void require_output(const CompareArguments& a) {
+  NamedFiles inputs;
+  add_results(inputs, a.is_rerun ? "the executable" : "the base", a.base);
+  add_results(inputs, a.is_rerun ? "the executable" : "the candidate", a.candidate);
+  require_distinct({{"--output", a.output}}, inputs);
+}
+
 }  // namespace
 
 void require_compare_arguments(const CompareArguments& arguments) {
@@ -155,6 +164,7 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
 int command_compare(const GlobalOptions& global, const CompareArguments& arguments,
                     std::ostream& out, std::ostream& err) {
   require_compare_arguments(arguments);
+  require_output(arguments);
   const RerunOutcome runs = runs_of(arguments, err);
   if (runs.code != kSuccess) {
     err << fmt::format("wbench: compare: cut short; finished runs: base {}, candidate {}\n",

@@ -17,6 +17,7 @@
 #include "bench/environment.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/machine_checks.hpp"
+#include "bench/output_files.hpp"
 #include "bench/outputs.hpp"
 #include "bench/report/assets.hpp"
 #include "bench/report/report.hpp"
@@ -251,6 +252,9 @@ int info_of_ops(const GlobalOptions& global, const InfoOptions& options, std::os
 
 int command_info(const GlobalOptions& global, const InfoOptions& options, std::ostream& out,
                  std::ostream& err) {
+  NamedFiles outputs;
+  for (const std::string& path : options.json) outputs.push_back({"--json", path});
+  require_distinct(outputs);
   if (!options.ops.empty()) return info_of_ops(global, options, out);
   Selection asked;
   asked.device = options.device;

@@ -12,6 +12,7 @@
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
+#include "bench/output_files.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "host/core/check.hpp"
@@ -151,6 +152,7 @@ Json json_of(const QuantizeOptions& options, const std::vector<Row>& rows) {
 int command_quantize(const GlobalOptions& global, const QuantizeOptions& options,
                      std::ostream& out) {
   const std::vector<WeightFormat> formats = formats_of(options.formats);
+  require_distinct({{"--json", options.json}}, {{"the weight", options.file}});
   const Context context = Context::cpu();
   const Tensor weight = weight_of(context, options);
   std::vector<Row> rows;

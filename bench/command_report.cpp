@@ -11,6 +11,7 @@
 #include "bench/commands.hpp"
 #include "bench/compare/verdicts.hpp"
 #include "bench/history/names.hpp"
+#include "bench/output_files.hpp"
 #include "bench/report/page.hpp"
 #include "bench/report/report.hpp"
 #include "bench/running.hpp"
@@ -48,7 +49,7 @@ std::optional<std::set<std::string>> plots_of(const std::string& list) {
   return plots;
 }
 
-/// Standard output takes only one document.
+/// Standard output takes only one document, as does a file.
 void check_outputs(const ReportArguments& a) {
   const auto refuse = [](const std::string& message) {
     throw Error(ErrorCode::invalid_argument, "report: " + message);
@@ -56,6 +57,10 @@ void check_outputs(const ReportArguments& a) {
   if (a.html.empty() && a.md.empty()) refuse("neither --html nor --md is given, expected one");
   if (a.html == "-" && a.md == "-") refuse("standard output takes one of --html - and --md -");
   if (a.html.empty() && a.with_history) refuse("--history is of --html FILE, which is not given");
+  NamedFiles inputs;
+  for (const std::string& name : a.results) add_results(inputs, "the result", name);
+  if (!a.compare.empty()) add_results(inputs, "--compare", a.compare);
+  require_distinct({{"--html", a.html}, {"--md", a.md}}, inputs);
 }
 
 /// The results' tables, one after another.

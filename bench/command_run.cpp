@@ -20,6 +20,7 @@
 #include "bench/isolated.hpp"
 #include "bench/machine_checks.hpp"
 #include "bench/nvml/clock_lock.hpp"
+#include "bench/output_files.hpp"
 #include "bench/outputs.hpp"
 #include "bench/peer/peer.hpp"
 #include "bench/repeated.hpp"
@@ -402,7 +403,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   if (is_simulated() && options.selection.device != "cpu") prefer_counters(options, err);
   if (!options.isolated_case.empty()) become_child(options);
   (void)goes_to_stdout(options.output);  // contradictions are reported before anything runs
-  if (!options.dry_run) require_folders(options.output);
+  if (!options.dry_run) require_outputs(options);
   if (!options.output.tag.empty()) require_tag(options.output.tag);
   const RunConfig config = config_of(options);
   (void)select_ops(options.selection.ops);  // a misspelt op is reported before a missing device

@@ -9,6 +9,7 @@
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/history/names.hpp"
+#include "bench/output_files.hpp"
 #include "bench/report/exports.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
@@ -39,6 +40,9 @@ int export_result(const std::vector<std::string>& files, const OutputOptions& ou
   }
   std::vector<Export> exports;
   for (const std::string& text : output.exports) exports.push_back(parse_export(text));
+  NamedFiles inputs;
+  add_results(inputs, "the result", files.front());
+  require_distinct(files_of(output), inputs);
   const bool needs_samples = std::any_of(exports.begin(), exports.end(), [](const Export& asked) {
     return asked.format->needs_samples;
   });

@@ -17,6 +17,7 @@
 #include "bench/commands.hpp"
 #include "bench/environment.hpp"
 #include "bench/interrupt.hpp"
+#include "bench/output_files.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/suite/outcome.hpp"
@@ -197,6 +198,16 @@ class SuiteRun {
   Ceilings ceilings_;
 };
 
+/// Refuses to write one result over another, or over the suite.
+void require_outputs(const SuiteOptions& options, const Suite& suite) {
+  NamedFiles outputs{{"--json", options.json}};
+  for (const SuiteEntry& entry : suite.entries) {
+    if (!options.results.empty())
+      outputs.push_back({"--results", options.results + "/" + entry.name + ".json"});
+  }
+  require_distinct(outputs, {{"the suite", options.suites.front()}});
+}
+
 int run_suite(const GlobalOptions& global, const SuiteOptions& options, std::ostream& out,
               std::ostream& err) {
   if (options.suites.size() != 1) {
@@ -205,6 +216,7 @@ int run_suite(const GlobalOptions& global, const SuiteOptions& options, std::ost
   }
   Suite suite = load_suite(options.suites.front());
   keep_entries(suite, options.entries);
+  require_outputs(options, suite);
   (void)size_of(suite);  // a mistake in the last entry must not cost the first one's time
   std::ostream nowhere(nullptr);
   const bool is_document = options.json == "-";

@@ -48,20 +48,6 @@ bool goes_to_stdout(const OutputOptions& output) {
   return documents == 1;
 }
 
-void require_folders(const OutputOptions& o) {
-  std::vector<std::string> files;
-  for (const auto* some : {&o.json, &o.csv, &o.md, &o.html, &o.junit})
-    files.insert(files.end(), some->begin(), some->end());
-  for (const std::string& text : o.exports) files.push_back(parse_export(text).path);
-  files.push_back(o.events);
-  for (const std::string& file : files) {
-    const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-    std::error_code ignored;
-    if (folder.empty() || std::filesystem::is_directory(folder, ignored)) continue;
-    throw Error(ErrorCode::io, "cannot write " + file + ": " + folder.string() + " is no folder");
-  }
-}
-
 OutputOptions numbered(OutputOptions output, int64_t number) {
   const std::string suffix = "-" + std::to_string(number);
   const auto add = [&](std::string& file) {

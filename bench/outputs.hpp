@@ -15,9 +15,6 @@ namespace wide::bench {
 /// invalid_argument for more.
 bool goes_to_stdout(const OutputOptions& output);
 
-/// Throws io for a file whose folder does not exist: what is measured would be lost.
-void require_folders(const OutputOptions& output);
-
 /// The outputs of one of several runs: inserts `number` before the files' extensions and appends it
 /// to the tag. Throws invalid_argument if a document is to go to standard output.
 OutputOptions numbered(OutputOptions output, int64_t number);

@@ -12,6 +12,7 @@
 
 #include "bench/cli.hpp"
 #include "bench/interrupt.hpp"
+#include "bench/output_files.hpp"
 #include "bench/outputs.hpp"
 #include "bench/result_json.hpp"
 #include "bench/run_program.hpp"
@@ -101,6 +102,8 @@ int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
   if (options.repeat_turn >= total)
     throw Error(ErrorCode::invalid_argument, fmt::format("{}: {} runs", kRepeatTurn, total));
   const bool has_processes = options.repeat > 1 && !options.dry_run && !is_turn;
+  for (int64_t i = 0; total > 1 && !options.dry_run && i < total; ++i)
+    require_outputs(numbered_options(options, devices.front(), i, total));
   int code = kSuccess;
   for (int64_t i = is_turn ? options.repeat_turn : 0; i < total; ++i) {
     const std::string& device = devices[static_cast<size_t>(i / options.repeat)];
