@@ -112,7 +112,7 @@ void require_output(const CompareArguments& a) {
   NamedFiles inputs;
   add_results(inputs, a.is_rerun ? "the executable" : "the base", a.base);
   add_results(inputs, a.is_rerun ? "the executable" : "the candidate", a.candidate);
-  require_distinct({{"--output", a.output}}, inputs);
+  require_outputs({{"--output", a.output}}, inputs);
 }
 
 }  // namespace

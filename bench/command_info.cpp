@@ -254,7 +254,7 @@ int command_info(const GlobalOptions& global, const InfoOptions& options, std::o
                  std::ostream& err) {
   NamedFiles outputs;
   for (const std::string& path : options.json) outputs.push_back({"--json", path});
-  require_distinct(outputs);
+  require_outputs(outputs);
   if (!options.ops.empty()) return info_of_ops(global, options, out);
   Selection asked;
   asked.device = options.device;

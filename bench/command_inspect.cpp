@@ -16,6 +16,7 @@
 #include "bench/commands.hpp"
 #include "bench/inspect/cuobjdump.hpp"
 #include "bench/inspect/launches.hpp"
+#include "bench/output_files.hpp"
 #include "bench/outputs.hpp"
 #include "bench/report/details.hpp"
 #include "bench/report/terminal.hpp"
@@ -148,6 +149,7 @@ int command_inspect(const GlobalOptions& global, const InspectOptions& options, 
   const std::string& what = options.what;
   if (what == "counters") return command_run(global, options.run, out, err);
   refuse_outputs(options.run.output, what);
+  require_outputs(options.run);
   if (what == "graph") return inspect_graph(global, options, out, err);
   RunResult result;
   const int code = capture_selection(global, options.run, result, out, err);

@@ -152,7 +152,7 @@ Json json_of(const QuantizeOptions& options, const std::vector<Row>& rows) {
 int command_quantize(const GlobalOptions& global, const QuantizeOptions& options,
                      std::ostream& out) {
   const std::vector<WeightFormat> formats = formats_of(options.formats);
-  require_distinct({{"--json", options.json}}, {{"the weight", options.file}});
+  require_outputs({{"--json", options.json}}, {{"the weight", options.file}});
   const Context context = Context::cpu();
   const Tensor weight = weight_of(context, options);
   std::vector<Row> rows;

@@ -60,7 +60,7 @@ void check_outputs(const ReportArguments& a) {
   NamedFiles inputs;
   for (const std::string& name : a.results) add_results(inputs, "the result", name);
   if (!a.compare.empty()) add_results(inputs, "--compare", a.compare);
-  require_distinct({{"--html", a.html}, {"--md", a.md}}, inputs);
+  require_outputs({{"--html", a.html}, {"--md", a.md}}, inputs);
 }
 
 /// The results' tables, one after another.

@@ -436,6 +436,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   // A case's own process shares the device with its parent.
   if (options.isolated_case.empty()) result.environment_checks = machine_checks(result);
   const std::string saved = saved_path(options.output, options.selection, result.id);
+  if (!saved.empty()) require_saving(saved, store_or_default(options.output.store));
   EventLog events(options.output.events);
   result.exit_code = run_planned(global, options, plan, events, result, err);
   clocks.reset();

@@ -42,7 +42,7 @@ int export_result(const std::vector<std::string>& files, const OutputOptions& ou
   for (const std::string& text : output.exports) exports.push_back(parse_export(text));
   NamedFiles inputs;
   add_results(inputs, "the result", files.front());
-  require_distinct(files_of(output), inputs);
+  require_outputs(files_of(output), inputs);
   const bool needs_samples = std::any_of(exports.begin(), exports.end(), [](const Export& asked) {
     return asked.format->needs_samples;
   });

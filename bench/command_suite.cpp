@@ -198,14 +198,17 @@ class SuiteRun {
   Ceilings ceilings_;
 };
 
-/// Refuses to write one result over another, or over the suite.
-void require_outputs(const SuiteOptions& options, const Suite& suite) {
+/// Judges the outputs, before any entry runs; makes the results' folder.
+void require_suite_outputs(const SuiteOptions& options, const Suite& suite) {
+  std::error_code error;
+  if (!options.results.empty()) std::filesystem::create_directories(options.results, error);
+  if (error) throw Error(ErrorCode::io, "cannot write " + options.results + ": " + error.message());
   NamedFiles outputs{{"--json", options.json}};
   for (const SuiteEntry& entry : suite.entries) {
     if (!options.results.empty())
       outputs.push_back({"--results", options.results + "/" + entry.name + ".json"});
   }
-  require_distinct(outputs, {{"the suite", options.suites.front()}});
+  require_outputs(outputs, {{"the suite", options.suites.front()}});
 }
 
 int run_suite(const GlobalOptions& global, const SuiteOptions& options, std::ostream& out,
@@ -216,7 +219,7 @@ int run_suite(const GlobalOptions& global, const SuiteOptions& options, std::ost
   }
   Suite suite = load_suite(options.suites.front());
   keep_entries(suite, options.entries);
-  require_outputs(options, suite);
+  if (!options.dry_run) require_suite_outputs(options, suite);
   (void)size_of(suite);  // a mistake in the last entry must not cost the first one's time
   std::ostream nowhere(nullptr);
   const bool is_document = options.json == "-";

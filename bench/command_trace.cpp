@@ -259,20 +259,20 @@ int trace_launches(const GlobalOptions& global, const TraceOptions& options,
 }
 
 /// Refuses to write one document over another, or over the model.
-void require_outputs(const TraceOptions& options) {
+void require_trace_outputs(const TraceOptions& options) {
   NamedFiles outputs{{"--output", options.file}};
   for (const std::string& path : options.json) outputs.push_back({"--json", path});
   NamedFiles inputs{{"--onnx", options.onnx}};
   if (is_model_file(options.selection.models))
     inputs.push_back({"--model", options.selection.models});
-  require_distinct(outputs, inputs);
+  require_outputs(outputs, inputs);
 }
 
 }  // namespace
 
 int command_trace(const GlobalOptions& global, const TraceOptions& options, std::ostream& out,
                   std::ostream& err) {
-  require_outputs(options);
+  require_trace_outputs(options);
   const catalog::Case point = case_of(options);
   if (!options.selection.ops.empty()) return trace_launches(global, options, point, out, err);
   const std::string style = options.is_dot ? "dot" : options.style;

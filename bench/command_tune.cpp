@@ -18,6 +18,7 @@
 #include "bench/commands.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/machine_checks.hpp"
+#include "bench/output_files.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
@@ -351,6 +352,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   std::optional<TuningCache> applied;
   if (!options.apply.empty()) applied = TuningCache::load(options.apply);
   (void)cache_at(options.tuning);
+  if (!options.dry_run) require_outputs({{"--tuning", options.tuning}});
   TuningCache measured;
   const std::optional<Context> context = make_context(options.selection, err);
   if (!context) return kEnvironment;

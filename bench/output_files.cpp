@@ -51,6 +51,33 @@ NamedFiles files_read_by(const RunOptions& options) {
   return inputs;
 }
 
+/// Throws invalid_argument where two outputs are one file, or one is an input.
+void require_distinct(const NamedFiles& outputs, const NamedFiles& inputs) {
+  const std::vector<Target> written = targets_of(outputs), read = targets_of(inputs);
+  for (size_t i = 0; i < written.size(); ++i) {
+    const NamedFile& file = written[i].named;
+    for (size_t j = 0; j < i; ++j) {
+      if (!is_same(written[j], written[i])) continue;
+      const NamedFile& other = written[j].named;
+      throw Error(ErrorCode::invalid_argument, other.option + " " + other.path + " and " +
+                                                   file.option + " " + file.path +
+                                                   " are one file, expected two");
+    }
+    for (const Target& input : read) {
+      if (!is_same(input, written[i])) continue;
+      throw Error(ErrorCode::invalid_argument, file.option + " " + file.path + " would replace " +
+                                                   input.named.option + " " + input.named.path +
+                                                   ", which is read, expected another file");
+    }
+  }
+}
+
+void require_writable(const NamedFiles& outputs) {
+  for (const NamedFile& file : outputs) {
+    if (!file.path.empty() && file.path != "-") wide::require_writable(file.path);
+  }
+}
+
 }  // namespace
 
 NamedFiles files_of(const OutputOptions& output) {
@@ -82,40 +109,22 @@ void add_results(NamedFiles& files, const std::string& option, const std::string
   }
 }
 
-void require_distinct(const NamedFiles& outputs, const NamedFiles& inputs) {
-  const std::vector<Target> written = targets_of(outputs), read = targets_of(inputs);
-  for (size_t i = 0; i < written.size(); ++i) {
-    const NamedFile& file = written[i].named;
-    for (size_t j = 0; j < i; ++j) {
-      if (!is_same(written[j], written[i])) continue;
-      const NamedFile& other = written[j].named;
-      throw Error(ErrorCode::invalid_argument, other.option + " " + other.path + " and " +
-                                                   file.option + " " + file.path +
-                                                   " are one file, expected two");
-    }
-    for (const Target& input : read) {
-      if (!is_same(input, written[i])) continue;
-      throw Error(ErrorCode::invalid_argument, file.option + " " + file.path + " would replace " +
-                                                   input.named.option + " " + input.named.path +
-                                                   ", which is read, expected another file");
-    }
-  }
+void require_outputs(const NamedFiles& outputs, const NamedFiles& inputs) {
+  require_distinct(outputs, inputs);
+  require_writable(outputs);
 }
 
-void require_folders(const NamedFiles& outputs) {
-  for (const NamedFile& file : outputs) {
-    const fs::path folder = fs::path(file.path).parent_path();
-    std::error_code ignored;
-    if (folder.empty() || fs::is_directory(folder, ignored)) continue;
-    throw Error(ErrorCode::io,
-                "cannot write " + file.path + ": " + folder.string() + " is no folder");
-  }
+void require_saving(const std::string& file, const std::string& store) {
+  fs::path folder = fs::path(file).parent_path();
+  std::error_code is_absent;
+  while (!folder.empty() && !fs::exists(folder, is_absent)) folder = folder.parent_path();
+  wide::require_writable(
+      (folder / fs::path(file).filename()).string());  // what is missing below it will be made
+  if (has_history(store)) (void)open_history(store, true);
 }
 
 void require_outputs(const RunOptions& options) {
-  const NamedFiles outputs = files_of(options.output);
-  require_distinct(outputs, files_read_by(options));
-  require_folders(outputs);
+  require_outputs(files_of(options.output), files_read_by(options));
 }
 
 }  // namespace wide::bench

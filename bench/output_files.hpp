@@ -26,13 +26,14 @@ NamedFiles files_of(const OutputOptions& output);
 void add_results(NamedFiles& files, const std::string& option, const std::string& name);
 
 /// Throws invalid_argument where two outputs are one file, of which one document would be left, or
-/// where an output is an input. Devices and pipes take several.
-void require_distinct(const NamedFiles& outputs, const NamedFiles& inputs = {});
-
-/// Throws io for a file whose folder does not exist.
-void require_folders(const NamedFiles& outputs);
-
-/// All of these, of a run.
+/// where an output is an input: devices and pipes take several. Throws io for what evidently cannot
+/// be written: what is measured would be lost.
+void require_outputs(const NamedFiles& outputs, const NamedFiles& inputs = {});
+/// The same for a run.
 void require_outputs(const RunOptions& options);
+
+/// Throws io where a result cannot be saved to `file`, whose folders are made, or the history at
+/// `store` cannot be read.
+void require_saving(const std::string& file, const std::string& store);
 
 }  // namespace wide::bench

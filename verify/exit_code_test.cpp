@@ -220,12 +220,10 @@ TEST_CASE("a file that cannot be written is exit code 1, and the table is printe
   CHECK(run.code == kRuntimeError);
   CHECK_THAT(run.err, ContainsSubstring("/dev/full"));
   CHECK_THAT(run.out, ContainsSubstring("sequential"));
-  for (const char* file : {"/no/such/folder/r.json", "/dev/full"}) {
-    const Outcome report = wbench(std::string("quantize --in 64 --out 2 -o ") + file);
-    CHECK(report.code == kRuntimeError);
-    CHECK_THAT(report.err, ContainsSubstring(file));
-    CHECK_THAT(report.out, ContainsSubstring("int4"));
-  }
+  const Outcome report = wbench("quantize --in 64 --out 2 -o /dev/full");
+  CHECK(report.code == kRuntimeError);
+  CHECK_THAT(report.err, ContainsSubstring("/dev/full"));
+  CHECK_THAT(report.out, ContainsSubstring("int4"));
 }
 
 TEST_CASE("standard output that breaks is exit code 1") {

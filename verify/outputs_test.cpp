@@ -91,6 +91,40 @@ TEST_CASE("what a command reads is not written over") {
   CHECK(read_file("w.bin") == weight);
 }
 
+TEST_CASE("what cannot be written is known before any work") {
+  const Results folder;
+  fs::create_directory("bad");
+  write_file("bad/history.sqlite",
+             "no database, and longer than the header of one, which has 100"
+             "bytes: so that it cannot be taken for an empty one at all");
+  const auto [line, message] = GENERATE(table<std::string, std::string>({
+      {"run " + kTiny + "--json no/r.json", "cannot write no/r.json: no is no folder"},
+      {"run " + kTiny + "--json in", "cannot write in: Is a directory"},
+      {"run " + kTiny + "--csv in", "cannot write in: Is a directory"},
+      {"run " + kTiny + "--events in", "cannot write in: Is a directory"},
+      {"run " + kTiny + "--md a.json/r.md", "cannot write a.json/r.md: a.json is no folder"},
+      {"run --repeat 2 " + kTiny + "--json no/r.json", "cannot write no/r-1.json: no is no folder"},
+      {"run " + kTiny + "--save --store bad", "bad/history.sqlite: "},
+      {"tune " + kTiny + "--tuning no/t.json", "cannot write no/t.json: no is no folder"},
+      {"tune " + kTiny + "--tuning in/no/t.json", "in/no is no folder"},
+      {"compare --rerun /bin/false /bin/false -o no/c", "cannot write no/c: no is no folder"},
+      {"compare a.json b.json -o in", "cannot write in: Is a directory"},
+      {"report a.json --html no/r.html", "no is no folder"},
+      {"show a.json --export csv=in", "cannot write in: Is a directory"},
+      {"quantize --in 64 --out 2 --json no/q.json", "cannot write no/q.json: no is no folder"},
+      {"trace -m mlp --compile none --json - -o in", "cannot write in: Is a directory"},
+      {"info --json no/i.json", "no is no folder"},
+      {"suite run quick --entry linear --json no/s.json", "no is no folder"},
+      {"suite run quick --entry linear --results a.json/x", "cannot write a.json/x: Not a dir"},
+  }));
+  CAPTURE(line);
+  const Outcome o = wbench(line);
+  CHECK(o.code == kRuntimeError);
+  CHECK(o.out.empty());
+  CHECK_THAT(o.err, ContainsSubstring(message));
+  CHECK(wbench(line + (line.starts_with("run") ? " --dry-run" : " --help")).code == kSuccess);
+}
+
 TEST_CASE("devices take several documents, and old outputs are replaced") {
   const Results folder;
   CHECK(wbench("run " + kTiny + "--json /dev/null --csv /dev/null").code == kSuccess);

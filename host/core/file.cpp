@@ -124,6 +124,24 @@ bool is_replaced(const std::string& path) {
   return ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
 }
 
+void require_writable(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+    fail("cannot write", path, EISDIR);
+  const auto require_access = [&](const std::string& target, int how) {
+    if (::faccessat(AT_FDCWD, target.c_str(), how, AT_EACCESS) != 0)
+      fail("cannot write", path, errno);
+  };
+  if (own_descriptor(path)) return;
+  if (!is_replaced(path)) return require_access(path, W_OK);
+  const std::filesystem::path parent = std::filesystem::path(behind_links(path)).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  std::error_code is_absent;
+  if (!std::filesystem::is_directory(folder, is_absent))
+    throw Error(ErrorCode::io, "cannot write " + path + ": " + folder + " is no folder");
+  require_access(folder, W_OK | X_OK);  // where its successor is made and renamed
+}
+
 void write_file(const std::string& path, std::string_view text) {
   write_file(path, std::span(&text, 1));
 }

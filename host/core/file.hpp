@@ -27,6 +27,10 @@ std::string behind_links(const std::string& path);
 /// Whether write_file() replaces a file, or makes one, rather than writing to what is open already.
 bool is_replaced(const std::string& path);
 
+/// Throws io where write_file() could not write: onto a folder, where none is, or without the right
+/// to. Says nothing of the space on the device.
+void require_writable(const std::string& path);
+
 /// Held while a file is read, changed and written, so that no other process or thread that does the
 /// same loses what this one adds. Waits for those. The lock is a file of its own, "PATH.lock",
 /// since write_file() replaces the file, and is removed at the end; one that a crash left behind is
