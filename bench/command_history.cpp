@@ -13,6 +13,7 @@
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
+#include "bench/filter.hpp"
 #include "bench/history/change_point.hpp"
 #include "bench/history/names.hpp"
 #include "bench/history/run_json.hpp"
@@ -172,13 +173,7 @@ std::vector<HistorySeries> selected_series(const HistoryStore& store,
   if (!options.op.empty() && options.op != "all") {
     for (const auto* spec : select_ops(options.op)) ops.emplace(spec->name);
   }
-  std::regex filter;
-  try {
-    filter = std::regex(options.filter);
-  } catch (const std::regex_error& error) {
-    throw Error(ErrorCode::invalid_argument,
-                "--filter " + options.filter + " is no regular expression: " + error.what());
-  }
+  const std::regex filter = parse_filter(options.filter);
   const auto wanted = axis_filters(options.axes);
   std::vector<HistorySeries> all = series_of(store.points());
   std::erase_if(all, [&](const HistorySeries& s) {

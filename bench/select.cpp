@@ -12,6 +12,7 @@
 #include "bench/contender.hpp"
 #include "bench/counting_allocator.hpp"
 #include "bench/expand.hpp"
+#include "bench/filter.hpp"
 #include "bench/model_file.hpp"
 #include "bench/where.hpp"
 #include "host/core/check.hpp"
@@ -219,12 +220,7 @@ std::vector<Baseline> select_baselines(const std::string& names,
 std::string select_work(const Selection& selection, RunPlan& plan, RunResult& result) {
   const auto ops = select_ops(selection.ops);
   const auto overrides = overrides_of(selection);
-  std::regex filter;
-  try {
-    filter = std::regex(selection.filter);
-  } catch (const std::regex_error& error) {
-    throw_invalid_argument("--filter: \"" + selection.filter + "\": " + error.what());
-  }
+  const std::regex filter = parse_filter(selection.filter);
   const DeviceType device = plan.context.device().type;
   plan.config.regimes = select_regimes(selection.regimes, device);
   plan.baselines = select_baselines(selection.baselines, plan.config.regimes);

@@ -9,7 +9,9 @@
 
 #include "bench/commands.hpp"
 #include "bench/result_json.hpp"
+#include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
+#include "verify/support/folder.hpp"
 
 namespace wide::bench {
 
@@ -137,6 +139,37 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
   CHECK(o.code == kUsage);
   CHECK_THAT(o.err, ContainsSubstring(message));
   CHECK(o.out.empty());
+}
+
+TEST_CASE("a filter that is too long or too deep is refused, whoever it is for") {
+  const test::TemporaryFolder folder;
+  const auto groups = [](size_t depth) {
+    return std::string(depth, '(') + "n=2" + std::string(depth, ')');
+  };
+  CHECK(wbench("run --dry-run " + kTiny + "--filter " + groups(50)).code == kSuccess);
+  CHECK(wbench("run --dry-run " + kTiny + "--filter n=2|" + std::string(996, 'x')).code ==
+        kSuccess);
+  std::string escaped = "linear|";
+  for (int i = 0; i < 60; ++i) escaped += "\\(";  // no groups
+  CHECK(wbench("run --dry-run " + kTiny + "--filter " + escaped).code == kSuccess);
+  const auto [filter, message] = GENERATE_COPY(table<std::string, std::string>({
+      {groups(51), "--filter: its groups are nested 51 deep, expected at most 50"},
+      {groups(9850), "--filter: it has 19703 characters, expected at most 1000"},
+      {std::string(1001, 'x'), "--filter: it has 1001 characters, expected at most 1000"},
+  }));
+  write_file("s.json", R"({"schema": {"name": "wbench.suite", "version": "1.0.0"}, "name": "s",
+    "entries": [{"op": "linear", "device": "cpu", "filter": ")" +
+                           filter + "\"}]}");
+  CHECK(wbench("run " + kTiny + "--save --store .").code == kSuccess);
+  for (const std::string& line :
+       {"run " + kTiny + "--filter " + filter, "tune " + kTiny + "--filter " + filter,
+        "history trend --store . --filter " + filter, std::string("suite validate s.json"),
+        std::string("suite run s.json")}) {
+    CAPTURE(line.substr(0, 20));
+    const Outcome o = wbench(line);
+    CHECK(o.code == kUsage);
+    CHECK_THAT(o.err, ContainsSubstring(message));
+  }
 }
 
 TEST_CASE("exit code 6 where nothing matches") {
