@@ -55,6 +55,13 @@ std::string with_named_ops(const CLI::App& command, std::string ops,
 
 std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::string text = error.what();
+  // CLI11's words for an option that is repeated: "--op: At Most 1 required but received 2".
+  constexpr std::string_view kOnce = ": At Most 1 required but received ";
+  if (const size_t at = text.find(kOnce); at != std::string::npos) {
+    const std::string count = text.substr(at + kOnce.size());
+    return text.substr(0, at) + " is given " + (count == "2" ? "twice" : count + " times") +
+           ", expected once";
+  }
   const std::vector<CLI::App*> commands = app.get_subcommands();
   if (commands.empty()) return text;
   const CLI::App& command = *commands.front();

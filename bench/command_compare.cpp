@@ -35,6 +35,10 @@ RerunOutcome runs_of(const CompareArguments& a, std::ostream& err) {
     throw Error(ErrorCode::invalid_argument,
                 "compare: \"" + a.run_arguments.front() + "\" is one too many; see --rerun");
   }
+  if (a.base == "-" && a.candidate == "-") {
+    throw Error(ErrorCode::invalid_argument,
+                "compare: standard input is given twice, expected it for base or candidate");
+  }
   return {load_named_results(a.base, a.store), load_named_results(a.candidate, a.store), kSuccess};
 }
 

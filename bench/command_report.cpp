@@ -40,6 +40,10 @@ std::optional<std::set<std::string>> plots_of(const std::string& list) {
   std::set<std::string> plots;
   if (list == "none") return plots;
   for (const std::string& name : parse_list("plots", list)) {
+    if (name == "none" || name == "all")
+      throw Error(
+          ErrorCode::invalid_argument,
+          "--plots: \"" + list + "\": " + name + " stands alone, expected " + name + " or charts");
     const auto known = plot_names();
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw Error(ErrorCode::invalid_argument,
@@ -56,6 +60,10 @@ void check_outputs(const ReportArguments& a) {
   };
   if (a.html.empty() && a.md.empty()) refuse("neither --html nor --md is given, expected one");
   if (a.html == "-" && a.md == "-") refuse("standard output takes one of --html - and --md -");
+  const auto num_stdin =
+      std::count(a.results.begin(), a.results.end(), "-") + (a.compare == "-" ? 1 : 0);
+  if (num_stdin > 1)
+    refuse("standard input is given " + std::to_string(num_stdin) + " times, expected once");
   if (a.html.empty() && a.with_history) refuse("--history is of --html FILE, which is not given");
   NamedFiles inputs;
   for (const std::string& name : a.results) add_results(inputs, "the result", name);

@@ -136,6 +136,11 @@ FailOn parse_fail_on(const std::string& names) {
   for (std::string name; std::getline(list, name, ',');) {
     const auto* found = std::find_if(std::begin(known), std::end(known),
                                      [&](const auto& entry) { return entry.first == name; });
+    if (name == "none") {
+      throw Error(ErrorCode::invalid_argument, "--fail-on: \"" + names +
+                                                   "\": none stands alone, expected none or "
+                                                   "outcomes");
+    }
     if (found == std::end(known)) {
       std::vector<std::string_view> all{"none"};
       for (const auto& entry : known) all.push_back(entry.first);
