@@ -5,10 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <initializer_list>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "wide/error.hpp"
+#include "wide/models.hpp"
 
 namespace wide::bench {
 
@@ -33,6 +36,23 @@ class Given {
     if (!has(name)) return by_default;
     const std::string value = command_.get_option(name)->results().back();
     return std::find(values.begin(), values.end(), value) != values.end();
+  }
+  /// The words of a comma-separated value; none if not given.
+  std::vector<std::string> list(const std::string& name) const {
+    std::vector<std::string> words;
+    if (!has(name)) return words;
+    std::istringstream text(command_.get_option(name)->results().back());
+    for (std::string word; std::getline(text, word, ',');) words.push_back(word);
+    return words;
+  }
+  /// Whether the axis is given, as --NAME or --axis NAME=.., with more than 0, the model's own.
+  bool has_size(const std::string& axis) const {
+    if (has("--" + axis)) return !is("--" + axis, {"0"});
+    if (!has("--axis")) return false;
+    const std::vector<std::string> texts = command_.get_option("--axis")->results();
+    return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+      return text.starts_with(axis + "=") && text != axis + "=0";
+    });
   }
 
  private:
@@ -172,10 +192,37 @@ bool has_word(const std::string& words, const std::string& word) {
   return (" " + words + " ").find(" " + word + " ") != std::string::npos;
 }
 
+/// Refuses a size for a model that does not have it, named on its own or with others. Among all
+/// models it is an impossible case of some.
+void refuse_idle_sizes(const CLI::App& command, const Given& given) {
+  std::vector<std::string> names = given.list("--model");
+  for (const std::string& op : given.list("--op")) {
+    if (op.starts_with("model:")) names.push_back(op.substr(op.find(':') + 1));
+  }
+  const std::pair<std::string, bool NamedModel::*> sizes[] = {{"layers", &NamedModel::has_layers},
+                                                              {"seq", &NamedModel::has_seq},
+                                                              {"image", &NamedModel::has_image}};
+  for (const auto& [axis, is_there] : sizes) {
+    if (!given.has_size(axis)) continue;
+    std::string owners;
+    for (const NamedModel& model : named_models()) {
+      if (model.*is_there) owners += (owners.empty() ? "" : ", ") + std::string(model.name);
+    }
+    for (const NamedModel& model : named_models()) {
+      const bool is_named = std::find(names.begin(), names.end(), model.name) != names.end();
+      if (!is_named || model.*is_there) continue;
+      throw Error(ErrorCode::invalid_argument, command.get_name() + ": --" + axis +
+                                                   " has no effect here: it is of " + owners +
+                                                   ", not of " + std::string(model.name));
+    }
+  }
+}
+
 }  // namespace
 
 void refuse_idle_options(const CLI::App& command) {
   const Given given(command);
+  refuse_idle_sizes(command, given);
   for (const Rule& rule : rules()) {
     if (!has_word(rule.commands, command.get_name()) || rule.has_effect(given)) continue;
     for (const char* option : rule.options) {

@@ -129,7 +129,7 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"trace --onnx f --extent =3", "expected NAME=NUMBER"},
       {"history bisect", "did you mean bisect-hint"},
       {"trace -m mlp,bert", "--model names 2 models, expected one"},
-      {"trace -m mlp --seq x", "x"},
+      {"trace -m bert --seq x", "x"},
       {"trace -m mlp --n 2,4", "expected one value"},
       {"trace -m mlp --style svg", "--style"},
       {"rum", "did you mean run?"},

@@ -115,12 +115,30 @@ TEST_CASE("an option without an effect is refused, with what it is of") {
        {"suite list --strict", "of suite run"},
        {"suite validate quick --json -", "of suite list and run"},
        {"suite run quick --dry-run --store history", "of suite run --save"},
+       {"run --model mlp --layers 3",
+        "run: --layers has no effect here: it is of deep_mlp, bert, vit, not of mlp"},
+       {"verify --op model:resnet18 --layers 3", "not of resnet18"},
+       {"run --model mlp,bert -a layers=3", "not of mlp"},
+       {"trace -m vit --seq 9", "trace: --seq has no effect here: it is of bert, not of vit"},
+       {"run --model agent --image 32", "it is of convnet, resblock, resnet18, vit, not of agent"},
        {"quantize weight.bin --seed 3", "of random weights"}}));
   CAPTURE(line);
   const Outcome o = wbench(line);
   CHECK(o.code == kUsage);
   CHECK(o.out.empty());
   CHECK_THAT(o.err, ContainsSubstring(message));
+}
+
+TEST_CASE("a size that a model does not have is impossible among all models") {
+  const std::string line = " -p ci -d cpu --dry-run";
+  const Outcome all = wbench("run --model all --layers 3" + line);
+  CHECK(all.code == kSuccess);
+  CHECK_THAT(all.out, ContainsSubstring("model:bert n=4 layers=3") &&
+                          !ContainsSubstring("model:mlp n=4") &&
+                          ContainsSubstring("model:mlp: layers is 3, which changes nothing"));
+  for (const char* words : {"--model mlp --layers 0 --seq 0 --image 0", "--model bert --layers 2",
+                            "--op mlp --layers 3", "--op mlp --model bert --layers 3"})
+    CHECK(wbench("run " + std::string(words) + line).code == kSuccess);
 }
 
 TEST_CASE("the same options where they have one are taken") {

@@ -94,6 +94,20 @@ GraphOf graph_of(const NamedModel& named) {
   };
 }
 
+/// Why a size that this model does not have was chosen in vain; otherwise two cases would have one
+/// graph.
+std::string idle_size(const NamedModel& named, const Case& point) {
+  const std::pair<const char*, bool> sizes[] = {
+      {"layers", named.has_layers}, {"seq", named.has_seq}, {"image", named.has_image}};
+  for (const auto& [axis, is_there] : sizes) {
+    if (!is_there && point.integer(axis) != 0) {
+      return std::string(axis) + " is " + std::to_string(point.integer(axis)) +
+             ", which changes nothing of this model, expected 0";
+    }
+  }
+  return "";
+}
+
 PrimitiveSpec named_spec(const NamedModel& named, const std::string& full_name) {
   const GraphOf make = graph_of(named);
   PrimitiveSpec spec =
@@ -107,8 +121,9 @@ PrimitiveSpec named_spec(const NamedModel& named, const std::string& full_name) 
       {"image", "height and width of images; 0: the model's own", int64_t{0}, {}, 0});
   spec.axes.push_back(dtype_axis("of parameters and values"));
   spec.axes.push_back(weights_axis("how those of linear layers are stored"));
-  spec.impossible_reason = [make](const Case& point) {
-    return reason_against([&] { return make(point); });
+  spec.impossible_reason = [make, &named](const Case& point) {
+    const std::string idle = idle_size(named, point);
+    return idle.empty() ? reason_against([&] { return make(point); }) : idle;
   };
   return spec;
 }

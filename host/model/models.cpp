@@ -193,13 +193,14 @@ Graph agent(const ModelSizes& sizes) {
 constexpr std::array<NamedModel, 9> kModels{{
     {"mlp", "linear 64-128-64 with a relu", mlp},
     {"mlp256", "linear 256-512-256 with a relu", mlp256},
-    {"deep_mlp", "8 linear layers of 512 with relus", deep_mlp},
+    {"deep_mlp", "8 linear layers of 512 with relus", deep_mlp, true},
     {"agent", "a step of a recurrent policy: linear, an LSTM of 128, actions and a value", agent},
-    {"convnet", "3 convolutions with batchnorms and pools, 32x32 images", convnet},
-    {"resblock", "a residual block of 64 channels, 32x32", resblock},
-    {"resnet18", "ResNet-18, 224x224 images", resnet18},
-    {"bert", "an encoder of 4 layers of 256 with its classifier, 128 positions", bert},
-    {"vit", "a vision transformer of 12 layers of 192, 224x224 images", vit},
+    {"convnet", "3 convolutions with batchnorms and pools, 32x32 images", convnet, false, false,
+     true},
+    {"resblock", "a residual block of 64 channels, 32x32", resblock, false, false, true},
+    {"resnet18", "ResNet-18, 224x224 images", resnet18, false, false, true},
+    {"bert", "an encoder of 4 layers of 256 with its classifier, 128 positions", bert, true, true},
+    {"vit", "a vision transformer of 12 layers of 192, 224x224 images", vit, true, false, true},
 }};
 
 void check_sizes(std::string_view model, const ModelSizes& sizes) {

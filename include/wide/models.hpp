@@ -30,6 +30,8 @@ struct NamedModel {
   std::string_view name;
   std::string_view summary;
   Graph (*make)(const ModelSizes& sizes);
+  /// Which of ModelSizes' layers, seq and image it has.
+  bool has_layers = false, has_seq = false, has_image = false;
 };
 
 /// mlp (64-128-64), mlp256 (256-512-256), deep_mlp (8 linear layers of 512), agent (a step of a
