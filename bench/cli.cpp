@@ -448,6 +448,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   if (&command == p.profile_command) return command_profile(p.global, p.profile, out, err);
   if (&command == p.tune_command) return command_tune(p.global, p.tune, out, err);
   if (&command == p.inspect_command) return command_inspect(p.global, p.inspect, out, err);
+  p.run.gpu_options = given_gpu_options(command);
   return command_run(p.global, &command == p.run_command ? p.run : p.verify, out, err);
 }
 

@@ -219,6 +219,19 @@ int strict_exit_code(const RunResult& result, std::ostream& err) {
   return doubtful + mistrusted > 0 ? kInconclusive : kSuccess;
 }
 
+/// Reports options that change nothing on the CPU, once for all processes of a run.
+void report_gpu_options(const GlobalOptions& global, const RunOptions& options,
+                        const Context& context, std::ostream& err) {
+  const bool is_first = options.isolated_case.empty() && options.repeat_turn <= 0;
+  if (options.gpu_options.empty() || context.device().type != DeviceType::cpu || !is_first ||
+      global.quiet)
+    return;
+  std::string names;
+  for (const std::string& name : options.gpu_options) names += (names.empty() ? "" : ", ") + name;
+  err << "wbench: " << names << (options.gpu_options.size() == 1 ? " has" : " have")
+      << " no effect here: the device is cpu, expected a GPU\n";
+}
+
 size_t num_cases(const RunPlan& plan) {
   size_t total = 0;
   for (const auto& [spec, cases] : plan.work) total += cases.size();
@@ -409,6 +422,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   (void)select_ops(options.selection.ops);  // a misspelt op is reported before a missing device
   const std::optional<Context> context = make_context(options.selection, err);
   if (!context) return kEnvironment;
+  report_gpu_options(global, options, *context, err);
   result.argv = global.argv;
   // The words that a process of --repeat gets besides the user's follow those.
   result.argv.erase(std::find(result.argv.begin(), result.argv.end(), kRepeatTurn),

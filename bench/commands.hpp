@@ -58,12 +58,13 @@ struct RunOptions {
   OutputOptions output;
   std::string target_ci = "0.5%", clock_tol = "1%", throttle_threshold = "75%", max_noise = "0.5%",
               cache = "flush";
-  std::string init = "uniform";    ///< what operands are filled with: init_of() of choice.hpp
-  std::string tuning;              ///< a tuning cache for "auto", or empty
-  std::string saving = "never";    ///< which checked calls to save: parse_saving_rule()
-  std::vector<std::string> peers;  ///< commands of the shell: peer/peer.hpp
-  std::string lock_clocks;         ///< "base", "max", MHz, or empty
-  double budget_s = -1;            ///< negative: 60 for preset ci, none otherwise
+  std::string init = "uniform";          ///< what operands are filled with: init_of() of choice.hpp
+  std::string tuning;                    ///< a tuning cache for "auto", or empty
+  std::string saving = "never";          ///< which checked calls to save: parse_saving_rule()
+  std::vector<std::string> gpu_options;  ///< given ones that change nothing on the CPU
+  std::vector<std::string> peers;        ///< commands of the shell: peer/peer.hpp
+  std::string lock_clocks;               ///< "base", "max", MHz, or empty
+  double budget_s = -1;                  ///< negative: 60 for preset ci, none otherwise
   bool dry_run = false;
   bool is_strict = false;                      ///< unreliable measurements make the exit code 5
   bool is_profiled = false;                    ///< calls are made for a profiler, not timed

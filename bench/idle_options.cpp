@@ -233,4 +233,14 @@ void refuse_idle_options(const CLI::App& command) {
   }
 }
 
+std::vector<std::string> given_gpu_options(const CLI::App& command) {
+  const Given given(command);
+  std::vector<std::string> names;
+  for (const char* name : {"--cache", "--l2-factor", "--warmup-clock-tol", "--throttle",
+                           "--throttle-threshold", "--energy"}) {
+    if (given.has(name)) names.emplace_back(name);
+  }
+  return names;
+}
+
 }  // namespace wide::bench

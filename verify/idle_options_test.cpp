@@ -129,6 +129,22 @@ TEST_CASE("an option without an effect is refused, with what it is of") {
   CHECK_THAT(o.err, ContainsSubstring(message));
 }
 
+TEST_CASE("what is of GPUs alone is taken on the CPU, and said to have no effect") {
+  const std::string line = "run --op linear --n 2 --batch 2 --d 8 -d cpu --dry-run ";
+  for (const std::string option : {"--energy", "--throttle fail", "--throttle-threshold 50%",
+                                   "--cache rotate", "--l2-factor 3", "--warmup-clock-tol 2%"}) {
+    CAPTURE(option);
+    const Outcome o = wbench(line + option);
+    CHECK(o.code == kSuccess);
+    CHECK(o.err == "wbench: " + option.substr(0, option.find(' ')) +
+                       " has no effect here: the device is cpu, expected a GPU\n");
+    CHECK(wbench(line + option + " -q").err.empty());
+  }
+  CHECK_THAT(wbench(line + "--energy --cache flush").err,
+             ContainsSubstring("wbench: --cache, --energy have no effect here"));
+  CHECK(wbench(line).err.empty());
+}
+
 TEST_CASE("a size that a model does not have is impossible among all models") {
   const std::string line = " -p ci -d cpu --dry-run";
   const Outcome all = wbench("run --model all --layers 3" + line);
