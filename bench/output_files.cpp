@@ -120,7 +120,7 @@ void require_saving(const std::string& file, const std::string& store) {
   while (!folder.empty() && !fs::exists(folder, is_absent)) folder = folder.parent_path();
   wide::require_writable(
       (folder / fs::path(file).filename()).string());  // what is missing below it will be made
-  if (has_history(store)) (void)open_history(store, true);
+  if (has_history(store)) (void)open_history(store, true)->runs();
 }
 
 void require_outputs(const RunOptions& options) {

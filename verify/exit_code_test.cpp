@@ -5,9 +5,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
 #include <fstream>
 
 #include "bench/commands.hpp"
+#include "bench/history/sqlite.hpp"
 #include "bench/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
@@ -152,6 +154,33 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
   CHECK(o.code == kUsage);
   CHECK_THAT(o.err, ContainsSubstring(message));
   CHECK(o.out.empty());
+}
+
+TEST_CASE("a history that is of a later version, or none, is wrong content: exit code 2") {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directories("later");
+  std::filesystem::create_directories("none");
+  SqliteDatabase("later/history.sqlite").execute("PRAGMA user_version = 99");
+  write_file("none/history.sqlite", std::string(5000, 'x'));
+  std::filesystem::create_directories("lines");
+  write_file("lines/index.jsonl", "no line\n");
+  const auto [store, message] = GENERATE(table<std::string, std::string>(
+      {{"later", "later/history.sqlite: is of version 99, expected at most 1"},
+       {"none", "none/history.sqlite: file is not a database"},
+       {"jsonl:lines", "lines/index.jsonl:1: is no line of a history"}}));
+  for (const std::string& line : {std::string("history"), std::string("history trend"),
+                                  std::string("show @last"), std::string("compare @last~1 @last"),
+                                  std::string("report @last --md -"), "run " + kTiny + "-s"}) {
+    CAPTURE(line);
+    const Outcome o = wbench(line + " --store " + store);
+    CHECK(o.code == kUsage);
+    CHECK(o.out.empty());  // before anything is measured
+    CHECK_THAT(o.err, ContainsSubstring(message));
+  }
+  CHECK(read_file("none/history.sqlite") == std::string(5000, 'x'));
+  CHECK(wbench("history --store absent").code == kRuntimeError);
+  CHECK_THAT(wbench("--help").out, ContainsSubstring("2 usage, and files that are truncated, no "
+                                                     "results or from a later version"));
 }
 
 TEST_CASE("a filter that is too long or too deep is refused, whoever it is for") {

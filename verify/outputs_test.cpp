@@ -93,10 +93,6 @@ TEST_CASE("what a command reads is not written over") {
 
 TEST_CASE("what cannot be written is known before any work") {
   const Results folder;
-  fs::create_directory("bad");
-  write_file("bad/history.sqlite",
-             "no database, and longer than the header of one, which has 100"
-             "bytes: so that it cannot be taken for an empty one at all");
   const auto [line, message] = GENERATE(table<std::string, std::string>({
       {"run " + kTiny + "--json no/r.json", "cannot write no/r.json: no is no folder"},
       {"run " + kTiny + "--json in", "cannot write in: Is a directory"},
@@ -104,7 +100,6 @@ TEST_CASE("what cannot be written is known before any work") {
       {"run " + kTiny + "--events in", "cannot write in: Is a directory"},
       {"run " + kTiny + "--md a.json/r.md", "cannot write a.json/r.md: a.json is no folder"},
       {"run --repeat 2 " + kTiny + "--json no/r.json", "cannot write no/r-1.json: no is no folder"},
-      {"run " + kTiny + "--save --store bad", "bad/history.sqlite: "},
       {"tune " + kTiny + "--tuning no/t.json", "cannot write no/t.json: no is no folder"},
       {"tune " + kTiny + "--tuning in/no/t.json", "in/no is no folder"},
       {"compare --rerun /bin/false /bin/false -o no/c", "cannot write no/c: no is no folder"},

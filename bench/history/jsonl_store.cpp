@@ -211,8 +211,8 @@ class JsonlStore final : public HistoryStore {
       try {
         index.play(Json::parse(text.substr(begin, end - begin)));
       } catch (const std::exception& error) {
-        throw Error(ErrorCode::io, index_path() + ":" + std::to_string(number) +
-                                       ": is no line of a history: " + error.what());
+        throw Error(ErrorCode::invalid_argument, index_path() + ":" + std::to_string(number) +
+                                                     ": is no line of a history: " + error.what());
       }
       begin = end + 1;
     }

@@ -49,8 +49,11 @@ SqliteDatabase::~SqliteDatabase() {
 }
 
 void SqliteDatabase::fail() const {
-  const char* why = handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_);
-  throw Error(ErrorCode::io, path_ + ": " + why);
+  if (handle_ == nullptr) throw Error(ErrorCode::io, path_ + ": out of memory");
+  const int code = sqlite3_errcode(handle_);
+  const bool is_content = code == SQLITE_NOTADB || code == SQLITE_CORRUPT;
+  throw Error(is_content ? ErrorCode::invalid_argument : ErrorCode::io,
+              path_ + ": " + sqlite3_errmsg(handle_));
 }
 
 void SqliteDatabase::execute(const std::string& sql) const {
@@ -67,9 +70,9 @@ void SqliteDatabase::migrate(std::span<const char* const> steps) {
   SqliteTransaction transaction(*this);
   const int64_t seen = seen_steps();  // another process may have been faster
   if (seen < 0 || seen > last) {
-    throw Error(ErrorCode::unsupported, path_ + ": is of version " + std::to_string(seen) +
-                                            ", expected at most " + std::to_string(last) +
-                                            ": a newer wbench made it");
+    throw Error(ErrorCode::invalid_argument, path_ + ": is of version " + std::to_string(seen) +
+                                                 ", expected at most " + std::to_string(last) +
+                                                 ": a newer wbench made it");
   }
   for (int64_t step = seen; step < last; ++step) execute(steps[static_cast<size_t>(step)]);
   execute("PRAGMA user_version = " + std::to_string(last));

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of SQLite that a store needs, with errors as exceptions: io, with the database's name.
+// The part of SQLite that a store needs, with errors as exceptions, with the database's name:
+// invalid_argument where the file is no database, otherwise io.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ class SqliteDatabase {
   SqliteDatabase(const SqliteDatabase&) = delete;
 
   /// Executes the steps that the database has not seen yet, all or none; PRAGMA user_version counts
-  /// them. Throws unsupported if it has seen more than there are: a newer program wrote it.
+  /// them. Throws invalid_argument if it has seen more than there are: a newer program wrote it.
   void migrate(std::span<const char* const> steps);
 
   void execute(const std::string& sql) const;
