@@ -30,7 +30,7 @@ std::vector<Target> targets_of(const NamedFiles& files) {
   for (const NamedFile& file : files) {
     if (file.path.empty() || file.path == "-" || !is_replaced(file.path)) continue;
     std::error_code ignored;  // of a path that cannot be resolved, and written even less
-    targets.push_back({file, fs::weakly_canonical(behind_links(file.path), ignored)});
+    targets.push_back({file, fs::weakly_canonical(follow_links(file.path), ignored)});
   }
   return targets;
 }

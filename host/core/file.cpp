@@ -106,7 +106,7 @@ void write_and_close(Descriptor&& file, std::span<const std::string_view> pieces
 
 }  // namespace
 
-std::string behind_links(const std::string& path) {
+std::string follow_links(const std::string& path) {
   constexpr int kMostLinks = 40;  // Linux's own limit
   std::filesystem::path target(path);
   for (int i = 0; i < kMostLinks; ++i) {
@@ -134,7 +134,7 @@ void require_writable(const std::string& path) {
   };
   if (own_descriptor(path)) return;
   if (!is_replaced(path)) return require_access(path, W_OK);
-  const std::filesystem::path parent = std::filesystem::path(behind_links(path)).parent_path();
+  const std::filesystem::path parent = std::filesystem::path(follow_links(path)).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   std::error_code is_absent;
   if (!std::filesystem::is_directory(folder, is_absent))
@@ -154,7 +154,7 @@ void write_file(const std::string& path, std::span<const std::string_view> piece
     return write_and_close(Descriptor(*own, path), pieces);
   if (is_there && !S_ISREG(old.st_mode))
     return write_and_close(Descriptor(path, O_WRONLY, 0, path), pieces);
-  const std::string target = behind_links(path);  // a rename onto a link would replace the link
+  const std::string target = follow_links(path);  // a rename onto a link would replace the link
   // Nobody else's: of other threads, nor of other machines that share the folder.
   const std::string temporary = target + ".tmp" + std::to_string(std::random_device()()) +
                                 std::to_string(std::random_device()());
@@ -171,7 +171,7 @@ void write_file(const std::string& path, std::span<const std::string_view> piece
   sync_folder(std::filesystem::path(target).parent_path());
 }
 
-FileLock::FileLock(const std::string& path) : path_(behind_links(path) + ".lock") {
+FileLock::FileLock(const std::string& path) : path_(follow_links(path) + ".lock") {
   for (;;) {
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd_ < 0) fail("cannot lock", path, errno);

@@ -22,7 +22,7 @@ void write_file(const std::string& path, std::span<const std::string_view> piece
 
 /// The file that a symbolic link leads to, whether that exists or not; `path` itself if it is none.
 /// Throws io for a circle of links.
-std::string behind_links(const std::string& path);
+std::string follow_links(const std::string& path);
 
 /// Whether write_file() replaces a file, or makes one, rather than writing to what is open already.
 bool is_replaced(const std::string& path);
