@@ -115,7 +115,7 @@ struct CudnnPooling {
   };
   Of of = Of::maximum;
   CudnnTensorId x = kNoCudnnTensor, y = kNoCudnnTensor;
-  std::vector<int64_t> window, stride, padding_before, padding_behind;  ///< per spatial axis
+  std::vector<int64_t> window, stride, padding_before, padding_after;  ///< per spatial axis
   friend bool operator==(const CudnnPooling&, const CudnnPooling&) = default;
 };
 

@@ -179,7 +179,7 @@ cudnnBackendDescriptor_t Operations::add(const CudnnPooling& p, const CudnnGraph
   how.set(CUDNN_ATTR_RESAMPLE_PADDING_MODE, is_max ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD);
   how.set(CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, static_cast<int64_t>(p.window.size()));
   how.set_all<int64_t>(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, p.padding_before);
-  how.set_all<int64_t>(CUDNN_ATTR_RESAMPLE_POST_PADDINGS, p.padding_behind);
+  how.set_all<int64_t>(CUDNN_ATTR_RESAMPLE_POST_PADDINGS, p.padding_after);
   how.set_all<int64_t>(CUDNN_ATTR_RESAMPLE_STRIDES, p.stride);
   how.set_all<int64_t>(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, p.window);
   Descriptor& d = operation(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resampling is cuDNN's name for it. What lies behind x is a padding of its own there, so that
-// windows that leave positions out, or end outside, are given exactly the room that they take.
+// cuDNN calls it resampling. The padding after x is separate from that before it there, so that
+// windows that skip positions, or end outside, get exactly the padding that they need.
 #include "host/pooling/pooling_cudnn.hpp"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace {
 /// they are alike.
 struct Windows {
   int64_t size, outputs, kernel, stride, padding;
-  /// Positions behind x that the last window takes.
-  int64_t behind() const {
+  /// Positions after x that the last window takes.
+  int64_t trailing_padding() const {
     return std::max<int64_t>(0, (outputs - 1) * stride + kernel - size - padding);
   }
 };
@@ -58,7 +58,7 @@ std::string pooling_cudnn_unsupported_reason(const PoolingProblem& p) {
     return "cuDNN's windows have no dilation";
   }
   const Axes axes = axes_of(p);
-  const auto ends_outside = [](const Windows& w) { return w.behind() > w.padding; };
+  const auto ends_outside = [](const Windows& w) { return w.trailing_padding() > w.padding; };
   if (kind_of(p) == CudnnPooling::Of::padded_mean &&
       (ends_outside(axes.rows) || ends_outside(axes.columns))) {
     return "a last window ends past the padding, which cuDNN's means would count";
@@ -84,7 +84,7 @@ PoolingCudnnGraph describe_pooling_cudnn(const PoolingProblem& p) {
   o.window = {rows.kernel, columns.kernel};
   o.stride = {rows.stride, columns.stride};
   o.padding_before = {rows.padding, columns.padding};
-  o.padding_behind = {rows.behind(), columns.behind()};
+  o.padding_after = {rows.trailing_padding(), columns.trailing_padding()};
   g.graph.append(o);
   return g;
 }

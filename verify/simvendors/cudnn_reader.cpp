@@ -194,7 +194,7 @@ class Reader {
     p.window = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS);
     p.stride = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_STRIDES);
     p.padding_before = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS);
-    p.padding_behind = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_POST_PADDINGS);
+    p.padding_after = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_POST_PADDINGS);
     return p;
   }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuDNN's softmax on the simulated GPU, with the tensor descriptors that it alone takes.
+// cuDNN's softmax on the simulated GPU, with the tensor descriptors that only it takes.
 #include <cudnn_ops.h>
 
 #include <cmath>

@@ -318,7 +318,7 @@ class Interpreter {
     std::vector<int64_t> positions;
     for (int64_t tap = 0; tap < p.window[axis]; ++tap) {
       const int64_t at = output * p.stride[axis] + tap - p.padding_before[axis];
-      if (at >= size + p.padding_behind[axis]) throw std::invalid_argument("a window ends outside");
+      if (at >= size + p.padding_after[axis]) throw std::invalid_argument("a window ends outside");
       positions.push_back(at < size ? at : -1);
     }
     return positions;
