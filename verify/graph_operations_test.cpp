@@ -10,26 +10,13 @@
 #include <optional>
 #include <string>
 
+#include "verify/graph_case.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
-
-std::string error_of(const std::function<void(GraphBuilder&)>& build) {
-  GraphBuilder g("net");
-  try {
-    build(g);
-  } catch (const Error& error) {
-    return (error.code() == ErrorCode::invalid_argument ? "" : "other code: ") +
-           std::string(error.what());
-  }
-  return "nothing was thrown";
-}
-
-}  // namespace
+using test::error_of;
 
 TEST_CASE("graph: an operand that is given twice is refused, a value that is used twice is not") {
   const Shape rows{kBatch, 4};

@@ -15,6 +15,7 @@
 #include "host/model/layout.hpp"
 #include "host/model/memory.hpp"
 #include "host/model/passes.hpp"
+#include "verify/graph_case.hpp"
 #include "verify/support/known_devices.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
@@ -22,18 +23,9 @@
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
+using test::error_of;
 
 namespace {
-
-std::string error_of(const std::function<void(GraphBuilder&)>& build) {
-  GraphBuilder g("net");
-  try {
-    build(g);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 /// "conv1 linear2 ..": operations in their order.
 std::string operations(const Graph& graph) {

@@ -173,6 +173,9 @@ TEST_CASE("ragged_linear on CUDA: cuBLAS's grouped call of 16 bits and of tf32")
     problem.epilogue.has_bias = false;
     problem.epilogue.residual = Residual::before_activation;
   }
+  const auto plan = make_ragged_linear_plan(bench.context(), problem, {"cublas_grouped"});
+  CHECK(plan.explain() ==
+        "cublas_grouped: asked for by name; sequential where storages are not aligned to 16 bytes");
   for (const int64_t misalign : {0, 1}) {  // where storages are unaligned, member after member
     for (const bool is_in_place : {false, true}) {
       check_ragged(bench, problem, "cublas_grouped", misalign, is_in_place);

@@ -253,6 +253,16 @@ TEST_CASE("an open file of the process is written to, not replaced") {
   CHECK(read_file("target") == "abc");
 }
 
+TEST_CASE("a lock leaves no file of its own, and the files of others") {
+  namespace fs = std::filesystem;
+  const test::TemporaryFolder folder;
+  { const FileLock lock("cache"); }
+  CHECK_FALSE(fs::exists("cache.lock"));
+  write_file("cache.lock", "somebody's");
+  { const FileLock lock("cache"); }
+  CHECK(read_file("cache.lock") == "somebody's");
+}
+
 TEST_CASE("a build knows its kernels by a hash") {
   const bool has_hashes = !kernel_hash("layernorm").empty();  // not without Python
   CHECK((kernel_hash("linear").size() == 64) == has_hashes);

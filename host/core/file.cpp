@@ -192,7 +192,9 @@ FileLock::FileLock(const std::string& path) : path_(follow_links(path) + ".lock"
 }
 
 FileLock::~FileLock() {
-  ::unlink(path_.c_str());  // while it is locked: nobody else's
+  struct stat status {};
+  // While it is locked: no other process holds it. What has contents is no lock of ours.
+  if (::fstat(fd_, &status) == 0 && status.st_size == 0) ::unlink(path_.c_str());
   ::close(fd_);
 }
 

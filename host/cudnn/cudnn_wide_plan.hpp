@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "host/core/check.hpp"
+#include "host/core/pointer.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/cudnn/cudnn_plan.hpp"
 
@@ -46,6 +47,16 @@ inline std::string member_alignment_reason(Dtype dtype, std::initializer_list<in
   return are_aligned(dtype, strides) && are_aligned(Dtype::fp32, fp32_strides)
              ? ""
              : "members do not all begin at multiples of 16 bytes";
+}
+
+/// Member n's x and y, by address alone; other operands as they are.
+template <class Problem, class Arguments>
+Arguments member_operands(const Problem& p, const Arguments& arguments, int64_t n) {
+  const int64_t bytes = dtype_bytes(p.dtype);
+  Arguments own = arguments;
+  own.x.data = advanced(arguments.x.data, n * p.x.member, bytes);
+  own.y.data = advanced(arguments.y.data, n * p.y.member, bytes);
+  return own;
 }
 
 /// Cudnn: the primitive's call with its plan, made of a device and a problem. Has

@@ -37,8 +37,10 @@ struct RaggedLinearPlan::State {
     using enum RaggedLinearStrategy;
     if (choice.strategy == wide) cpu_blocks = ragged_cpu_blocks(problem);
     if (is_of_kernels(choice.strategy)) upload_table();
-    if (choice.strategy == cublas_grouped && params.num_tiles > 0) {
+    if (choice.strategy == cublas_grouped) {
       grouped = make_ragged_grouped_cublas(context.info(), problem);
+      if (grouped->needs_alignment())
+        choice.explain += "; sequential where storages are not aligned to 16 bytes";
     }
   }
 
@@ -225,7 +227,7 @@ void RaggedLinearPlan::run(const RaggedLinearArguments& arguments,
     case RaggedLinearStrategy::sequential:
       return state.run_member_after_member(arguments, execution);
     case RaggedLinearStrategy::cublas_grouped:
-      if (!state.grouped->unsupported_reason(arguments).empty()) {
+      if (!state.grouped->takes(arguments)) {
         return state.run_member_after_member(arguments, execution);
       }
       return state.grouped->run(state.params, arguments, execution);

@@ -47,16 +47,12 @@ class GroupedCublas final : public RaggedGroupedCublas {
         plain_(call_.sizes.size(), CUBLAS_OP_N),
         needs_alignment_(cublas_grouped_needs_alignment(ragged_member_problem(problem, 0))) {}
 
-  std::string unsupported_reason(const RaggedLinearArguments& arguments) const override {
+  bool needs_alignment() const override { return needs_alignment_; }
+  bool takes(const RaggedLinearArguments& arguments) const override {
     constexpr int64_t kVectorBytes = 16;
-    const std::pair<const char*, ConstTensorView> storages[] = {
-        {"x", arguments.x}, {"weight", arguments.weight}, {"y", arguments.y}};
-    for (const auto& [name, storage] : storages) {
-      if (!needs_alignment_ || storage.alignment() >= kVectorBytes) continue;
-      return std::string(name) + " is aligned to " + std::to_string(storage.alignment()) +
-             " bytes, expected the grouped call's = 16";
-    }
-    return "";
+    return !needs_alignment_ || (arguments.x.alignment() >= kVectorBytes &&
+                                 arguments.weight.alignment() >= kVectorBytes &&
+                                 arguments.y.alignment() >= kVectorBytes);
   }
 
   void run(kernels::RaggedLinearParams params, const RaggedLinearArguments& arguments,

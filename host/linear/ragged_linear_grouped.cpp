@@ -22,7 +22,7 @@ RaggedGroupedCall describe_ragged_grouped(const RaggedLinearProblem& problem) {
   call.begins_with_epilogue = like.begins_with_epilogue;
   call.needs_kernel = like.needs_kernel;
   call.writes_sums = like.writes_sums;
-  // Where no kernel runs, somebody has to write the zeros of a member without in_features.
+  // Where no kernel follows, one has to write the zeros of members without in_features first.
   const bool has_zeros =
       std::any_of(problem.members.begin(), problem.members.end(),
                   [](const RaggedLinearMember& one) { return !is_empty(one) && !is_product(one); });

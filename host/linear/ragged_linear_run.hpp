@@ -35,8 +35,9 @@ void run_ragged_linear_kernel(const DeviceInfo& device, RaggedLinearStrategy str
 class RaggedGroupedCublas {
  public:
   virtual ~RaggedGroupedCublas() = default;
-  /// Why the call cannot run on the operands, which no plan knows; empty where it can.
-  virtual std::string unsupported_reason(const RaggedLinearArguments& arguments) const = 0;
+  /// Whether the storages begin where the call reads them; a plan is made before there are any.
+  virtual bool needs_alignment() const = 0;
+  virtual bool takes(const RaggedLinearArguments& arguments) const = 0;
   /// `params` as of run_ragged_linear_kernel.
   virtual void run(kernels::RaggedLinearParams params, const RaggedLinearArguments& arguments,
                    const Execution& execution) const = 0;

@@ -161,14 +161,12 @@ std::string BatchnormCudnn::member_reason(const BatchnormProblem& p) {
 BatchnormArguments BatchnormCudnn::member_of(const BatchnormProblem& p, const BatchnormArguments& a,
                                              int64_t n) {
   const int64_t bytes = dtype_bytes(p.dtype), statistic = dtype_bytes(Dtype::fp32);
-  BatchnormArguments own = a;
-  own.x.data = advanced(a.x.data, n * p.x.member, bytes);
+  BatchnormArguments own = member_operands(p, a, n);
   own.gamma.data = advanced(a.gamma.data, n * p.gamma_member_stride, bytes);
   own.beta.data = advanced(a.beta.data, n * p.beta_member_stride, bytes);
   own.running_mean.data = advanced(a.running_mean.data, n * p.mean_member_stride, statistic);
   own.running_variance.data =
       advanced(a.running_variance.data, n * p.variance_member_stride, statistic);
-  own.y.data = advanced(a.y.data, n * p.y.member, bytes);
   return own;
 }
 

@@ -65,11 +65,9 @@ std::string InstancenormCudnn::member_reason(const GroupnormProblem& p) {
 GroupnormArguments InstancenormCudnn::member_of(const GroupnormProblem& p,
                                                 const GroupnormArguments& a, int64_t n) {
   const int64_t bytes = dtype_bytes(p.dtype);
-  GroupnormArguments own = a;
-  own.x.data = advanced(a.x.data, n * p.x.member, bytes);
+  GroupnormArguments own = member_operands(p, a, n);
   own.gamma.data = advanced(a.gamma.data, n * p.gamma_member_stride, bytes);
   own.beta.data = advanced(a.beta.data, n * p.beta_member_stride, bytes);
-  own.y.data = advanced(a.y.data, n * p.y.member, bytes);
   return own;
 }
 

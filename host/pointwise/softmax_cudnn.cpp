@@ -6,7 +6,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/pointer.hpp"
+#include "host/cudnn/cudnn_wide_plan.hpp"
 
 namespace wide {
 
@@ -57,11 +57,7 @@ SoftmaxCudnn::SoftmaxCudnn(const CudnnDevice& device, const SoftmaxProblem& prob
 
 SoftmaxArguments SoftmaxCudnn::member_of(const SoftmaxProblem& p, const SoftmaxArguments& a,
                                          int64_t n) {
-  const int64_t bytes = dtype_bytes(p.dtype);
-  SoftmaxArguments own = a;
-  own.x.data = advanced(a.x.data, n * p.x.member, bytes);
-  own.y.data = advanced(a.y.data, n * p.y.member, bytes);
-  return own;
+  return member_operands(p, a, n);
 }
 
 void SoftmaxCudnn::run(const SoftmaxArguments& arguments, const Execution& execution) const {

@@ -9,7 +9,6 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/pointer.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 
 namespace wide {
@@ -107,11 +106,7 @@ std::string PoolingCudnn::member_reason(const PoolingProblem& p) {
 
 PoolingArguments PoolingCudnn::member_of(const PoolingProblem& p, const PoolingArguments& a,
                                          int64_t n) {
-  const int64_t bytes = dtype_bytes(p.dtype);
-  PoolingArguments own = a;
-  own.x.data = advanced(a.x.data, n * p.x.member, bytes);
-  own.y.data = advanced(a.y.data, n * p.y.member, bytes);
-  return own;
+  return member_operands(p, a, n);
 }
 
 void PoolingCudnn::run(const PoolingArguments& arguments, const Execution& execution) const {

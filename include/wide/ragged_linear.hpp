@@ -111,7 +111,8 @@ class RaggedLinearPlan {
   ///                        + residual_i[b, o]) for all members i, or the residual added after the
   ///                        activation
   /// Layout: storages as RaggedLinearArguments says; any offsets and row strides of the problem,
-  ///         any alignment of an element (16 bytes is fastest). y overlaps no input, but residual
+  ///         any alignment of an element (16 bytes is fastest; "cublas_grouped" multiplies member
+  ///         after member without, but for strict fp32). y overlaps no input, but residual
   ///         may be y itself.
   /// Types: as in linear: one dtype in {fp32, fp16, bf16}, scale fp32; products and sums in fp32,
   ///        one rounding at the end; tf32 products only with allow_tf32.
