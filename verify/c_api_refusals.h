@@ -285,7 +285,7 @@ static void refuse_plans(const Engine* e) {
   REFUSED("output is -1", wide_plan_output(e->plan, -1, &operand));
   REFUSED("step is 2", wide_plan_step(e->plan, 2, &step));
   REFUSED("out.struct_size is 0", wide_plan_query(e->plan, &info));
-  REFUSED("out is null", wide_largest_n_that_fits(e->context, e->graph, NULL, 1, NULL));
+  REFUSED("out is null", wide_largest_num_members_that_fits(e->context, e->graph, NULL, 1, NULL));
 }
 
 /* Members' own batches that no plan can have, and where they have no meaning. */
@@ -310,7 +310,7 @@ static void refuse_batches(const Engine* e) {
           wide_plan_create(e->context, e->graph, &options, &plan));
   options.num_batches = kMembers;
   REFUSED("options.batches has 3 entries, expected none",
-          wide_largest_n_that_fits(e->context, e->graph, &options, 1 << 20, &most));
+          wide_largest_num_members_that_fits(e->context, e->graph, &options, 1 << 20, &most));
   REFUSED("options.batches has 3 entries, expected none",
           wide_largest_batch_that_fits(e->context, e->graph, &options, 1 << 20, 9, &most));
   options.batches = negative;
@@ -451,8 +451,8 @@ static void refuse_nulls_of_models(const Engine* e) {
   REFUSED("out is null", wide_plan_output(e->plan, 0, NULL));
   REFUSED("plan is null", wide_plan_step(NULL, 0, &step));
   REFUSED("out is null", wide_plan_step(e->plan, 0, NULL));
-  REFUSED("context is null", wide_largest_n_that_fits(NULL, e->graph, NULL, 1, &most));
-  REFUSED("graph is null", wide_largest_n_that_fits(e->context, NULL, NULL, 1, &most));
+  REFUSED("context is null", wide_largest_num_members_that_fits(NULL, e->graph, NULL, 1, &most));
+  REFUSED("graph is null", wide_largest_num_members_that_fits(e->context, NULL, NULL, 1, &most));
   REFUSED("context is null", wide_model_create(NULL, e->plan, members, kMembers, &model));
   REFUSED("plan is null", wide_model_create(e->context, NULL, members, kMembers, &model));
   REFUSED("members is null", wide_model_create(e->context, e->plan, NULL, kMembers, &model));

@@ -163,9 +163,9 @@ static void test_queries(wide_device device) {
   CHECK(strstr(wide_plan_explain(e.plan), "fc1") != NULL);
   const wide_plan_options options = plan_options(&e);
   int64_t most = -1;
-  OK(wide_largest_n_that_fits(e.context, e.graph, &options, info.total_bytes, &most));
+  OK(wide_largest_num_members_that_fits(e.context, e.graph, &options, info.total_bytes, &most));
   CHECK(most >= kMembers && most < 2 * kMembers);
-  OK(wide_largest_n_that_fits(e.context, e.graph, &options, 1, &most));
+  OK(wide_largest_num_members_that_fits(e.context, e.graph, &options, 1, &most));
   CHECK(most == 0);
   CHECK(wide_api_version() == WIDE_API_VERSION && strlen(wide_version()) >= 5);
   destroy_engine(&e);

@@ -47,15 +47,15 @@ TEST_CASE("model: the largest numbers are told whatever the limits are") {
     return make_model_plan(kCpu, mlp, {.num_members = n}).memory().total_bytes();
   };
   constexpr int64_t kMany = (int64_t{1} << 21) + 3;
-  CHECK(largest_n_that_fits(kCpu, mlp, 1, total(kMany)) == kMany);
-  CHECK(largest_n_that_fits(kCpu, mlp, 1, kMost) > kMany);
-  CHECK(largest_n_that_fits(kCpu, mlp, 1, 1) == 0);
+  CHECK(largest_num_members_that_fits(kCpu, mlp, 1, total(kMany)) == kMany);
+  CHECK(largest_num_members_that_fits(kCpu, mlp, 1, kMost) > kMany);
+  CHECK(largest_num_members_that_fits(kCpu, mlp, 1, 1) == 0);
 
   // Nothing in it is a member's own but the batch, of which there is one for all.
   GraphBuilder g("shared", Dtype::fp32);
   g.output("y", layers::softmax(g, "softmax", g.shared_input("x", {kBatch, 4})));
   const Graph shared = std::move(g).build();
-  CHECK(largest_n_that_fits(kCpu, shared, 1, 1000) == kMost);
+  CHECK(largest_num_members_that_fits(kCpu, shared, 1, 1000) == kMost);
   for (const int64_t most : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{7}}) {
     CHECK(largest_batch_that_fits(kCpu, mlp, 2, kMost, most) == most);
   }

@@ -187,6 +187,6 @@ TEST_CASE("model slices: where nothing may be moved, batches of one row are the 
   strict.strategies = {{"attention", "no-such"}};
   CHECK_THROWS_WITH(largest_batch_that_fits(cpu, graph, 2, kBytes, 8, strict),
                     ContainsSubstring("strategy is \"no-such\""));
-  CHECK_THROWS_WITH(largest_n_that_fits(cpu, graph, 1, kBytes, strict),
+  CHECK_THROWS_WITH(largest_num_members_that_fits(cpu, graph, 1, kBytes, strict),
                     ContainsSubstring("strategy is \"no-such\""));
 }

@@ -199,9 +199,9 @@ TEST_CASE(
   CHECK(tight.memory().weights_bytes >= 4 * 4 * graph.num_parameters() * 9 / 10);
 
   const int64_t bytes = tight.memory().total_bytes();
-  CHECK(largest_n_that_fits(cpu, graph, 2, bytes) == 4);
-  CHECK(largest_n_that_fits(cpu, graph, 2, bytes - 1) == 3);
-  CHECK(largest_n_that_fits(cpu, graph, 2, 1000) == 0);
+  CHECK(largest_num_members_that_fits(cpu, graph, 2, bytes) == 4);
+  CHECK(largest_num_members_that_fits(cpu, graph, 2, bytes - 1) == 3);
+  CHECK(largest_num_members_that_fits(cpu, graph, 2, 1000) == 0);
 }
 
 TEST_CASE("model: a batch in chunks gives the bits of the whole") {

@@ -173,15 +173,15 @@ void wide_plan_destroy(wide_plan* plan) {
   delete plan;
 }
 
-wide_status wide_largest_n_that_fits(const wide_context* context, const wide_graph* graph,
-                                     const wide_plan_options* options, int64_t bytes,
-                                     int64_t* out) {
+wide_status wide_largest_num_members_that_fits(const wide_context* context, const wide_graph* graph,
+                                               const wide_plan_options* options, int64_t bytes,
+                                               int64_t* out) {
   return guarded(__func__, [&] {
     int64_t& place = required(out, "out");
     const Planned planned = planned_without_batches(options);
-    place =
-        largest_n_that_fits(required(context, "context").context, required(graph, "graph").graph,
-                            planned.problem.batch, bytes, planned.options);
+    place = largest_num_members_that_fits(required(context, "context").context,
+                                          required(graph, "graph").graph, planned.problem.batch,
+                                          bytes, planned.options);
   });
 }
 wide_status wide_largest_batch_that_fits(const wide_context* context, const wide_graph* graph,

@@ -258,8 +258,8 @@ int64_t largest(int64_t limit, const std::function<bool(int64_t)>& fits) {
 
 }  // namespace
 
-int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t batch,
-                            int64_t bytes, const ModelOptions& options) {
+int64_t largest_num_members_that_fits(const Context& context, const Graph& graph, int64_t batch,
+                                      int64_t bytes, const ModelOptions& options) {
   return largest(std::numeric_limits<int64_t>::max(), [&](int64_t n) {
     return fits(context, graph, {.num_members = n, .batch = batch}, n == 1, bytes, options);
   });

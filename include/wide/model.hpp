@@ -163,8 +163,8 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
 /// The largest number of members whose total_bytes() is at most `bytes`; 0 where not even one fits.
 /// What no plan can be made for (a value that takes 2^44 bytes or more for all members) does not
 /// fit; where members take no memory, INT64_MAX.
-int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t batch,
-                            int64_t bytes, const ModelOptions& options = {});
+int64_t largest_num_members_that_fits(const Context& context, const Graph& graph, int64_t batch,
+                                      int64_t bytes, const ModelOptions& options = {});
 
 /// A member's parameters, owned, on the CPU, by their names in the graph as it was given.
 using OwnedParameters = std::map<std::string, Tensor, std::less<>>;

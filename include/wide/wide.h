@@ -174,8 +174,7 @@ WIDE_API wide_status wide_stream_create(const wide_context* context, wide_stream
 WIDE_API void* wide_stream_native(const wide_stream* stream); /* cudaStream_t; NULL on the CPU */
 WIDE_API void wide_stream_destroy(wide_stream* stream);       /* does not wait */
 
-/* Creates what the build and the machine have; nothing on the CPU. For plans of its device only.
- */
+/* Creates what the build and the machine have; nothing on the CPU. For plans of its device. */
 WIDE_API wide_status wide_handles_create(const wide_context* context, wide_handles** out);
 /* Takes the engine's cublasHandle_t and cudnnHandle_t, which stay the engine's; one may be NULL.
  * Calls leave their streams and cuBLAS's modes as they found them; a workspace that was set in
@@ -384,9 +383,10 @@ WIDE_API void wide_plan_destroy(wide_plan* plan); /* where ragged: when its runs
 /* The largest number of members whose total_bytes is at most `bytes`, 0 where not even one fits; a
  * value that takes 2^44 bytes or more for all members does not fit. options.num_members is ignored;
  * options.batches is refused, here and below. */
-WIDE_API wide_status wide_largest_n_that_fits(const wide_context* context, const wide_graph* graph,
-                                              const wide_plan_options* options, int64_t bytes,
-                                              int64_t* out);
+WIDE_API wide_status wide_largest_num_members_that_fits(const wide_context* context,
+                                                        const wide_graph* graph,
+                                                        const wide_plan_options* options,
+                                                        int64_t bytes, int64_t* out);
 /* Likewise the largest batch up to `most`; options.batch is ignored. */
 WIDE_API wide_status wide_largest_batch_that_fits(const wide_context* context,
                                                   const wide_graph* graph,
