@@ -19,6 +19,7 @@
 
 #include "wide/binary_function.hpp"
 #include "wide/epilogue.hpp"
+#include "wide/parse_enumerator.hpp"
 #include "wide/plan.hpp"
 #include "wide/strides.hpp"
 #include "wide/tensor.hpp"
@@ -51,10 +52,7 @@ constexpr std::string_view broadcast_name(Broadcast broadcast) {
 }
 
 constexpr std::optional<Broadcast> parse_broadcast(std::string_view name) {
-  for (Broadcast broadcast : kAllBroadcasts) {
-    if (broadcast_name(broadcast) == name) return broadcast;
-  }
-  return std::nullopt;
+  return parse_enumerator(name, kAllBroadcasts, broadcast_name);
 }
 
 struct BinaryProblem {

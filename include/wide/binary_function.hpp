@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "wide/parse_enumerator.hpp"
+
 namespace wide {
 
 enum class BinaryFunction : uint8_t {
@@ -37,10 +39,7 @@ constexpr std::string_view binary_function_name(BinaryFunction function) {
 }
 
 constexpr std::optional<BinaryFunction> parse_binary_function(std::string_view name) {
-  for (BinaryFunction function : kAllBinaryFunctions) {
-    if (binary_function_name(function) == name) return function;
-  }
-  return std::nullopt;
+  return parse_enumerator(name, kAllBinaryFunctions, binary_function_name);
 }
 
 }  // namespace wide

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "wide/parse_enumerator.hpp"
+
 namespace wide {
 
 enum class ChainNorm : uint8_t { none, layernorm, rmsnorm };
@@ -29,10 +31,7 @@ constexpr std::string_view chain_norm_name(ChainNorm norm) {
 }
 
 constexpr std::optional<ChainNorm> parse_chain_norm(std::string_view name) {
-  for (ChainNorm norm : kAllChainNorms) {
-    if (chain_norm_name(norm) == name) return norm;
-  }
-  return std::nullopt;
+  return parse_enumerator(name, kAllChainNorms, chain_norm_name);
 }
 
 }  // namespace wide

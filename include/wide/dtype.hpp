@@ -11,6 +11,8 @@
 #include <optional>
 #include <string_view>
 
+#include "wide/parse_enumerator.hpp"
+
 namespace wide {
 
 enum class Dtype : uint8_t { fp32, fp16, bf16, fp8_e4m3, fp8_e5m2, int32, int64, uint8 };
@@ -66,10 +68,7 @@ constexpr std::string_view dtype_name(Dtype dtype) {
 }
 
 constexpr std::optional<Dtype> parse_dtype(std::string_view name) {
-  for (Dtype dtype : kAllDtypes) {
-    if (dtype_name(dtype) == name) return dtype;
-  }
-  return std::nullopt;
+  return parse_enumerator(name, kAllDtypes, dtype_name);
 }
 
 constexpr bool is_floating(Dtype dtype) {

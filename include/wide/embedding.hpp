@@ -4,6 +4,7 @@
 // embedding: rows of N tables, gathered in one call, or the sums and means of bags of them.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "wide/parse_enumerator.hpp"
 #include "wide/plan.hpp"
 #include "wide/quantize.hpp"
 #include "wide/strides.hpp"
@@ -25,15 +27,14 @@ enum class Bag : uint8_t {
   mean,  ///< sum * (1 / number of rows added up)
 };
 
+inline constexpr std::array<Bag, 3> kAllBags{Bag::none, Bag::sum, Bag::mean};
+
 constexpr std::string_view bag_name(Bag bag) {
   return bag == Bag::none ? "none" : bag == Bag::sum ? "sum" : "mean";
 }
 
 constexpr std::optional<Bag> parse_bag(std::string_view name) {
-  for (Bag bag : {Bag::none, Bag::sum, Bag::mean}) {
-    if (bag_name(bag) == name) return bag;
-  }
-  return std::nullopt;
+  return parse_enumerator(name, kAllBags, bag_name);
 }
 
 struct EmbeddingProblem {

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "wide/parse_enumerator.hpp"
+
 namespace wide {
 
 enum class Activation : uint8_t {
@@ -39,10 +41,7 @@ constexpr std::string_view activation_name(Activation activation) {
 }
 
 constexpr std::optional<Activation> parse_activation(std::string_view name) {
-  for (Activation activation : kAllActivations) {
-    if (activation_name(activation) == name) return activation;
-  }
-  return std::nullopt;
+  return parse_enumerator(name, kAllActivations, activation_name);
 }
 
 /// fp32 factors of the accumulator.

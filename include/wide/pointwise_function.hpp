@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "wide/parse_enumerator.hpp"
+
 namespace wide {
 
 /// Functions of x, with the problem's parameters. All keep NaN; at the infinities they have their
@@ -70,10 +72,7 @@ constexpr std::string_view pointwise_function_name(PointwiseFunction function) {
 }
 
 constexpr std::optional<PointwiseFunction> parse_pointwise_function(std::string_view name) {
-  for (PointwiseFunction function : kAllPointwiseFunctions) {
-    if (pointwise_function_name(function) == name) return function;
-  }
-  return std::nullopt;
+  return parse_enumerator(name, kAllPointwiseFunctions, pointwise_function_name);
 }
 
 }  // namespace wide

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "wide/parse_enumerator.hpp"
+
 namespace wide {
 
 enum class PoolingMode : uint8_t {
@@ -33,10 +35,7 @@ constexpr std::string_view pooling_mode_name(PoolingMode mode) {
 }
 
 constexpr std::optional<PoolingMode> parse_pooling_mode(std::string_view name) {
-  for (PoolingMode mode : kAllPoolingModes) {
-    if (pooling_mode_name(mode) == name) return mode;
-  }
-  return std::nullopt;
+  return parse_enumerator(name, kAllPoolingModes, pooling_mode_name);
 }
 
 }  // namespace wide

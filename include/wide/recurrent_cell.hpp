@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "wide/parse_enumerator.hpp"
+
 namespace wide {
 
 /// What a step does. Gates G and their order in weights and biases are PyTorch's.
@@ -25,10 +27,7 @@ constexpr std::string_view recurrent_cell_name(RecurrentCell cell) {
 }
 
 constexpr std::optional<RecurrentCell> parse_recurrent_cell(std::string_view name) {
-  for (const RecurrentCell cell : kAllRecurrentCells) {
-    if (recurrent_cell_name(cell) == name) return cell;
-  }
-  return std::nullopt;
+  return parse_enumerator(name, kAllRecurrentCells, recurrent_cell_name);
 }
 
 /// G

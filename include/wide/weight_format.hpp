@@ -27,6 +27,8 @@
 #include <optional>
 #include <string_view>
 
+#include "wide/parse_enumerator.hpp"
+
 namespace wide {
 
 enum class WeightFormat : uint8_t {
@@ -61,10 +63,7 @@ constexpr std::string_view weight_format_name(WeightFormat format) {
 }
 
 constexpr std::optional<WeightFormat> parse_weight_format(std::string_view name) {
-  for (WeightFormat format : kAllWeightFormats) {
-    if (weight_format_name(format) == name) return format;
-  }
-  return std::nullopt;
+  return parse_enumerator(name, kAllWeightFormats, weight_format_name);
 }
 
 /// Bits of a code; 0 for packed.
