@@ -19,6 +19,7 @@
 #include "verify/support/model_run.hpp"
 #include "verify/support/simulation.hpp"
 #include "wide/error.hpp"
+#include "wide/model_replay.hpp"
 
 namespace wide::test {
 namespace {

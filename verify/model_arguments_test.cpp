@@ -14,8 +14,10 @@
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
 #include "verify/support/simulation.hpp"
+#include "wide/chunked_model.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
+#include "wide/model_replay.hpp"
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;

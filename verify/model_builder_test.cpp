@@ -13,6 +13,7 @@
 #include "verify/support/model_run.hpp"
 #include "wide/error.hpp"
 #include "wide/model_builder.hpp"
+#include "wide/model_replay.hpp"
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;

@@ -15,6 +15,7 @@
 #include "verify/support/simulation.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/layers.hpp"
+#include "wide/model_replay.hpp"
 
 using namespace wide;
 using test::AllocationCount;

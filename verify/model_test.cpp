@@ -21,9 +21,13 @@
 #include "verify/support/folder.hpp"
 #include "verify/support/model_run.hpp"
 #include "wide/catalog.hpp"
+#include "wide/checkpoint.hpp"
+#include "wide/chunked_model.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
+#include "wide/model_replay.hpp"
 #include "wide/safetensors.hpp"
+#include "wide/validate_model.hpp"
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;

@@ -16,6 +16,8 @@
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
+#include "wide/chunked_model.hpp"
+#include "wide/model_replay.hpp"
 
 using namespace wide;
 using test::ModelRun;

@@ -166,7 +166,7 @@ class PackageTest(unittest.TestCase):
 
     def test_what_is_installed(self):
         files = {path.relative_to(self.prefix).as_posix() for path in self.prefix.rglob("*") if path.is_file()}
-        for header in ("wide.h", "wide_builder.h", "wide_onnx.h", "wide.hpp", "onnx.hpp"):
+        for header in ("wide.h", "wide_runtime.h", "wide_builder.h", "wide_onnx.h", "wide.hpp", "onnx.hpp"):
             self.assertIn(f"include/wide/{header}", files)
         self.assertNotIn("include/wide/catalog.hpp", files)
         self.assertTrue([name for name in files if name.endswith("licenses/wide/LICENSE")])

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "host/c_api/guard.hpp"
+#include "wide/chunked_model.hpp"
 #include "wide/graph.hpp"
 #include "wide/model.hpp"
+#include "wide/model_replay.hpp"
 #include "wide/wide_builder.h"
 
 struct wide_context {

@@ -10,6 +10,9 @@
 
 #include "host/c_api/handles.hpp"
 #include "host/core/check.hpp"
+#include "wide/checkpoint.hpp"
+#include "wide/chunked_model.hpp"
+#include "wide/model_replay.hpp"
 
 using namespace wide;
 using namespace wide::c_api;

@@ -7,6 +7,7 @@
 #include "host/c_api/handles.hpp"
 #include "host/core/nearest.hpp"
 #include "host/pack/member_copy.hpp"
+#include "wide/checkpoint.hpp"
 #include "wide/models.hpp"
 #include "wide/safetensors.hpp"
 

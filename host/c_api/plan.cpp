@@ -6,6 +6,7 @@
 
 #include "host/c_api/handles.hpp"
 #include "wide/tuning.hpp"
+#include "wide/validate_model.hpp"
 
 using namespace wide;
 using namespace wide::c_api;

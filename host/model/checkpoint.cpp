@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "host/core/check.hpp"
-#include "wide/model.hpp"
+#include "wide/checkpoint.hpp"
 #include "wide/safetensors.hpp"
 
 namespace wide {

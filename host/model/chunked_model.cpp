@@ -9,7 +9,7 @@
 #include "host/model/members.hpp"
 #include "host/model/model_state.hpp"
 #include "host/model/run_checks.hpp"
-#include "wide/model.hpp"
+#include "wide/chunked_model.hpp"
 
 namespace wide {
 

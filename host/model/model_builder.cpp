@@ -6,6 +6,7 @@
 
 #include "host/core/check.hpp"
 #include "wide/models.hpp"
+#include "wide/validate_model.hpp"
 
 namespace wide {
 

@@ -9,7 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/model/replay.hpp"
 #include "host/model/run_checks.hpp"
-#include "wide/model.hpp"
+#include "wide/model_replay.hpp"
 
 namespace wide {
 

@@ -14,7 +14,7 @@
 #include "host/model/rewrite.hpp"
 #include "kernels/common/philox.hpp"
 #include "wide/convert.hpp"
-#include "wide/model.hpp"
+#include "wide/validate_model.hpp"
 
 namespace wide {
 

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// checkpoint: all members' parameters in one file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "wide/model.hpp"
+
+namespace wide {
+
+/// All members' parameters in one safetensors file: "3/fc1.weight" is member 3's; the metadata has
+/// the number of members and the graph's name. Waits for `stream`.
+void save_members(const std::string& path, const Model& model, Stream stream);
+/// One member's, under the graph's own names.
+void save_member(const std::string& path, const Model& model, int64_t member, Stream stream);
+
+/// The members of a file that save_members wrote, as long as this object lives.
+class MembersFile {
+ public:
+  /// Throws io, and invalid_argument for any other file.
+  static MembersFile open(const std::string& path);
+  int64_t num_members() const { return static_cast<int64_t>(members_.size()); }
+  const std::string& graph_name() const { return graph_name_; }
+  std::span<const MemberParameters> members() const { return members_; }
+
+ private:
+  MembersFile(std::shared_ptr<const void> file, std::string graph_name,
+              std::vector<MemberParameters> members);
+  std::shared_ptr<const void> file_;
+  std::string graph_name_;
+  std::vector<MemberParameters> members_;
+};
+
+}  // namespace wide

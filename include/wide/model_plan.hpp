@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// model_plan: how a graph runs with N members: its steps, and exactly how many bytes everything
+// takes, before anything is allocated.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "wide/graph.hpp"
+#include "wide/plan.hpp"
+
+namespace wide {
+
+class TuningCache;
+
+struct ModelProblem {
+  int64_t num_members = 1;
+  int64_t batch = 1;  ///< rows of every input, per member
+  /// Rows of each member, in order; a member may have none. Such a model is "ragged": members' rows
+  /// follow one another, [sum of batches, D], and `batch` becomes the largest of these. A shared
+  /// input has `batch` rows, of which a member reads the first, as many as it has rows. Empty:
+  /// `batch` each.
+  std::vector<int64_t> batches{};
+  friend bool operator==(const ModelProblem&, const ModelProblem&) = default;
+};
+
+struct ModelOptions {
+  bool folds_batchnorm = true;  ///< into the preceding convolution or linear layer
+  bool fuses_epilogues = true;  ///< activations and residuals into the preceding product
+  bool reuses_memory = true;    ///< of activations that are no longer read
+  bool allows_tf32 = false;     ///< fp32 products may round their operands to tf32
+  /// Copies a value where its readers expect its members in different layouts; otherwise such a
+  /// graph is refused, with the node's name.
+  bool moves_data = true;
+  bool drops_out = false;  ///< Monte Carlo: dropout is active, with its own numbers per member
+  /// Parameters that are the same for all members: what depends on these and on shared inputs only
+  /// is computed once. If such a parameter is stored once, members whose values differ are refused.
+  /// If it is stored per member (as in a layer whose input is per member), each keeps its own
+  /// value. Names as in the graph as given, read or not.
+  std::vector<std::string> shared_parameters{};
+  /// The layout of image convolutions and of the nodes between them: channels last runs better on
+  /// tensor cores, but transposes images on the way in and out (not where a first layer of few
+  /// channels can read them as they are). Absent: last where more convolutions of a region would
+  /// run by `wgmma` than copies are needed, else as in the graph.
+  std::optional<ChannelLayout> channel_layout{};
+  /// Strategies by a node's name, by primitive, {"linear", "cublas_batched"}, or for "all", looked
+  /// up in this order; also {"all", "auto_unverified"} (see PlanOptions). Others are chosen as by
+  /// "auto". Layers whose strategy is named are not fused into an mlp, unless a strategy is
+  /// named for that as well.
+  std::map<std::string, std::string, std::less<>> strategies{};
+  /// Copied when the plan is made, since with_batch() and chunks make further plans.
+  const TuningCache* tuning = nullptr;
+};
+
+/// "default", "fast" (tf32 is allowed), "debug" (each node by itself, in memory of its own), "safe"
+/// (member after member, by the strategy `sequential`). Throws invalid_argument for others.
+ModelOptions model_options(std::string_view preset);
+
+/// Exact, before anything is allocated.
+struct ModelMemory {
+  int64_t weights_bytes = 0;                  ///< what a Model allocates
+  int64_t activation_bytes = 0;               ///< of the workspace: values between nodes
+  int64_t scratch_bytes = 0;                  ///< of the workspace: what single nodes need
+  int64_t input_bytes = 0, output_bytes = 0;  ///< the caller's
+  /// What a ragged plan itself owns on CUDA from its creation: the tables of ragged_linear.
+  int64_t table_bytes = 0;
+  int64_t workspace_bytes() const { return activation_bytes + scratch_bytes; }
+  int64_t total_bytes() const {
+    return weights_bytes + workspace_bytes() + input_bytes + output_bytes + table_bytes;
+  }
+};
+
+/// An input or output as the caller provides it: densely packed.
+struct ModelOperand {
+  std::string name;
+  Dtype dtype = Dtype::fp32;
+  Shape shape;  ///< of all members: [B, N*D], [B, N*C, H, W], [N, B, ..]; or shared: [B, D]; or
+                ///< of a ragged model: [sum of batches, D]
+  /// The axis of a member's shape along which members are joined or, where is_stacked, before which
+  /// they have an axis of their own; -1: one for all members.
+  int member_axis = -1;
+  bool is_stacked = false;
+  /// In a ragged model N + 1 entries: member i has the rows [first_rows[i], first_rows[i + 1]).
+  std::vector<int64_t> first_rows{};
+};
+
+/// Member `index` of an operand's tensor, without a copy: [B, D] of [B, N*D], or its rows in a
+/// ragged model; the whole tensor where it is one for all members. copy() brings members in and out
+/// one by one. For a chunked model the batch may differ. Throws invalid_argument where the view
+/// does not fit the operand, or there is no such member.
+TensorView member_view(const ModelOperand& operand, const TensorView& view, int64_t num_members,
+                       int64_t index);
+ConstTensorView member_view(const ModelOperand& operand, const ConstTensorView& view,
+                            int64_t num_members, int64_t index);
+
+/// A node as it runs.
+struct ModelStep {
+  std::string node;
+  std::string primitive;
+  std::string strategy;  ///< empty for copies
+  std::string explain;
+  int64_t num_members = 1;  ///< 1 for what all members share
+  int64_t scratch_bytes = 0;
+  int64_t member = -1;  ///< in a ragged model, the one member that this computes; -1: all
+  VendorCalls vendor_calls{};
+};
+
+struct ModelArguments {
+  std::span<const ConstTensorView> inputs;  ///< in the order of the graph's
+  std::span<const TensorView> outputs;
+};
+
+/// How a graph runs with N members on one device. Immutable: may run from several threads at a
+/// time, each with its own Execution.
+class ModelPlan {
+ public:
+  const ModelProblem& problem() const;
+  const Graph& graph() const;  ///< after the passes
+  const ModelMemory& memory() const;
+  std::span<const ModelOperand> inputs() const;
+  std::span<const ModelOperand> outputs() const;
+  std::span<const ModelStep> steps() const;
+  /// What the passes did, a line for each node that they removed.
+  std::span<const std::string> notes() const;
+  /// The notes, and a line for each step.
+  std::string explain() const;
+  int64_t workspace_bytes() const { return memory().workspace_bytes(); }
+  VendorCalls vendor_calls() const;  ///< of any step
+
+  struct State;
+  const State& state() const { return *state_; }
+
+ private:
+  friend ModelPlan make_model_plan(const Context&, const Graph&, const ModelProblem&,
+                                   const ModelOptions&);
+  explicit ModelPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+/// Passes, then layouts, strategies, memory. Throws invalid_argument or unsupported, with the name
+/// of the node that cannot run with N members side by side, or of a value that takes 2^44 bytes or
+/// more. In a ragged model, linear layers run as one ragged_linear each (or by `linear`, member
+/// after member, where the strategies name only that), nodes without parameters once over all
+/// members' rows, and all others member after member, a step each; ensembles are refused.
+ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
+                          const ModelOptions& options = {});
+
+/// The largest number of members whose total_bytes() is at most `bytes`; 0 where not even one fits.
+/// What no plan can be made for (a value that takes 2^44 bytes or more for all members) does not
+/// fit; where members take no memory, INT64_MAX.
+int64_t largest_num_members_that_fits(const Context& context, const Graph& graph, int64_t batch,
+                                      int64_t bytes, const ModelOptions& options = {});
+
+/// The largest batch, up to `most`, whose total_bytes() are at most `bytes`; 0 where not even one
+/// row fits. What no plan can be made for does not fit, as above; where none can be made for one
+/// row either, that error is thrown: the graph or the options are at fault, not the batch.
+int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int64_t num_members,
+                                int64_t bytes, int64_t most, const ModelOptions& options = {});
+
+}  // namespace wide

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// model_replay: a model's run as one launch.
+#pragma once
+
+#include <memory>
+
+#include "wide/model.hpp"
+
+namespace wide {
+
+/// A model's run on fixed operands, captured once: run() is a single launch of a CUDA graph. On the
+/// CPU it is Model::run with these operands.
+class ModelReplay {
+ public:
+  /// Captures on a stream of its own. The operands' memory and `execution`'s workspace and handles
+  /// must outlive the replay, which keeps the model. On CUDA the caller makes sure that no run is
+  /// still queued when the replay dies. Throws invalid_argument for a context of another device
+  /// than the model's.
+  ModelReplay(const Context& context, const Model& model, const ModelArguments& arguments,
+              const Execution& execution);
+  ~ModelReplay();
+  ModelReplay(ModelReplay&&) noexcept;
+  ModelReplay& operator=(ModelReplay&&) = delete;
+
+  /// One launch; never allocates or synchronizes. Several threads may call it: runs of one replay
+  /// take turns, whatever their streams, and write the same outputs, which hold the last results.
+  /// Threads that each need results of their own have a replay each.
+  void run(Stream stream) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace wide
