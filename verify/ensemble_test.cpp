@@ -82,9 +82,13 @@ double worst_ratio(const EnsembleProblem& p, const std::vector<double>& x,
   return worst;
 }
 
-EnsembleProblem problem(Ensemble mode, int64_t members, int64_t rows, int64_t features,
+EnsembleProblem problem(EnsembleFunction function, int64_t members, int64_t rows, int64_t features,
                         Dtype dtype = Dtype::fp32) {
-  return {.num_members = members, .rows = rows, .features = features, .mode = mode, .dtype = dtype};
+  return {.num_members = members,
+          .rows = rows,
+          .features = features,
+          .function = function,
+          .dtype = dtype};
 }
 
 }  // namespace
@@ -102,13 +106,13 @@ TEST_CASE("ensemble: a case worked out by hand") {
   for (const Context& context : test::devices_at_hand()) {
     for (size_t i = 0; i < 4; ++i) {
       INFO(to_string(context.device()) << " mask " << i);
-      const auto of = [&](Ensemble mode) {
-        return ensemble(context, problem(mode, 3, 1, 3), x, masks[i]);
+      const auto of = [&](EnsembleFunction function) {
+        return ensemble(context, problem(function, 3, 1, 3), x, masks[i]);
       };
-      CHECK(is_same(of(Ensemble::mean), means[i]));
-      CHECK(is_same(of(Ensemble::variance), variances[i], 1e-6));
-      CHECK(is_same(of(Ensemble::vote), votes[i], 1e-7));
-      const std::vector<double> got = of(Ensemble::log_mean_exp);
+      CHECK(is_same(of(EnsembleFunction::mean), means[i]));
+      CHECK(is_same(of(EnsembleFunction::variance), variances[i], 1e-6));
+      CHECK(is_same(of(EnsembleFunction::vote), votes[i], 1e-7));
+      const std::vector<double> got = of(EnsembleFunction::log_mean_exp);
       if (i == 0) CHECK(std::fabs(got[0] - e) < 1e-6);
       if (i == 2) CHECK(is_same(got, means[2]));
       if (i == 3) CHECK(is_same(got, means[3]));
@@ -125,15 +129,15 @@ TEST_CASE("ensemble: every path, dtype, odd size and mask stays within its bound
         const std::vector<double> values = test::uniform(3 * members * d, -4, 4, 1);
         std::vector<double> some;
         for (int64_t n = 0; n < members; ++n) some.push_back(n % 4 == 2 ? 0 : 1);
-        for (const Ensemble mode : kAllEnsembles) {
+        for (const EnsembleFunction function : kAllEnsembleFunctions) {
           for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
-            const EnsembleProblem p = problem(mode, members, 3, d, dtype);
+            const EnsembleProblem p = problem(function, members, 3, d, dtype);
             INFO(to_string(context.device())
-                 << " " << ensemble_name(mode) << " " << dtype_name(dtype) << " d " << d << " n "
-                 << members);
+                 << " " << ensemble_function_name(function) << " " << dtype_name(dtype) << " d "
+                 << d << " n " << members);
             const std::vector<double> x =
                 download(context, upload(context, dtype, {3, members * d}, values));
-            if (members > 1 || mode != Ensemble::variance)
+            if (members > 1 || function != EnsembleFunction::variance)
               CHECK(worst_ratio(p, x, ensemble(context, p, values)) <= 1);
             if (members > 1)
               CHECK(worst_ratio(p, x, ensemble(context, p, values, some), some) <= 1);
@@ -151,7 +155,7 @@ TEST_CASE("ensemble: an offset of all members costs the variance no digit") {
         // Eighths: exact beside any of these offsets.
         std::vector<double> small = test::uniform(2 * members * d, -4, 4, 2);
         for (double& v : small) v = std::round(v * 8) / 8;
-        const EnsembleProblem p = problem(Ensemble::variance, members, 2, d);
+        const EnsembleProblem p = problem(EnsembleFunction::variance, members, 2, d);
         const std::vector<double> plain = ensemble(context, p, small);
         CHECK(worst_ratio(p, small, plain) <= 1);
         for (const double offset : {100.0, 1000.0, 1e6}) {
@@ -168,11 +172,11 @@ TEST_CASE("ensemble: an offset of all members costs the variance no digit") {
 TEST_CASE("ensemble: infinities and NaN go where the formulas say") {
   const double big = 3e38;
   for (const Context& context : test::devices_at_hand()) {
-    const auto of = [&](Ensemble mode, const std::vector<double>& members) {
+    const auto of = [&](EnsembleFunction function, const std::vector<double>& members) {
       const auto n = static_cast<int64_t>(members.size());
-      return ensemble(context, problem(mode, n, 1, 1), members).front();
+      return ensemble(context, problem(function, n, 1, 1), members).front();
     };
-    const Ensemble lme = Ensemble::log_mean_exp;
+    const EnsembleFunction lme = EnsembleFunction::log_mean_exp;
     CHECK(of(lme, {-kInfinity, -kInfinity}) == -kInfinity);
     CHECK(std::fabs(of(lme, {-kInfinity, 3}) - (3 - std::log(2.0))) < 1e-6);
     CHECK(std::fabs(of(lme, {3, -kInfinity}) - (3 - std::log(2.0))) < 1e-6);
@@ -181,11 +185,11 @@ TEST_CASE("ensemble: infinities and NaN go where the formulas say") {
     CHECK(std::isnan(of(lme, {-kInfinity, kNan})));
     CHECK(of(lme, {1000, 1000, 1000}) == 1000);
     CHECK(std::fabs(of(lme, {-1e4, -1e4 + 1}) - (-1e4 + std::log((1 + std::exp(1.0)) / 2))) < 1e-3);
-    CHECK(of(Ensemble::mean, {kInfinity, 1}) == kInfinity);
-    CHECK(std::isnan(of(Ensemble::mean, {kInfinity, -kInfinity})));
-    CHECK(of(Ensemble::mean, {big, big}) == kInfinity);  // sums are fp32's
-    CHECK(std::isnan(of(Ensemble::variance, {1, 2, kInfinity})));
-    CHECK(std::isnan(of(Ensemble::variance, {kInfinity, 2, 3})));
+    CHECK(of(EnsembleFunction::mean, {kInfinity, 1}) == kInfinity);
+    CHECK(std::isnan(of(EnsembleFunction::mean, {kInfinity, -kInfinity})));
+    CHECK(of(EnsembleFunction::mean, {big, big}) == kInfinity);  // sums are fp32's
+    CHECK(std::isnan(of(EnsembleFunction::variance, {1, 2, kInfinity})));
+    CHECK(std::isnan(of(EnsembleFunction::variance, {kInfinity, 2, 3})));
   }
 }
 
@@ -209,7 +213,8 @@ TEST_CASE("ensemble: votes go to the first of equals, and to the first NaN") {
         for (const int64_t winner : {at, at, int64_t{0}, int64_t{0}, d - 1})
           expected[static_cast<size_t>(winner)] += 0.2;
         INFO(to_string(context.device()) << " d " << d << " at " << at);
-        CHECK(is_same(ensemble(context, problem(Ensemble::vote, 5, 1, d), x), expected, 1e-6));
+        CHECK(is_same(ensemble(context, problem(EnsembleFunction::vote, 5, 1, d), x), expected,
+                      1e-6));
       }
     }
   }
@@ -219,7 +224,7 @@ TEST_CASE("ensemble: the bound refuses one-pass variance, N for N - 1, and a mem
   std::vector<double> x;
   for (const double v : test::uniform(8, -1, 1, 4))
     x.push_back(static_cast<double>(static_cast<float>(v + 100)));
-  EnsembleProblem p = problem(Ensemble::variance, 8, 1, 1);
+  EnsembleProblem p = problem(EnsembleFunction::variance, 8, 1, 1);
   float sum = 0, squares = 0;
   double mean = 0, exact = 0;
   for (const double v : x) {
@@ -231,10 +236,10 @@ TEST_CASE("ensemble: the bound refuses one-pass variance, N for N - 1, and a mem
   CHECK(worst_ratio(p, x, {exact / 7}) <= 1e-3);
   CHECK_FALSE(worst_ratio(p, x, {static_cast<double>((squares - sum * sum / 8) / 7)}) <= 1);
   CHECK_FALSE(worst_ratio(p, x, {exact / 8}) <= 1);
-  p.mode = Ensemble::mean;
+  p.function = EnsembleFunction::mean;
   CHECK_FALSE(worst_ratio(p, x, {(mean * 8 - x[7]) / 7}) <= 1);
   CHECK_FALSE(worst_ratio(p, x, {mean * (1 + 0x1p-19)}) <= 1);
-  p.mode = Ensemble::log_mean_exp;
+  p.function = EnsembleFunction::log_mean_exp;
   double power = 0;
   for (const double v : x) power += std::exp(v - 100);
   CHECK(worst_ratio(p, x, {100 + std::log(power / 8)}) <= 1e-3);
@@ -247,8 +252,8 @@ TEST_CASE("ensemble: padded, misaligned, member-explicit, member-major, and one 
     for (const int64_t d : {20, 33, 264, 2056}) {
       if (test::wants_small_cases() && d == 264) continue;
       const std::vector<double> dense = test::uniform(rows * members * d, -4, 4, 5);
-      for (const Ensemble mode : kAllEnsembles) {
-        const EnsembleProblem p = problem(mode, members, rows, d, Dtype::bf16);
+      for (const EnsembleFunction function : kAllEnsembleFunctions) {
+        const EnsembleProblem p = problem(function, members, rows, d, Dtype::bf16);
         const std::vector<double> want = ensemble(context, p, dense);
         // First element; strides of members and rows; what y's rows are apart.
         for (const auto& [first, member_stride, row_stride, y_gap] :
@@ -279,8 +284,9 @@ TEST_CASE("ensemble: padded, misaligned, member-explicit, member-major, and one 
           const TensorView to(static_cast<char*>(y.data()) + first * 2, Dtype::bf16, {rows, d},
                               Strides{y_stride, 1}, context.device());
           run(context, {view, {}, to}, p);
-          INFO(to_string(context.device()) << " " << ensemble_name(mode) << " d " << d << " first "
-                                           << first << " member stride " << member_stride);
+          INFO(to_string(context.device())
+               << " " << ensemble_function_name(function) << " d " << d << " first " << first
+               << " member stride " << member_stride);
           CHECK(download(context, y) == expected);
         }
       }
@@ -288,9 +294,9 @@ TEST_CASE("ensemble: padded, misaligned, member-explicit, member-major, and one 
       const TensorView shared(x.data(), Dtype::fp32, {rows, members, d}, Strides{d, 0, 1},
                               context.device());
       Tensor y(context, Dtype::fp32, {rows, d});
-      run(context, {shared, {}, y}, problem(Ensemble::variance, members, rows, d));
+      run(context, {shared, {}, y}, problem(EnsembleFunction::variance, members, rows, d));
       CHECK(download(context, y) == std::vector<double>(static_cast<size_t>(rows * d), 0.0));
-      run(context, {shared, {}, y}, problem(Ensemble::log_mean_exp, members, rows, d));
+      run(context, {shared, {}, y}, problem(EnsembleFunction::log_mean_exp, members, rows, d));
       CHECK(is_same(download(context, y), download(context, x)));
     }
   }
@@ -299,15 +305,15 @@ TEST_CASE("ensemble: padded, misaligned, member-explicit, member-major, and one 
 TEST_CASE("ensemble: what is left out is never looked at") {
   for (const Context& context : test::devices_at_hand()) {
     for (const int64_t d : {24, 33, 300}) {
-      for (const Ensemble mode : kAllEnsembles) {
-        const EnsembleProblem p = problem(mode, 6, 2, d, Dtype::fp16);
+      for (const EnsembleFunction function : kAllEnsembleFunctions) {
+        const EnsembleProblem p = problem(function, 6, 2, d, Dtype::fp16);
         const std::vector<double> x = test::uniform(12 * d, -4, 4, 7), mask{1, 0, 1, 1, 0, 1};
         std::vector<double> poisoned = x;
         for (int64_t i = 0; i < 12 * d; ++i) {
           const int64_t member = i / d % 6;
           if (member == 1 || member == 4) poisoned[static_cast<size_t>(i)] = kNan;
         }
-        INFO(to_string(context.device()) << " " << ensemble_name(mode) << " d " << d);
+        INFO(to_string(context.device()) << " " << ensemble_function_name(function) << " d " << d);
         const std::vector<double> clean = ensemble(context, p, x, mask);
         CHECK(ensemble(context, p, poisoned, mask) == clean);
         CHECK(ensemble(context, p, x) != clean);
@@ -320,8 +326,8 @@ TEST_CASE("ensemble: empty problems run, and each wrong operand is named") {
   const Context cpu = Context::cpu();
   for (const Shape& shape : {Shape{0, 8}, Shape{4, 0}}) {
     Tensor x(cpu, Dtype::fp32, {shape[0], 2 * shape[1]}), y(cpu, Dtype::fp32, shape);
-    for (const Ensemble mode : kAllEnsembles) {
-      CHECK_NOTHROW(run(cpu, {x, {}, y}, {.num_members = 2, .mode = mode}));
+    for (const EnsembleFunction function : kAllEnsembleFunctions) {
+      CHECK_NOTHROW(run(cpu, {x, {}, y}, {.num_members = 2, .function = function}));
     }
   }
   Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 3}), few(cpu, Dtype::fp32, {3, 3}),
@@ -356,20 +362,22 @@ TEST_CASE("ensemble: empty problems run, and each wrong operand is named") {
       Message("ensemble: mask is present, expected none as in the plan's problem"));
   CHECK_THROWS_AS(make_ensemble_plan(cpu, plan.problem(), {"wid"}), Error);
   const EnsemblePlan votes = make_ensemble_plan(
-      cpu, describe_ensemble({x, {}, y}, {.num_members = 2, .mode = Ensemble::vote}));
+      cpu, describe_ensemble({x, {}, y}, {.num_members = 2, .function = EnsembleFunction::vote}));
   CHECK_THROWS_MATCHES(votes.run({x, {}, y}, {Stream::cpu()}), Error,
                        Message("ensemble: workspace is 0 bytes, expected workspace_bytes() = 48"));
-  CHECK_THROWS_MATCHES(make_ensemble_plan(cpu, problem(Ensemble::vote, 4097, 1, 3)), Error,
+  CHECK_THROWS_MATCHES(make_ensemble_plan(cpu, problem(EnsembleFunction::vote, 4097, 1, 3)), Error,
                        Message("ensemble: vote of 4097 members on 3 features, expected up to 4096 "
                                "and 2147483647"));
-  for (const Ensemble mode : kAllEnsembles) CHECK(parse_ensemble(ensemble_name(mode)) == mode);
-  CHECK_FALSE(parse_ensemble("median").has_value());
+  for (const EnsembleFunction function : kAllEnsembleFunctions)
+    CHECK(parse_ensemble_function(ensemble_function_name(function)) == function);
+  CHECK_FALSE(parse_ensemble_function("median").has_value());
 }
 
 TEST_CASE("ensemble: long rows have the same bits however many threads share them") {
-  for (const Ensemble mode : kAllEnsembles) {
+  for (const EnsembleFunction function : kAllEnsembleFunctions) {
     for (const int64_t rows : {1, 3}) {
-      const EnsembleProblem p{.num_members = 7, .rows = rows, .features = 20011, .mode = mode};
+      const EnsembleProblem p{
+          .num_members = 7, .rows = rows, .features = 20011, .function = function};
       std::vector<double> values(static_cast<size_t>(rows * p.num_members * p.features));
       for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i));
       const auto of_threads = [&](int count) {

@@ -348,7 +348,7 @@ inline Bytes run_rmsnorm() {
   return read(context, y, stream.get());
 }
 
-inline Bytes run_ensemble(Ensemble mode) {
+inline Bytes run_ensemble(EnsembleFunction mode) {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
   const Tensor x = filled(context, {3, 20}, stream.get());
@@ -466,8 +466,8 @@ inline const std::vector<Scenario>& scenarios() {
       {"softmax", run_softmax},
       {"binary", run_binary},
       {"dropout", run_dropout},
-      {"ensemble mean", [] { return run_ensemble(Ensemble::mean); }},
-      {"ensemble vote", [] { return run_ensemble(Ensemble::vote); }},
+      {"ensemble mean", [] { return run_ensemble(EnsembleFunction::mean); }},
+      {"ensemble vote", [] { return run_ensemble(EnsembleFunction::vote); }},
       {"chain", run_chain},
       {"pooling", run_pooling},
       {"model", run_model}};

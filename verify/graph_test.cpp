@@ -177,7 +177,7 @@ TEST_CASE("graph: what cannot be is refused with the node's name, what was got a
       {"late: x is the ensemble mean",
        [&](auto& g) {
          const Value x = layers::relu(g, "act", g.input("x", rows));
-         (void)layers::relu(g, "late", layers::ensemble(g, "mean", x, Ensemble::mean));
+         (void)layers::relu(g, "late", layers::ensemble(g, "mean", x, EnsembleFunction::mean));
        }},
       {"net has no output", [&](auto& g) {
          (void)layers::relu(g, "act", g.input("x", rows));

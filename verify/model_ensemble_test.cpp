@@ -14,6 +14,7 @@
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/model.hpp"
+#include "wide/model_replay.hpp"
 
 using namespace wide;
 using Catch::Matchers::Message;
@@ -28,8 +29,8 @@ Graph classifier(int64_t classes, Dtype dtype = Dtype::fp32) {
   x = layers::relu(g, "act", layers::linear(g, "fc1", x, 16));
   x = layers::log_softmax(g, "log_softmax", layers::linear(g, "fc2", x, classes));
   g.output("members", x);
-  for (const Ensemble mode : kAllEnsembles) {
-    const std::string name(ensemble_name(mode));
+  for (const EnsembleFunction mode : kAllEnsembleFunctions) {
+    const std::string name(ensemble_function_name(mode));
     g.output(name, layers::ensemble(g, name, x, mode));
   }
   return std::move(g).build();
@@ -124,10 +125,10 @@ TEST_CASE("model: positions, values that members share, and who reads an ensembl
     const Value x = g.input("x", {kBatch, 3, 6});
     const Value y = layers::relu(g, "act", layers::linear(g, "fc", x, 7));
     const Value shared = layers::relu(g, "own", g.shared_input("s", {kBatch, 6}));
-    g.output("mean", layers::ensemble(g, "mean", y, Ensemble::mean));
-    g.output("same", layers::ensemble(g, "same", shared, Ensemble::log_mean_exp));
-    g.output("none", layers::ensemble(g, "none", shared, Ensemble::variance));
-    const Value voted = layers::ensemble(g, "vote", y, Ensemble::vote);
+    g.output("mean", layers::ensemble(g, "mean", y, EnsembleFunction::mean));
+    g.output("same", layers::ensemble(g, "same", shared, EnsembleFunction::log_mean_exp));
+    g.output("none", layers::ensemble(g, "none", shared, EnsembleFunction::variance));
+    const Value voted = layers::ensemble(g, "vote", y, EnsembleFunction::vote);
     CHECK_THROWS_AS(layers::relu(g, "too_late", voted), Error);
     g.output("vote", voted);
     ModelRun run(context, std::move(g).build(), {.num_members = 3, .batch = 2});
@@ -164,7 +165,7 @@ Graph two_outputs() {
 
 TEST_CASE("model: ensembles stand behind outputs of a graph that is finished") {
   using Names = std::vector<std::string>;
-  const std::vector<Ensemble> both{Ensemble::mean, Ensemble::variance};
+  const std::vector<EnsembleFunction> both{EnsembleFunction::mean, EnsembleFunction::variance};
   const Graph graph = two_outputs();
   CHECK(output_names(with_ensembles(graph, {})) == Names{"scores.mean", "value.mean"});
   CHECK(output_names(with_ensembles(graph, {.ensembles = both, .outputs = {"value"}})) ==
@@ -173,7 +174,7 @@ TEST_CASE("model: ensembles stand behind outputs of a graph that is finished") {
   CHECK(output_names(all) ==
         Names{"scores", "scores.mean", "scores.variance", "value", "value.mean", "value.variance"});
   // Again: what is an ensemble stays as it is.
-  const Graph again = with_ensembles(all, {.ensembles = {Ensemble::vote}});
+  const Graph again = with_ensembles(all, {.ensembles = {EnsembleFunction::vote}});
   CHECK(output_names(again) == Names{"scores.vote", "scores.mean", "scores.variance", "value.vote",
                                      "value.mean", "value.variance"});
   CHECK(all.parameters().size() == graph.parameters().size());
@@ -197,7 +198,7 @@ TEST_CASE("model: what has no members left has no ensemble") {
   refused(graph, {.outputs = {"scored"}},
           "graph: two has no output \"scored\" that is each member's, did you mean scores?");
   refused(graph, {.ensembles = {}}, "graph: two: there is no ensemble, expected at least one");
-  refused(graph, {.ensembles = {Ensemble::mean, Ensemble::mean}},
+  refused(graph, {.ensembles = {EnsembleFunction::mean, EnsembleFunction::mean}},
           "graph: two: node scores.mean, expected another name: it is taken");
   const Graph means = with_ensembles(graph, {});
   refused(means, {}, "graph: two has no output that is each member's");

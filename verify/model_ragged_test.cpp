@@ -13,7 +13,10 @@
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
+#include "wide/chunked_model.hpp"
 #include "wide/layers.hpp"
+#include "wide/model_replay.hpp"
+#include "wide/validate_model.hpp"
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
@@ -381,7 +384,7 @@ TEST_CASE("model ragged: what cannot be is refused with names") {
 
   GraphBuilder g("joined");
   const Value y = layers::linear(g, "fc", g.input("x", {kBatch, 4}), 3);
-  g.output("y", layers::ensemble(g, "mean_of_all", y, Ensemble::mean));
+  g.output("y", layers::ensemble(g, "mean_of_all", y, EnsembleFunction::mean));
   const Graph joined = std::move(g).build();
   CHECK_THROWS_WITH(make_model_plan(cpu, joined, ragged({2, 2})),
                     ContainsSubstring("mean_of_all (ensemble): members have rows of their own"));

@@ -14,6 +14,7 @@
 #include "verify/support/model_run.hpp"
 #include "verify/support/simulation.hpp"
 #include "wide/layers.hpp"
+#include "wide/validate_model.hpp"
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
@@ -213,8 +214,9 @@ TEST_CASE("model: one sequence for all members") {
             }},
            {"embedding", 0, Shape{kBatch, 3},
             [](auto&g, Value x) { return layers::embedding(g, "node", x, 5, 4); }, Dtype::int32},
-           {"ensemble", 0, kRows,
-            [](auto&g, Value x) { return layers::ensemble(g, "node", x, Ensemble::mean); }}}) {
+           {"ensemble", 0, kRows, [](auto&g, Value x) {
+              return layers::ensemble(g, "node", x, EnsembleFunction::mean);
+            }}}) {
     check(c);
   }
 }

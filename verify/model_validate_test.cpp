@@ -12,6 +12,7 @@
 #include "verify/support/model_run.hpp"
 #include "wide/layers.hpp"
 #include "wide/model_builder.hpp"
+#include "wide/validate_model.hpp"
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
@@ -55,8 +56,8 @@ Graph joined(bool has_members_too) {
   return test::built([&](GraphBuilder& g) {
     const Value h = layers::linear(g, "fc", g.input("x", {kBatch, 12}), 16);
     const Value y = layers::softmax(g, "soft", layers::linear(g, "head", h, 5));
-    g.output("y", layers::ensemble(g, "mean", y, Ensemble::mean));
-    g.output("y.joined", layers::ensemble(g, "spread", h, Ensemble::variance));
+    g.output("y", layers::ensemble(g, "mean", y, EnsembleFunction::mean));
+    g.output("y.joined", layers::ensemble(g, "spread", h, EnsembleFunction::variance));
     if (has_members_too) g.output("members", y);
   });
 }

@@ -273,7 +273,7 @@ class TorchTest(unittest.TestCase):
            "conv1d": "--batch 2 --channels 4 --length 9",
            "conv3d": "--batch 2 --channels 4 --depth 3 --height 4 --width 5 --kernel_depth 2 --layout last --residual before",
            "flash_attention": "--batch 2 --seq 5 --heads 2 --head_dim 8 --causal yes",
-           "ensemble": "--batch 3 --d 8 --mask some --mode mean"}
+           "ensemble": "--batch 3 --d 8 --mask some --function mean"}
 
     @classmethod
     def setUpClass(cls):

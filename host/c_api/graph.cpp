@@ -61,7 +61,7 @@ wide_status wide_graph_ensemble(const wide_graph* graph, const wide_output_ensem
     if (given.num_ensembles > 0) all.ensembles.clear();
     for (int64_t i = 0; i < given.num_ensembles; ++i) {
       const std::string name = text(given.ensembles[i], "an element of what.ensembles");
-      const std::optional<Ensemble> kind = parse_ensemble(name);
+      const std::optional<EnsembleFunction> kind = parse_ensemble_function(name);
       WIDE_REQUIRE(kind, "what.ensembles has \"" + name +
                              "\", expected mean, variance, vote or log_mean_exp");
       all.ensembles.push_back(*kind);

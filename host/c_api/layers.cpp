@@ -308,6 +308,7 @@ wide_status wide_builder_ensemble(wide_builder* builder, const char* name, wide_
                                   const char* ensemble, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
     return layers::ensemble(g, own, value_of(g, x),
-                            named<Ensemble>(ensemble, "ensemble", kAllEnsembles, ensemble_name));
+                            named<EnsembleFunction>(ensemble, "ensemble", kAllEnsembleFunctions,
+                                                    ensemble_function_name));
   });
 }

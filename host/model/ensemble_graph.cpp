@@ -47,8 +47,8 @@ Graph with_ensembles(const Graph& graph, const OutputEnsembles& what) {
                                                            output.name) != what.outputs.end();
     if (!is_meant || what.keeps_members) g.output(output.name, value);
     if (!is_meant) continue;
-    for (const Ensemble kind : what.ensembles) {
-      const std::string name = output.name + "." + std::string(ensemble_name(kind));
+    for (const EnsembleFunction kind : what.ensembles) {
+      const std::string name = output.name + "." + std::string(ensemble_function_name(kind));
       g.output(name, layers::ensemble(g, name, value, kind));
     }
   }

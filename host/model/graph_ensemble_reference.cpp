@@ -9,7 +9,7 @@
 
 namespace wide::catalog {
 
-Doubles joined_members(Ensemble mode, const std::vector<Doubles>& members) {
+Doubles joined_members(EnsembleFunction function, const std::vector<Doubles>& members) {
   Doubles y = members.front();
   const auto k = static_cast<double>(members.size());
   const auto features = static_cast<size_t>(y.shape.back());
@@ -23,10 +23,10 @@ Doubles joined_members(Ensemble mode, const std::vector<Doubles>& members) {
       votes += static_cast<size_t>(largest - row) == i % features ? 1 / k : 0;
     }
     for (const Doubles& member : members) squares += std::pow(member.values[i] - mean, 2);
-    y.values[i] = mode == Ensemble::mean       ? mean
-                  : mode == Ensemble::variance ? squares / (k - 1)
-                  : mode == Ensemble::vote     ? votes
-                                               : std::log(powers);
+    y.values[i] = function == EnsembleFunction::mean       ? mean
+                  : function == EnsembleFunction::variance ? squares / (k - 1)
+                  : function == EnsembleFunction::vote     ? votes
+                                                           : std::log(powers);
   }
   return y;
 }

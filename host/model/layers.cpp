@@ -315,7 +315,7 @@ Value slice(GraphBuilder& g, const std::string& name, Value x, int axis, int64_t
 Value transpose(GraphBuilder& g, const std::string& name, Value x, const Dims& order) {
   return g.append(name, TransposeOp{.order = order}, {{"x", x}});
 }
-Value ensemble(GraphBuilder& g, const std::string& name, Value x, Ensemble kind) {
+Value ensemble(GraphBuilder& g, const std::string& name, Value x, EnsembleFunction kind) {
   return g.append(name, EnsembleOp{.ensemble = kind}, {{"x", x}});
 }
 

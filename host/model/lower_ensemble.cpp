@@ -16,7 +16,7 @@ void lower(Lowering& l, const Node& node, const EnsembleOp& op) {
   };
   EnsembleProblem like;
   like.num_members = members;
-  like.mode = op.ensemble;
+  like.function = op.ensemble;
   const EnsemblePlan plan =
       make_ensemble_plan(l.context(), describe_ensemble(arguments(l.example()), like),
                          l.plan_options(node, "ensemble"));

@@ -177,7 +177,7 @@ void list(const QuantizeOp& op, Attributes& a) {
   a.add("group_size", op.group_size, int64_t{128});
 }
 void list(const EnsembleOp& op, Attributes& a) {
-  a.add<std::string_view>("of", ensemble_name(op.ensemble), "");
+  a.add<std::string_view>("of", ensemble_function_name(op.ensemble), "");
 }
 
 struct Namer {

@@ -16,8 +16,8 @@
 
 namespace wide {
 
-static std::string text(Ensemble mode) {
-  return text(ensemble_name(mode));
+static std::string text(EnsembleFunction function) {
+  return text(ensemble_function_name(function));
 }
 
 namespace {
@@ -31,7 +31,7 @@ PackedRows rows_of_x(const EnsembleProblem& p) {
 
 EnsembleProblem resolved(EnsembleProblem p) {
   require_legal_rows(kEnsembleName, rows_of_x(p));
-  require_enumerator(kEnsembleName, "mode", p.mode, kAllEnsembles.back());
+  require_enumerator(kEnsembleName, "function", p.function, kAllEnsembleFunctions.back());
   p.x = complete_strides(p.x, packed_rows(p.num_members, p.features), p.rows, p.num_members,
                          p.features);
   if (p.y_row_stride == 0 || p.rows <= 1 || p.features == 0) p.y_row_stride = p.features;
@@ -51,7 +51,7 @@ constexpr auto kEnsembleFields = [](const auto& same, const EnsembleProblem& got
                                     const EnsembleProblem& plan) {
   same_rows(same, rows_of_x(got), rows_of_x(plan));
   same.presence("mask", got.has_mask, plan.has_mask);
-  same("mode", got.mode, plan.mode);
+  same("function", got.function, plan.function);
 };
 
 }  // namespace
@@ -71,7 +71,7 @@ EnsembleProblem describe_ensemble(const EnsembleArguments& a, const EnsembleProb
   EnsembleProblem p;
   p.num_members = n;
   p.features = a.y.shape.back();
-  p.mode = like.mode;
+  p.function = like.function;
   p.dtype = a.x.dtype;
   const MemberRows from = member_rows(kEnsembleName, "x", a.x, n, p.features);
   p.rows = from.rows;
@@ -97,8 +97,9 @@ LaunchRefusal launches_of(const EnsembleProblem& p) {
   return launch_refusal("blocks", p.num_members, [&](int64_t members) -> int64_t {
     const int64_t vector = 16 / dtype_bytes(p.dtype);
     if (p.rows == 0 || p.features == 0) return 0;
-    return p.mode == Ensemble::vote ? kernels::vote_blocks(members, p.rows, p.features, vector)
-                                    : kernels::ensemble_blocks(p.rows, p.features, vector);
+    return p.function == EnsembleFunction::vote
+               ? kernels::vote_blocks(members, p.rows, p.features, vector)
+               : kernels::ensemble_blocks(p.rows, p.features, vector);
   });
 }
 
@@ -114,7 +115,7 @@ EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& p
   const bool is_trusted = is_verified(kEnsembleName, "wide", context.info().compute_capability);
   const EnsemblePlan::State state{
       make_wide_state(kEnsembleName, context, full, options, is_trusted, launches_of(full))};
-  if (full.mode == Ensemble::vote &&
+  if (full.function == EnsembleFunction::vote &&
       (full.num_members > kMostVoters || full.features > kMostFeatures)) {
     throw_unsupported("ensemble: vote of " + std::to_string(full.num_members) + " members on " +
                       std::to_string(full.features) + " features, expected up to " +
@@ -137,9 +138,9 @@ std::string EnsemblePlan::explain() const {
 int64_t EnsemblePlan::workspace_bytes() const {
   const EnsembleProblem& p = state_->problem;
   const bool is_cpu = state_->context.device().type == DeviceType::cpu;
-  const bool keeps =
-      state_->choice.strategy == WideStrategy::sequential || (is_cpu && p.mode == Ensemble::vote);
-  return keeps ? checked_bytes({ensemble_parts(p.mode), p.rows, p.features}, 4) : 0;
+  const bool keeps = state_->choice.strategy == WideStrategy::sequential ||
+                     (is_cpu && p.function == EnsembleFunction::vote);
+  return keeps ? checked_bytes({ensemble_parts(p.function), p.rows, p.features}, 4) : 0;
 }
 
 void EnsemblePlan::run(const EnsembleArguments& arguments, const Execution& execution) const {

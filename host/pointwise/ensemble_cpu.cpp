@@ -21,23 +21,23 @@ namespace {
 constexpr int64_t kChunk = cpu::kRowChunk;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// A chunk's sums: up to three kinds, depending on the mode.
+/// A chunk's sums: up to three kinds, depending on the function.
 using Parts = std::array<float*, 3>;
 
-void begin(Ensemble mode, const Parts& parts, int64_t count) {
-  for (int64_t part = 0; part < ensemble_parts(mode); ++part) {
-    const bool is_largest = mode == Ensemble::log_mean_exp && part == 0;
+void begin(EnsembleFunction function, const Parts& parts, int64_t count) {
+  for (int64_t part = 0; part < ensemble_parts(function); ++part) {
+    const bool is_largest = function == EnsembleFunction::log_mean_exp && part == 0;
     std::fill_n(parts[static_cast<size_t>(part)], count, is_largest ? -kInfinity : 0.0f);
   }
 }
 
 /// Adds the k-th member that counts, k from 1.
-void add(Ensemble mode, const Parts& parts, const float* x, int64_t count, int64_t k) {
+void add(EnsembleFunction function, const Parts& parts, const float* x, int64_t count, int64_t k) {
   float *a = parts[0], *b = parts[1], *c = parts[2];
   const float inverse = 1.0f / static_cast<float>(k);
-  if (mode == Ensemble::mean) {
+  if (function == EnsembleFunction::mean) {
     for (int64_t i = 0; i < count; ++i) a[i] += x[i];
-  } else if (mode == Ensemble::variance) {  // Welford's, of differences to the first
+  } else if (function == EnsembleFunction::variance) {  // Welford's, of differences to the first
     if (k == 1) std::copy_n(x, count, a);
     for (int64_t i = 0; i < count; ++i) {
       const float difference = x[i] - a[i], delta = difference - b[i];
@@ -54,14 +54,14 @@ void add(Ensemble mode, const Parts& parts, const float* x, int64_t count, int64
   }
 }
 
-/// The result for k members, into the mode's first part.
-void finish(Ensemble mode, const Parts& parts, int64_t count, int64_t k) {
+/// The result for k members, into the function's first part.
+void finish(EnsembleFunction function, const Parts& parts, int64_t count, int64_t k) {
   const auto [a, b, c] = parts;
   const auto members = static_cast<float>(k);
   const auto others = static_cast<float>(std::max<int64_t>(k - 1, 0));  // 0 / 0 for one, for none
-  if (mode == Ensemble::variance) {
+  if (function == EnsembleFunction::variance) {
     cpu::map(c, a, count, [&](float sum) { return sum / others; });
-  } else if (mode == Ensemble::log_mean_exp) {
+  } else if (function == EnsembleFunction::log_mean_exp) {
     cpu::map(a, b, a, count,
              [&](float largest, float sum) { return largest + cpu::log_of_normal(sum / members); });
   } else {
@@ -99,9 +99,9 @@ class Runner {
   }
 
   void run_wide() const {
-    if (p_.mode == Ensemble::vote) {
+    if (p_.function == EnsembleFunction::vote) {
       for_each_piece(p_.features, p_.num_members, [&](int64_t row, int64_t, int64_t) {
-        begin(p_.mode, kept(row, 0), p_.features);
+        begin(p_.function, kept(row, 0), p_.features);
         for (int64_t n = 0; n < p_.num_members; ++n) add_vote(row, n);
         write(row, 0, p_.features, kept(row, 0));
       });
@@ -110,7 +110,7 @@ class Runner {
     for_each_piece(kChunk, p_.num_members, [&](int64_t row, int64_t first, int64_t count) {
       float sums[3][kChunk];
       const Parts parts{sums[0], sums[1], sums[2]};
-      begin(p_.mode, parts, count);
+      begin(p_.function, parts, count);
       int64_t k = 0;
       for (int64_t n = 0; n < p_.num_members; ++n) {
         if (counts(n)) add_member(row, first, count, n, ++k, parts);
@@ -120,16 +120,16 @@ class Runner {
   }
 
   void run_sequential() const {
-    const int64_t length = p_.mode == Ensemble::vote ? p_.features : kChunk;
+    const int64_t length = p_.function == EnsembleFunction::vote ? p_.features : kChunk;
     for_each_piece(length, 1, [&](int64_t row, int64_t first, int64_t count) {
-      begin(p_.mode, kept(row, first), count);
+      begin(p_.function, kept(row, first), count);
     });
     int64_t k = 0;
     for (int64_t n = 0; n < p_.num_members; ++n) {
       if (!counts(n)) continue;
       ++k;
       for_each_piece(length, 1, [&](int64_t row, int64_t first, int64_t count) {
-        if (p_.mode == Ensemble::vote) return add_vote(row, n);
+        if (p_.function == EnsembleFunction::vote) return add_vote(row, n);
         add_member(row, first, count, n, k, kept(row, first));
       });
     }
@@ -171,11 +171,11 @@ class Runner {
                   const Parts& parts) const {
     float values[kChunk];
     const char* x = row_at(a_.x.data, p_.x, row, n, p_.dtype);
-    add(p_.mode, parts, cpu::chunk_of(p_.dtype, x, first, count, values), count, k);
+    add(p_.function, parts, cpu::chunk_of(p_.dtype, x, first, count, values), count, k);
   }
 
   void write(int64_t row, int64_t first, int64_t count, const Parts& parts) const {
-    finish(p_.mode, parts, count, num_counted_);
+    finish(p_.function, parts, count, num_counted_);
     char* y = row_at(a_.y.data, {p_.y_row_stride, 0}, row, 0, p_.dtype);
     encode_row(p_.dtype, parts[0], y + first * dtype_bytes(p_.dtype), count);
   }

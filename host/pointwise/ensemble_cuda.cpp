@@ -29,7 +29,7 @@ void run_ensemble_cuda(const Context& context, const EnsembleProblem& problem,
   for (int64_t n = 0; n < problem.num_members; n += at_once) {
     params.first = n;
     params.last = n + at_once;
-    WIDE_CHECK_CUDA(kernels::launch_ensemble_wide(problem.mode, problem.dtype, params, native));
+    WIDE_CHECK_CUDA(kernels::launch_ensemble_wide(problem.function, problem.dtype, params, native));
   }
 }
 

@@ -83,14 +83,14 @@ void ensemble_reference(const EnsembleProblem& problem,
                         std::span<double> tolerance) {
   const double u_out = unit_roundoff(problem.dtype), least = min_subnormal(problem.dtype);
   if (y.empty()) return;
-  if (problem.mode == Ensemble::vote) vote(members, y, tolerance);
+  if (problem.function == EnsembleFunction::vote) vote(members, y, tolerance);
   for (size_t d = 0; d < y.size(); ++d) {
-    if (problem.mode != Ensemble::vote) {
+    if (problem.function != EnsembleFunction::vote) {
       std::vector<double> x;
       for (const auto& row : members) x.push_back(row[d]);
-      const Judged judged = problem.mode == Ensemble::mean       ? mean_of(x)
-                            : problem.mode == Ensemble::variance ? variance_of(x)
-                                                                 : log_mean_exp_of(x);
+      const Judged judged = problem.function == EnsembleFunction::mean       ? mean_of(x)
+                            : problem.function == EnsembleFunction::variance ? variance_of(x)
+                                                                             : log_mean_exp_of(x);
       y[d] = judged.value;
       tolerance[d] = judged.tolerance + least;
     }

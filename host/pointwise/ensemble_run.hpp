@@ -17,8 +17,10 @@ void run_ensemble_cuda(const Context& context, const EnsembleProblem& problem,
                        Stream stream);
 
 /// Four-byte numbers kept per element of y from member to member.
-constexpr int64_t ensemble_parts(Ensemble mode) {
-  return mode == Ensemble::variance ? 3 : mode == Ensemble::log_mean_exp ? 2 : 1;
+constexpr int64_t ensemble_parts(EnsembleFunction function) {
+  return function == EnsembleFunction::variance       ? 3
+         : function == EnsembleFunction::log_mean_exp ? 2
+                                                      : 1;
 }
 
 }  // namespace wide

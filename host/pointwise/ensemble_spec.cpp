@@ -16,7 +16,7 @@ EnsembleProblem problem_of(const Case& point) {
   p.num_members = point.integer("n");
   p.rows = point.integer("batch");
   p.features = point.integer("d");
-  p.mode = *parse_ensemble(point.word("mode"));
+  p.function = *parse_ensemble_function(point.word("function"));
   p.has_mask = point.word("mask") == "some";
   p.dtype = point.dtype();
   return p;
@@ -53,7 +53,7 @@ class EnsembleWorkload final : public PackedWorkload {
     throw Error(ErrorCode::unsupported, baseline_unsupported_reason());
   }
 
-  /// One operation per element of x, whatever the mode: bytes determine the time.
+  /// One operation per element of x, whatever the function: bytes determine the time.
   Cost cost() const override {
     const double elements =
         counted() * static_cast<double>(problem_.rows) * static_cast<double>(problem_.features);
@@ -127,7 +127,7 @@ PrimitiveSpec make_spec() {
   spec.axes = {{"n", "members", int64_t{4}, {}, 1},
                {"batch", "rows of x per member: B, or B*T", int64_t{1024}, {}, 0},
                {"d", "features", int64_t{256}, {}, 0},
-               {"mode",
+               {"function",
                 "what members become: vote is the share of those whose largest feature it is",
                 "mean",
                 {"mean", "variance", "vote", "log_mean_exp"},
@@ -137,17 +137,20 @@ PrimitiveSpec make_spec() {
   spec.strategies =
       wide_strategies("one launch: all of x is read once, the result is all that is written",
                       {.streamed = 1.03, .is_memory_bound = true});
-  std::vector<AxisValue> modes;
-  for (const Ensemble mode : kAllEnsembles) modes.emplace_back(std::string(ensemble_name(mode)));
-  spec.sweeps = {
-      {"quick",
-       {{"n", ints({8, 32})}, {"batch", ints({1024})}, {"d", ints({256})}, {"mode", modes}}},
-      {"full",
-       {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
-        {"batch", ints({1024, 4096})},
-        {"d", ints({10, 256, 1000, 4096})},
-        {"mode", modes}}},
-      {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
+  std::vector<AxisValue> functions;
+  for (const EnsembleFunction function : kAllEnsembleFunctions)
+    functions.emplace_back(std::string(ensemble_function_name(function)));
+  spec.sweeps = {{"quick",
+                  {{"n", ints({8, 32})},
+                   {"batch", ints({1024})},
+                   {"d", ints({256})},
+                   {"function", functions}}},
+                 {"full",
+                  {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
+                   {"batch", ints({1024, 4096})},
+                   {"d", ints({10, 256, 1000, 4096})},
+                   {"function", functions}}},
+                 {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
   spec.tolerance_formula =
       "K members that count: mean (K + 1) 2^-24 mean |x| + min_subnormal + u_out |y|; variance "
       "((7 K + 8) 2^-24 + u_out) y + min_subnormal; vote (2^-24 + u_out) y; log_mean_exp 2^-24 "

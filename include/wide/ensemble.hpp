@@ -21,7 +21,7 @@ struct EnsembleProblem {
   int64_t num_members = 1;
   int64_t rows = 0;      ///< per member: the product of all axes but the last
   int64_t features = 0;  ///< D, the last axis of a member
-  Ensemble mode = Ensemble::mean;
+  EnsembleFunction function = EnsembleFunction::mean;
   Dtype dtype = Dtype::fp32;  ///< of x and y: fp32, fp16 or bf16
   bool has_mask = false;
   RowStrides x{};            ///< a member stride of 0: all members have the same x
@@ -35,7 +35,8 @@ struct EnsembleArguments {
   TensorView y;          ///< [.., D], one for all members
 };
 
-/// Reads the problem off the operands; `like` gives what they do not show: num_members and mode.
+/// Reads the problem off the operands; `like` gives what they do not show: num_members and
+/// function.
 EnsembleProblem describe_ensemble(const EnsembleArguments& arguments, const EnsembleProblem& like);
 
 /// There are no parameters, so nothing is prepared.

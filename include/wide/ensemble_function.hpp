@@ -9,38 +9,38 @@
 #include <optional>
 #include <string_view>
 
+#include "wide/parse_enumerator.hpp"
+
 namespace wide {
 
 /// How the members' outputs are combined.
-enum class Ensemble : uint8_t {
+enum class EnsembleFunction : uint8_t {
   mean,
   variance,      ///< the unbiased one, over members
   vote,          ///< per feature, the share of members where it is the largest
   log_mean_exp,  ///< of log-probabilities: the log of the mean probability
 };
 
-inline constexpr std::array<Ensemble, 4> kAllEnsembles{Ensemble::mean, Ensemble::variance,
-                                                       Ensemble::vote, Ensemble::log_mean_exp};
+inline constexpr std::array<EnsembleFunction, 4> kAllEnsembleFunctions{
+    EnsembleFunction::mean, EnsembleFunction::variance, EnsembleFunction::vote,
+    EnsembleFunction::log_mean_exp};
 
-constexpr std::string_view ensemble_name(Ensemble ensemble) {
+constexpr std::string_view ensemble_function_name(EnsembleFunction ensemble) {
   switch (ensemble) {
-    case Ensemble::mean:
+    case EnsembleFunction::mean:
       return "mean";
-    case Ensemble::variance:
+    case EnsembleFunction::variance:
       return "variance";
-    case Ensemble::vote:
+    case EnsembleFunction::vote:
       return "vote";
-    case Ensemble::log_mean_exp:
+    case EnsembleFunction::log_mean_exp:
       return "log_mean_exp";
   }
   return "?";
 }
 
-constexpr std::optional<Ensemble> parse_ensemble(std::string_view name) {
-  for (const Ensemble ensemble : kAllEnsembles) {
-    if (ensemble_name(ensemble) == name) return ensemble;
-  }
-  return std::nullopt;
+constexpr std::optional<EnsembleFunction> parse_ensemble_function(std::string_view name) {
+  return parse_enumerator(name, kAllEnsembleFunctions, ensemble_function_name);
 }
 
 inline constexpr int64_t kMostVoters = 4096;  ///< members of a vote

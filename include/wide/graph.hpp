@@ -200,7 +200,7 @@ Graph with_quantized_weights(const Graph& graph, const WeightQuantization& how);
 
 /// Which ensembles are wanted, and of which outputs.
 struct OutputEnsembles {
-  std::vector<Ensemble> ensembles{Ensemble::mean};
+  std::vector<EnsembleFunction> ensembles{EnsembleFunction::mean};
   std::vector<std::string> outputs{};  ///< by name; empty: all that are not ensembles
   bool keeps_members = false;          ///< each member's result stays an output, before these
 };
@@ -208,7 +208,8 @@ struct OutputEnsembles {
 /// The same network, of a file as well, with ensembles in place of outputs: the mean of "y" is
 /// "y.mean", and so on, in the order of `ensembles`. Its parameters are unchanged.
 ///
-///   with_ensembles(onnx.graph(), {.ensembles = {Ensemble::mean, Ensemble::variance}})
+///   with_ensembles(onnx.graph(), {.ensembles = {EnsembleFunction::mean,
+///   EnsembleFunction::variance}})
 ///
 /// Errors: invalid_argument (no ensemble, no such output, none at all, one twice, x as
 /// GraphBuilder says).

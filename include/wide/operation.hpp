@@ -228,7 +228,7 @@ struct QuantizeOp {
 
 /// x [B, .., D] of each member -> y [B, .., D], one for all members; only as an output
 struct EnsembleOp {
-  Ensemble ensemble = Ensemble::mean;
+  EnsembleFunction ensemble = EnsembleFunction::mean;
   friend bool operator==(const EnsembleOp&, const EnsembleOp&) = default;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of one element while members are visited, and its result: the sums of ensemble's modes,
-// in fp32, in the order of members.
+// The state of one element while members are visited, and its result: the sums of ensemble's
+// functions, in fp32, in the order of members.
 #pragma once
 
 #include "kernels/arch/math.cuh"
@@ -12,11 +12,11 @@ namespace wide::kernels {
 
 /// parts: state passed on by sequential launches. add(value, k): the k-th member that counts, k
 /// from 1; inverse: 1 / k. result(k): for k members.
-template <Ensemble kMode>
+template <EnsembleFunction kFunction>
 struct EnsembleSum;
 
 template <>
-struct EnsembleSum<Ensemble::mean> {
+struct EnsembleSum<EnsembleFunction::mean> {
   static constexpr int kParts = 1;
   float parts[kParts] = {0.0f};
 
@@ -26,7 +26,7 @@ struct EnsembleSum<Ensemble::mean> {
 
 /// Welford's algorithm on differences to the first: a common offset costs no digits.
 template <>
-struct EnsembleSum<Ensemble::variance> {
+struct EnsembleSum<EnsembleFunction::variance> {
   static constexpr int kParts = 3;
   float parts[kParts] = {0.0f, 0.0f, 0.0f};  ///< the first, the mean of differences, their squares
 
@@ -43,7 +43,7 @@ struct EnsembleSum<Ensemble::variance> {
 
 /// The largest, and the sum of exp(value - largest), rescaled whenever the largest grows.
 template <>
-struct EnsembleSum<Ensemble::log_mean_exp> {
+struct EnsembleSum<EnsembleFunction::log_mean_exp> {
   static constexpr int kParts = 2;
   float parts[kParts] = {-INFINITY, 0.0f};
 

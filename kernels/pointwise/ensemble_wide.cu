@@ -149,12 +149,12 @@ class EnsembleTile {
   int pieces_, length_;
 };
 
-template <class T, Ensemble kMode>
+template <class T, EnsembleFunction kFunction>
 __global__ void __launch_bounds__(kMostThreads)
     ensemble_kernel(const __grid_constant__ EnsembleParams p,
                     const __grid_constant__ EnsembleCut cut) {
   constexpr int kSize = Vec16<T>::kSize;
-  using Sum = EnsembleSum<kMode>;
+  using Sum = EnsembleSum<kFunction>;
   extern __shared__ uint4 staged[];
   auto* kept = reinterpret_cast<T*>(staged);
   const EnsembleTile<T> tile(p, cut);
@@ -231,31 +231,31 @@ EnsembleCut cut_rows(const EnsembleParams& p) {
   return cut;
 }
 
-template <class T, Ensemble kMode>
+template <class T, EnsembleFunction kFunction>
 cudaError_t launch(const EnsembleParams& p, cudaStream_t stream) {
   const EnsembleCut cut = cut_rows<T>(p);
   const int64_t blocks = ensemble_blocks(p.rows, p.features, Vec16<T>::kSize);
   if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
   const size_t bytes =
       cut.is_staged ? static_cast<size_t>(kAtOnce * cut.pieces * cut.runs.pitch) * sizeof(T) : 0;
-  return launch_kernel(ensemble_kernel<T, kMode>, static_cast<unsigned>(blocks),
+  return launch_kernel(ensemble_kernel<T, kFunction>, static_cast<unsigned>(blocks),
                        static_cast<unsigned>(cut.pieces * cut.lanes), bytes, stream, p, cut);
 }
 
 }  // namespace
 
-cudaError_t launch_ensemble_wide(Ensemble mode, Dtype dtype, const EnsembleParams& p,
+cudaError_t launch_ensemble_wide(EnsembleFunction function, Dtype dtype, const EnsembleParams& p,
                                  cudaStream_t stream) {
   if (p.rows * p.features == 0) return cudaSuccess;
   return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
-    switch (mode) {
-      case Ensemble::mean:
-        return launch<T, Ensemble::mean>(p, stream);
-      case Ensemble::variance:
-        return launch<T, Ensemble::variance>(p, stream);
-      case Ensemble::log_mean_exp:
-        return launch<T, Ensemble::log_mean_exp>(p, stream);
-      case Ensemble::vote:
+    switch (function) {
+      case EnsembleFunction::mean:
+        return launch<T, EnsembleFunction::mean>(p, stream);
+      case EnsembleFunction::variance:
+        return launch<T, EnsembleFunction::variance>(p, stream);
+      case EnsembleFunction::log_mean_exp:
+        return launch<T, EnsembleFunction::log_mean_exp>(p, stream);
+      case EnsembleFunction::vote:
         return launch_votes<T>(p, stream);
     }
     return cudaErrorInvalidValue;

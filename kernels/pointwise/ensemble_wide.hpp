@@ -25,7 +25,7 @@ struct EnsembleParams {
 };
 
 /// All members in one launch where first is 0 and last is num_members.
-cudaError_t launch_ensemble_wide(Ensemble mode, Dtype dtype, const EnsembleParams& params,
-                                 cudaStream_t stream);
+cudaError_t launch_ensemble_wide(EnsembleFunction function, Dtype dtype,
+                                 const EnsembleParams& params, cudaStream_t stream);
 
 }  // namespace wide::kernels

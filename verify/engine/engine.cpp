@@ -40,7 +40,7 @@ struct Settings {
   std::string model = "mlp", device = "cpu";
   int64_t num_members = 4, batch = 1, num_requests = 200;
   std::vector<std::string> files;
-  std::optional<wide::Ensemble> ensemble;
+  std::optional<wide::EnsembleFunction> ensemble;
   wide::OnnxOptions onnx;
   bool wants_help = false;
 };
@@ -55,8 +55,8 @@ int64_t positive(std::string_view option, std::string_view text) {
   return number;
 }
 
-wide::Ensemble ensemble_of(const std::string& name) {
-  const std::optional<wide::Ensemble> kind = wide::parse_ensemble(name);
+wide::EnsembleFunction ensemble_of(const std::string& name) {
+  const std::optional<wide::EnsembleFunction> kind = wide::parse_ensemble_function(name);
   if (!kind) throw Misuse("--ensemble is " + name + ", expected one of those below");
   return *kind;
 }

@@ -11,6 +11,7 @@
 
 #include "verify/support/simulation.hpp"
 #include "verify/support/tensors.hpp"
+#include "wide/model_replay.hpp"
 
 namespace wide::test {
 
@@ -246,7 +247,7 @@ ModelRun::Outputs ModelRun::reference() const {
 }
 
 /// Every member's value becomes that of all that are not masked.
-void ModelRun::join(Ensemble mode, std::vector<catalog::Doubles>& members) const {
+void ModelRun::join(EnsembleFunction mode, std::vector<catalog::Doubles>& members) const {
   std::vector<Doubles> counted;
   for (size_t m = 0; m < members.size(); ++m) {
     if (!model_.is_masked(static_cast<int64_t>(m))) counted.push_back(members[m]);

@@ -137,7 +137,7 @@ def dropout(case, tensors):
 
 
 def ensemble(case, tensors):
-    n, x, mode = case.n, tensors["x"], case["mode"]
+    n, x, function = case.n, tensors["x"], case["function"]
     active = None
     if case["mask"] == "some":
         active = torch.nonzero(tensors["mask"].reshape(-1)).reshape(-1)
@@ -148,11 +148,11 @@ def ensemble(case, tensors):
     def call(x, active):
         if active is not None:
             x = x.index_select(1, active)
-        if mode == "mean":
+        if function == "mean":
             return x.mean(1)
-        if mode == "variance":
+        if function == "variance":
             return x.var(1, unbiased=True)
-        if mode == "vote":
+        if function == "vote":
             winners = x.argmax(-1)  # [B, K]
             return F.one_hot(winners, x.shape[-1]).sum(1).div(count).to(x.dtype)
         return (torch.logsumexp(x.float(), 1) - math.log(count)).to(x.dtype)
