@@ -8,13 +8,14 @@
 // once. A block has a part of such a unit's keys; each of its four warps takes every fourth tile,
 // through its own ring, without block-wide barriers:
 //
-//   warp   wait for the tile | s = q k^T | p, shrink | y += p v | load the tile `stages` further
+//   warp   wait for the tile | s = q k^T | p, rescale | y += p v | load the tile `stages` further
 //
 // Finally the warps' sums are merged in shared memory. If a unit's keys are divided into
 // several parts, a second launch merges these by the same rule: for parts j with largest
-// exponents m[j],
+// exponents m[j] and sums of powers l[j],
 //
-//   m = max m[j],   total = sum_j 2^(m[j] - m) total[j],   y = sum_j 2^(m[j] - m) y[j] / total
+//   m = max m[j],   l = sum_j 2^(m[j] - m) l[j],   y = sum_j 2^(m[j] - m) y[j] / l
+//   row_sum
 //
 // A unit's parts, warps and tiles do not depend on the number of members, nor do its bits.
 // Source: Dao et al., "Flash-Decoding for long-context inference", 2023 (the division of keys).
@@ -55,7 +56,7 @@ template <int dims>
 struct DecodePart {
   static constexpr int kPitch = dims + 8;
   float y[kDecodeTileRows][kPitch];
-  float most[kDecodeTileRows], total[kDecodeTileRows];
+  float row_max[kDecodeTileRows], row_sum[kDecodeTileRows];
 };
 
 template <AttentionMmaPolicy policy>
@@ -147,8 +148,9 @@ template <class T, AttentionMmaPolicy policy>
 __device__ inline float finish_decode_scores(const FlashAttentionParams& p, const QueryBlock& unit,
                                              const KeyTiles& tiles, int first_key,
                                              AttentionScores<policy>& s) {
-  const bool is_bent = bends_scores(p), is_cut = tiles.hides(first_key, first_key + policy.keys);
-  if (!is_bent && !is_cut) return p.scale * kLog2E;
+  const bool is_modified = modifies_scores(p),
+             is_cut = tiles.hides(first_key, first_key + policy.keys);
+  if (!is_modified && !is_cut) return p.scale * kLog2E;
   const DecodeRows rows(p);
   const int lane = lane_index();
 #pragma unroll
@@ -157,7 +159,7 @@ __device__ inline float finish_decode_scores(const FlashAttentionParams& p, cons
     QueryBlock block = unit;
     block.head = rows.head(p, unit, row);
     const int query = rows.query(row);
-    const KeyRange own = seen_keys(p, block, query, query);
+    const KeyRange own = visible_keys(p, block, query, query);
     const float slope = slope_of(p, block);
     const T* bias = p.bias == nullptr ? nullptr : bias_row<T>(p, block, query);
 #pragma unroll
@@ -166,27 +168,27 @@ __device__ inline float finish_decode_scores(const FlashAttentionParams& p, cons
       for (int i = 0; i < 2; ++i) {
         const int key = first_key + 8 * n + lane % 4 * 2 + i;
         float& score = s[0][n][2 * half + i];
-        if (is_bent) score = bend_score(p, slope, score, position_of(p, query) - key);
+        if (is_modified) score = modified_score(p, slope, score, position_of(p, query) - key);
         if (bias != nullptr) score += score_bias(p, bias, key);
         if (key < own.first || key >= own.last) score = -std::numeric_limits<float>::infinity();
       }
     }
   }
-  return is_bent ? 1.0f : p.scale * kLog2E;
+  return is_modified ? 1.0f : p.scale * kLog2E;
 }
 
 /// Writes the warp's sums for merging.
 template <AttentionMmaPolicy policy>
-__device__ inline void lay_down_part(const AttentionRows<policy>& rows,
-                                     DecodePart<policy.dims>& part) {
+__device__ inline void write_part(const AttentionRows<policy>& rows,
+                                  DecodePart<policy.dims>& part) {
   const int lane = lane_index();
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = lane / 4 + 8 * half;
-    float total = rows.total[0][half];
-    total += __shfl_xor_sync(0xffffffffu, total, 1);
-    total += __shfl_xor_sync(0xffffffffu, total, 2);
-    if (lane % 4 == 0) part.most[row] = rows.most[0][half], part.total[row] = total;
+    float row_sum = rows.row_sum[0][half];
+    row_sum += __shfl_xor_sync(0xffffffffu, row_sum, 1);
+    row_sum += __shfl_xor_sync(0xffffffffu, row_sum, 2);
+    if (lane % 4 == 0) part.row_max[row] = rows.row_max[0][half], part.row_sum[row] = row_sum;
 #pragma unroll
     for (int d = 0; d < policy.dims / 8; ++d) {
       *reinterpret_cast<float2*>(&part.y[row][8 * d + lane % 4 * 2]) =
@@ -199,18 +201,17 @@ __device__ inline void lay_down_part(const AttentionRows<policy>& rows,
 template <int dims>
 struct DecodeRow {
   float y[dims / 32][4] = {};
-  float most = -std::numeric_limits<float>::infinity(), total = 0.0f;
+  float row_max = -std::numeric_limits<float>::infinity(), row_sum = 0.0f;
 
-  /// load(part, element) returns four sums of the row, most_of(part) and total_of(part) their
-  /// largest exponent and total.
-  template <class Load, class Most, class Total>
-  __device__ void merge(int num_parts, const Load& load, const Most& most_of,
-                        const Total& total_of) {
-    for (int part = 0; part < num_parts; ++part) most = fmaxf(most, most_of(part));
-    const float base = base_of(most);
+  /// load(part, element) returns four sums of the row, max_of(part) and sum_of(part) their
+  /// largest exponent and sum of powers.
+  template <class Load, class Max, class Sum>
+  __device__ void merge(int num_parts, const Load& load, const Max& max_of, const Sum& sum_of) {
+    for (int part = 0; part < num_parts; ++part) row_max = fmaxf(row_max, max_of(part));
+    const float base = finite_max(row_max);
     for (int part = 0; part < num_parts; ++part) {
-      const float weight = arch::exp2_approximately(most_of(part) - base);
-      total += weight * total_of(part);
+      const float weight = arch::exp2_approximately(max_of(part) - base);
+      row_sum += weight * sum_of(part);
 #pragma unroll
       for (int i = 0; i < dims / 32; ++i) {
         const float4 sums = load(part, first(i));
@@ -232,7 +233,7 @@ __device__ inline void write_row(const FlashAttentionParams& p, const QueryBlock
                                  const DecodeRow<dims>& merged) {
   const DecodeRows rows(p);
   // A query that sees nothing: 0.
-  const float share = merged.total == 0.0f ? 0.0f : 1.0f / merged.total;
+  const float share = merged.row_sum == 0.0f ? 0.0f : 1.0f / merged.row_sum;
   T* y = static_cast<T*>(p.y) + rows.element(p, unit, p.y_strides, row);
 #pragma unroll
   for (int i = 0; i < dims / 32; ++i) {
@@ -262,8 +263,8 @@ struct DecodePartPlace {
   __device__ float4* sums(int row, int element) const {
     return reinterpret_cast<float4*>(floats + row * dims + element);
   }
-  __device__ float& most(int row) const { return floats[kDecodeRows * dims + row]; }
-  __device__ float& total(int row) const { return floats[kDecodeRows * (dims + 1) + row]; }
+  __device__ float& row_max(int row) const { return floats[kDecodeRows * dims + row]; }
+  __device__ float& row_sum(int row) const { return floats[kDecodeRows * (dims + 1) + row]; }
 };
 
 template <class T, DecodeWidth width>
@@ -317,14 +318,14 @@ __global__ void __launch_bounds__(kDecodeThreads, decode_policy_of(width).blocks
       multiply_by_keys<T, policy>(a, tile[0], 2 * step, scores);
     }
     const float factor = finish_decode_scores<T, policy>(p, unit, tiles, first_key(round), scores);
-    soften<policy>(scores, factor, rows);
+    update_softmax<policy>(scores, factor, rows);
     add_values<T, policy>(scores, tile[1], policy.keys, rows);
     __syncwarp();  // the stage is refilled
   }
 
   // Merge the warps' sums in the memory of their rings: nothing is in flight.
   __syncthreads();
-  lay_down_part<policy>(rows, s.parts[warp]);
+  write_part<policy>(rows, s.parts[warp]);
   __syncthreads();
   const int row = static_cast<int>(threadIdx.x) / 8;
   if (row >= DecodeRows(p).count) return;
@@ -334,8 +335,8 @@ __global__ void __launch_bounds__(kDecodeThreads, decode_policy_of(width).blocks
       [&](int of, int element) {
         return *reinterpret_cast<const float4*>(&s.parts[of].y[row][element]);
       },
-      [&](int of) { return s.parts[of].most[row]; },
-      [&](int of) { return s.parts[of].total[row]; });
+      [&](int of) { return s.parts[of].row_max[row]; },
+      [&](int of) { return s.parts[of].row_sum[row]; });
   if (params.num_parts == 1) return write_row<T>(p, unit, row, merged);
   const DecodePartPlace<policy.dims> place(params, blockIdx.x);
 #pragma unroll
@@ -343,7 +344,8 @@ __global__ void __launch_bounds__(kDecodeThreads, decode_policy_of(width).blocks
     const float* sums = merged.y[i];
     *place.sums(row, merged.first(i)) = make_float4(sums[0], sums[1], sums[2], sums[3]);
   }
-  if (threadIdx.x % 8 == 0) place.most(row) = merged.most, place.total(row) = merged.total;
+  if (threadIdx.x % 8 == 0)
+    place.row_max(row) = merged.row_max, place.row_sum(row) = merged.row_sum;
 }
 
 /// One block per unit.
@@ -361,8 +363,8 @@ __global__ void __launch_bounds__(kDecodeThreads)
   DecodeRow<kDims> merged;
   merged.merge(
       params.num_parts, [&](int part, int element) { return *place(part).sums(row, element); },
-      [&](int part) { return place(part).most(row); },
-      [&](int part) { return place(part).total(row); });
+      [&](int part) { return place(part).row_max(row); },
+      [&](int part) { return place(part).row_sum(row); });
   write_row<T>(params.attention, unit, row, merged);
 }
 

@@ -47,13 +47,13 @@ __device__ inline int lane_index() {
 template <AttentionMmaPolicy policy>
 struct AttentionRows {
   float y[policy.row_blocks()][policy.dims / 8][4] = {};
-  float most[policy.row_blocks()][2];        ///< base-2 logarithm of the largest power so far
-  float total[policy.row_blocks()][2] = {};  ///< of the powers of this lane's columns
+  float row_max[policy.row_blocks()][2];       ///< base-2 logarithm of the largest power so far
+  float row_sum[policy.row_blocks()][2] = {};  ///< of the powers of this lane's columns
 
   __device__ AttentionRows() {
 #pragma unroll
     for (int m = 0; m < policy.row_blocks(); ++m) {
-      most[m][0] = most[m][1] = -std::numeric_limits<float>::infinity();
+      row_max[m][0] = row_max[m][1] = -std::numeric_limits<float>::infinity();
     }
   }
 };
@@ -70,7 +70,7 @@ __device__ inline void load_queries(const char* q_tile, int first_row, int chunk
 #pragma unroll
   for (int m = 0; m < policy.row_blocks(); ++m) {
     arch::ldmatrix(
-        a[m], q_tile + chunks_further<policy.chunks()>(place, chunk) + 16 * m * policy.row_bytes());
+        a[m], q_tile + advance_chunks<policy.chunks()>(place, chunk) + 16 * m * policy.row_bytes());
   }
 }
 
@@ -79,7 +79,7 @@ __device__ inline void multiply_by_keys(const uint32_t (&a)[policy.row_blocks()]
                                         const char* k_tile, int chunk, AttentionScores<policy>& s) {
   const int lane = lane_index();
   const int place = head_offset<policy.chunks()>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
-  const char* row = k_tile + chunks_further<policy.chunks()>(place, chunk);
+  const char* row = k_tile + advance_chunks<policy.chunks()>(place, chunk);
 #pragma unroll
   for (int n = 0; n < policy.keys / 8; n += 2) {
     uint32_t b[4];
@@ -117,7 +117,7 @@ __device__ inline void for_each_score(AttentionScores<policy>& s, int first_quer
   }
 }
 
-/// Adds the bias, if any, to the lane's bent scores of the first `keys` keys.
+/// Adds the bias, if any, to the lane's modified scores of the first `keys` keys.
 template <class T, AttentionMmaPolicy policy>
 __device__ inline void add_bias(const FlashAttentionParams& params, const QueryBlock& block,
                                 AttentionScores<policy>& s, int first_query, int first_key,
@@ -143,57 +143,57 @@ __device__ inline void add_bias(const FlashAttentionParams& params, const QueryB
 /// The largest of a row's first `keys` scores: its columns are in a group of four lanes.
 template <AttentionMmaPolicy policy>
 __device__ inline float largest_score(const AttentionScores<policy>& s, int m, int half, int keys) {
-  float most = -std::numeric_limits<float>::infinity();
+  float row_max = -std::numeric_limits<float>::infinity();
 #pragma unroll
   for (int n = 0; n < policy.keys / 8; ++n) {
     if (8 * n >= keys) break;
-    most = fmaxf(most, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
+    row_max = fmaxf(row_max, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
   }
-  most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
-  return fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
+  row_max = fmaxf(row_max, __shfl_xor_sync(0xffffffffu, row_max, 1));
+  return fmaxf(row_max, __shfl_xor_sync(0xffffffffu, row_max, 2));
 }
 
 /// Replaces the row's first `keys` scores by 2^(score factor - base); returns this lane's sum.
 template <AttentionMmaPolicy policy>
-__device__ inline float raise_scores(AttentionScores<policy>& s, int m, int half, int keys,
-                                     float factor, float base) {
-  float total = 0.0f;
+__device__ inline float exponentiate_row(AttentionScores<policy>& s, int m, int half, int keys,
+                                         float factor, float base) {
+  float row_sum = 0.0f;
 #pragma unroll
   for (int n = 0; n < policy.keys / 8; ++n) {
     if (8 * n >= keys) break;
 #pragma unroll
     for (int i = 2 * half; i < 2 * half + 2; ++i) {
       s[m][n][i] = arch::exp2_approximately(fmaf(s[m][n][i], factor, -base));
-      total += s[m][n][i];
+      row_sum += s[m][n][i];
     }
   }
-  return total;
+  return row_sum;
 }
 
 /// The exponent that is subtracted: the largest, or 0 where nothing is seen and every power is 0.
-__device__ inline float base_of(float most) {
-  return most == -std::numeric_limits<float>::infinity() ? 0.0f : most;
+__device__ inline float finite_max(float row_max) {
+  return row_max == -std::numeric_limits<float>::infinity() ? 0.0f : row_max;
 }
 
 /// Turns scores times `factor` into powers relative to their row's largest; rescales the sums.
 template <AttentionMmaPolicy policy>
-__device__ inline void soften(AttentionScores<policy>& s, float factor,
-                              AttentionRows<policy>& rows) {
+__device__ inline void update_softmax(AttentionScores<policy>& s, float factor,
+                                      AttentionRows<policy>& rows) {
 #pragma unroll
   for (int m = 0; m < policy.row_blocks(); ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float most =
-          fmaxf(rows.most[m][half], largest_score<policy>(s, m, half, policy.keys) * factor);
-      const float base = base_of(most);
-      const float shrink = arch::exp2_approximately(rows.most[m][half] - base);
-      rows.most[m][half] = most;
-      const float total = raise_scores<policy>(s, m, half, policy.keys, factor, base);
-      rows.total[m][half] = rows.total[m][half] * shrink + total;
+      const float row_max =
+          fmaxf(rows.row_max[m][half], largest_score<policy>(s, m, half, policy.keys) * factor);
+      const float base = finite_max(row_max);
+      const float rescale = arch::exp2_approximately(rows.row_max[m][half] - base);
+      rows.row_max[m][half] = row_max;
+      const float row_sum = exponentiate_row<policy>(s, m, half, policy.keys, factor, base);
+      rows.row_sum[m][half] = rows.row_sum[m][half] * rescale + row_sum;
 #pragma unroll
       for (int d = 0; d < policy.dims / 8; ++d) {
-        rows.y[m][d][2 * half] *= shrink;
-        rows.y[m][d][2 * half + 1] *= shrink;
+        rows.y[m][d][2 * half] *= rescale;
+        rows.y[m][d][2 * half + 1] *= rescale;
       }
     }
   }
@@ -222,7 +222,7 @@ __device__ inline void add_values(const AttentionScores<policy>& p, const char* 
     for (int d = 0; d < policy.dims / 8; d += 2) {
       uint32_t b[4];
       arch::ldmatrix<true>(
-          b, v_tile + chunks_further<policy.chunks()>(place, d) + 8 * n * policy.row_bytes());
+          b, v_tile + advance_chunks<policy.chunks()>(place, d) + 8 * n * policy.row_bytes());
 #pragma unroll
       for (int m = 0; m < policy.row_blocks(); ++m) {
         arch::mma_m16n8k16<T>(rows.y[m][d], a[m], {b[0], b[1]});
@@ -242,10 +242,10 @@ __device__ inline void write_rows(const FlashAttentionParams& params, const Quer
   for (int m = 0; m < policy.row_blocks(); ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float total = rows.total[m][half];
-      total += __shfl_xor_sync(0xffffffffu, total, 1);
-      total += __shfl_xor_sync(0xffffffffu, total, 2);
-      const float share = total == 0.0f ? 0.0f : 1.0f / total;  // a query that sees nothing: 0
+      float row_sum = rows.row_sum[m][half];
+      row_sum += __shfl_xor_sync(0xffffffffu, row_sum, 1);
+      row_sum += __shfl_xor_sync(0xffffffffu, row_sum, 2);
+      const float share = row_sum == 0.0f ? 0.0f : 1.0f / row_sum;  // a query that sees nothing: 0
       const int row = first_row + 16 * m + 8 * half + lane / 4;
 #pragma unroll
       for (int d = 0; d < policy.dims / 8; ++d) {

@@ -10,7 +10,7 @@
 // ring. For each tile a warp computes
 //   s = q k^T        ldmatrix: rows of q are A's, rows of k, k contiguous, are B's columns
 //   p = 2^(s c - m)  m the row's largest so far times c, c = scale log2(e); sums and y so far
-//                    shrink by 2^(m before - m)
+//                    rescale by 2^(m before - m)
 //   y = y + p v      a lane's accumulators of s are an A fragment, so p stays in registers; rows of
 //                    v are B's k, which ldmatrix transposes
 // and finally divides y by the row's sum of p. Tiles that no query of the block sees are not read,
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
 
   // What some query of the block sees, and the end of what the warp sees.
   const KeyTiles tiles(params, block, policy.keys);
-  const int warp_end = seen_keys(params, block, first_query, block.first_query + last_row).last;
+  const int warp_end = visible_keys(params, block, first_query, block.first_query + last_row).last;
 
   // Start with the queries and the first items.
   char* ring_memory = shared + policy.queries() * policy.chunks() * kChunkBytes;
@@ -105,12 +105,12 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
           multiply_by_keys<T, policy>(a, k_tile, 2 * step, s);
         }
       }
-      const bool is_bent = bends_scores(params);
-      if (is_bent) {
+      const bool is_modified = modifies_scores(params);
+      if (is_modified) {
         const float slope = slope_of(params, block);
         for_each_score<policy>(
             s, first_query, first_key, policy.keys, [&](float& score, int query, int key) {
-              score = bend_score(params, slope, score, position_of(params, query) - key);
+              score = modified_score(params, slope, score, position_of(params, query) - key);
             });
         if constexpr (takes_bias(width)) {
           add_bias<T, policy>(params, block, s, first_query, first_key, policy.keys);
@@ -119,12 +119,12 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
       if (tiles.hides(first_key, end_key)) {
         for_each_score<policy>(s, first_query, first_key, policy.keys,
                                [&](float& score, int query, int key) {
-                                 const KeyRange own = seen_keys(params, block, query, query);
+                                 const KeyRange own = visible_keys(params, block, query, query);
                                  if (key < own.first || key >= own.last)
                                    score = -std::numeric_limits<float>::infinity();
                                });
       }
-      soften<policy>(s, is_bent ? 1.0f : params.scale * kLog2E, rows);
+      update_softmax<policy>(s, is_modified ? 1.0f : params.scale * kLog2E, rows);
     }
     const char* v_tile = ring.next_values(tile);
     if (!is_idle) add_values<T, policy>(s, v_tile, policy.keys, rows);

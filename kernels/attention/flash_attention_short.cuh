@@ -82,7 +82,7 @@ __device__ inline void load_unit(const FlashAttentionParams& p, const QueryBlock
                                  const void* operand, const RowStrides& strides, bool is_aligned,
                                  char* tile) {
   const T* base = static_cast<const T*>(operand) + key_element(p, unit, strides);
-  const int end = seen_keys(p, unit, 0, p.seq - 1).last;
+  const int end = visible_keys(p, unit, 0, p.seq - 1).last;
   for (int first = 0; first < end; first += kLoadRows) {
     const Source<T> source{base + first * strides.row, strides.row, unit.key_length - first,
                            is_aligned};
@@ -129,7 +129,7 @@ __device__ inline void multiply_by_unit(const char* q_tile, const char* k_tile, 
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       uint32_t b[4];
-      arch::ldmatrix(b, k_tile + chunks_further<policy.chunks()>(place, 2 * step) +
+      arch::ldmatrix(b, k_tile + advance_chunks<policy.chunks()>(place, 2 * step) +
                             8 * n * policy.row_bytes());
       arch::mma_m16n8k16<T>(s[0][n], a[step][0], {b[0], b[1]});
       arch::mma_m16n8k16<T>(s[0][n + 1], a[step][0], {b[2], b[3]});
@@ -139,31 +139,33 @@ __device__ inline void multiply_by_unit(const char* q_tile, const char* k_tile, 
 
 /// Turns scores into powers relative to their row's largest, hidden ones into 0.
 template <class T, AttentionMmaPolicy policy>
-__device__ inline void soften_tile(const FlashAttentionParams& params, const QueryBlock& block,
-                                   int keys, AttentionScores<policy>& s,
-                                   AttentionRows<policy>& rows) {
+__device__ inline void update_softmax_of_tile(const FlashAttentionParams& params,
+                                              const QueryBlock& block, int keys,
+                                              AttentionScores<policy>& s,
+                                              AttentionRows<policy>& rows) {
   const int last_query = block.first_query + block.num_queries - 1;
-  const bool is_bent = bends_scores(params);
-  if (is_bent) {
+  const bool is_modified = modifies_scores(params);
+  if (is_modified) {
     const float slope = slope_of(params, block);
     for_each_score<policy>(s, block.first_query, 0, keys, [&](float& score, int query, int key) {
-      score = bend_score(params, slope, score, position_of(params, query) - key);
+      score = modified_score(params, slope, score, position_of(params, query) - key);
     });
     add_bias<T, policy>(params, block, s, block.first_query, 0, keys);
   }
-  const bool sees_all = seen_keys(params, block, last_query, last_query).first <= 0 &&
-                        seen_keys(params, block, block.first_query, block.first_query).last >= keys;
+  const bool sees_all =
+      visible_keys(params, block, last_query, last_query).first <= 0 &&
+      visible_keys(params, block, block.first_query, block.first_query).last >= keys;
   if (!sees_all) {
     for_each_score<policy>(s, block.first_query, 0, keys, [&](float& score, int query, int key) {
-      const KeyRange own = seen_keys(params, block, query, query);
+      const KeyRange own = visible_keys(params, block, query, query);
       if (key < own.first || key >= own.last) score = -std::numeric_limits<float>::infinity();
     });
   }
-  const float factor = is_bent ? 1.0f : params.scale * kLog2E;
+  const float factor = is_modified ? 1.0f : params.scale * kLog2E;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const float base = base_of(largest_score<policy>(s, 0, half, keys) * factor);
-    rows.total[0][half] = raise_scores<policy>(s, 0, half, keys, factor, base);
+    const float base = finite_max(largest_score<policy>(s, 0, half, keys) * factor);
+    rows.row_sum[0][half] = exponentiate_row<policy>(s, 0, half, keys, factor, base);
   }
 }
 
@@ -230,10 +232,10 @@ __global__ void __launch_bounds__(kShortThreads,
         __syncwarp();
       }
       const KeyRange seen =
-          seen_keys(params, block, block.first_query, block.first_query + block.num_queries - 1);
+          visible_keys(params, block, block.first_query, block.first_query + block.num_queries - 1);
       keys = max(seen.last + 15, 0) / 16 * 16;
       multiply_by_unit<T, policy>(own_tile, unit_keys<policy>(shared, grid, unit, false), keys, s);
-      soften_tile<T, policy>(params, block, keys, s, rows);
+      update_softmax_of_tile<T, policy>(params, block, keys, s, rows);
     }
     if (round == 0) {  // the values
       arch::cp_async_wait<0>();

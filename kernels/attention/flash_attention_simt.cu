@@ -73,12 +73,12 @@ __device__ inline int own_query(int row, int i) {
 template <AttentionSimtPolicy policy>
 struct ThreadSums {
   float y[kOwn][policy.dims / kColumns] = {};
-  float most[kOwn];        ///< base-2 logarithm of the largest power so far
-  float total[kOwn] = {};  ///< of the powers of this thread's columns
+  float row_max[kOwn];       ///< base-2 logarithm of the largest power so far
+  float row_sum[kOwn] = {};  ///< of the powers of this thread's columns
 
   __device__ ThreadSums() {
 #pragma unroll
-    for (float& most_of_row : most) most_of_row = -std::numeric_limits<float>::infinity();
+    for (float& of_row : row_max) of_row = -std::numeric_limits<float>::infinity();
   }
 };
 
@@ -125,28 +125,28 @@ __device__ inline float over_columns(float value, const F& f) {
 /// Turns scores times `factor` into powers relative to their row's largest, in shared memory;
 /// rescales the sums.
 template <AttentionSimtPolicy policy>
-__device__ inline void soften(ThreadScores<policy>& s, float factor, int row, int column,
-                              float* powers, ThreadSums<policy>& sums) {
+__device__ inline void update_softmax(ThreadScores<policy>& s, float factor, int row, int column,
+                                      float* powers, ThreadSums<policy>& sums) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
 #pragma unroll
   for (int i = 0; i < kOwn; ++i) {
-    float most = kNone;
+    float row_max = kNone;
 #pragma unroll
-    for (const float score : s[i]) most = fmaxf(most, score);
-    most = over_columns(most, [](float a, float b) { return fmaxf(a, b); });
-    most = fmaxf(sums.most[i], most * factor);
-    const float base = most == kNone ? 0.0f : most;  // nothing is seen yet: every power is 0
-    const float shrink = arch::exp2_approximately(sums.most[i] - base);
-    sums.most[i] = most;
-    sums.total[i] *= shrink;
+    for (const float score : s[i]) row_max = fmaxf(row_max, score);
+    row_max = over_columns(row_max, [](float a, float b) { return fmaxf(a, b); });
+    row_max = fmaxf(sums.row_max[i], row_max * factor);
+    const float base = row_max == kNone ? 0.0f : row_max;  // nothing is seen yet: every power is 0
+    const float rescale = arch::exp2_approximately(sums.row_max[i] - base);
+    sums.row_max[i] = row_max;
+    sums.row_sum[i] *= rescale;
 #pragma unroll
     for (int j = 0; j < policy.keys / kColumns; ++j) {
       const float power = arch::exp2_approximately(fmaf(s[i][j], factor, -base));
-      sums.total[i] += power;
+      sums.row_sum[i] += power;
       powers[own_query(row, i) * policy.pitch() + column + kColumns * j] = power;
     }
 #pragma unroll
-    for (float& y : sums.y[i]) y *= shrink;
+    for (float& y : sums.y[i]) y *= rescale;
   }
 }
 
@@ -194,8 +194,8 @@ __device__ inline void write_rows(const FlashAttentionParams& params, const Quer
   constexpr int kVector = policy.vector();
 #pragma unroll
   for (int i = 0; i < kOwn; ++i) {
-    const float total = over_columns(sums.total[i], [](float a, float b) { return a + b; });
-    const float share = total == 0.0f ? 0.0f : 1.0f / total;  // a query that sees nothing: 0
+    const float row_sum = over_columns(sums.row_sum[i], [](float a, float b) { return a + b; });
+    const float share = row_sum == 0.0f ? 0.0f : 1.0f / row_sum;  // a query that sees nothing: 0
     const int query = own_query(row, i);
     if (query >= block.num_queries) continue;
     float* y = static_cast<float*>(params.y) +
@@ -237,7 +237,7 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
   const int warp_first = block.first_query + own_query(row / 2 * 2, 0);
   const int warp_last = min(warp_first + kWarpQueries - 1, last_query);
   const int warp_end =
-      warp_last < warp_first ? 0 : seen_keys(params, block, warp_first, warp_last).last;
+      warp_last < warp_first ? 0 : visible_keys(params, block, warp_first, warp_last).last;
   const KeyTiles tiles(params, block, policy.keys);
 
   // Start with the queries and the first items.
@@ -256,8 +256,8 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
   ring.start();
 
   ThreadSums<policy> sums;
-  const bool is_bent = bends_scores(params);
-  const float factor = is_bent ? 1.0f : params.scale * kLog2E;
+  const bool is_modified = modifies_scores(params);
+  const float factor = is_modified ? 1.0f : params.scale * kLog2E;
   for (int tile = 0; tile < tiles.count; ++tile) {
     const int first_key = (tiles.first + tile) * policy.keys, end_key = first_key + policy.keys;
     const bool is_partial = tiles.hides(first_key, end_key);
@@ -266,17 +266,17 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
     if (!is_idle) {
       ThreadScores<policy> s = {};
       multiply_by_keys<policy>(q_tile, k_tile, row, column, s);
-      if (is_bent || is_partial) {
+      if (is_modified || is_partial) {
         const float slope = slope_of(params, block);
 #pragma unroll
         for (int i = 0; i < kOwn; ++i) {
           const int query = block.first_query + own_query(row, i);
-          const KeyRange own = seen_keys(params, block, query, query);
+          const KeyRange own = visible_keys(params, block, query, query);
 #pragma unroll
           for (int j = 0; j < policy.keys / kColumns; ++j) {
             const int key = first_key + column + kColumns * j;
-            if (is_bent) {
-              s[i][j] = bend_score(params, slope, s[i][j], position_of(params, query) - key);
+            if (is_modified) {
+              s[i][j] = modified_score(params, slope, s[i][j], position_of(params, query) - key);
               if (params.bias != nullptr) {
                 s[i][j] += score_bias(params, bias_row<float>(params, block, query), key);
               }
@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
           }
         }
       }
-      soften<policy>(s, factor, row, column, powers, sums);
+      update_softmax<policy>(s, factor, row, column, powers, sums);
     }
     // The barrier in between also makes its row's powers visible to every thread.
     const char* v_tile = ring.next_values(tile);

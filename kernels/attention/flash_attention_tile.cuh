@@ -40,7 +40,7 @@ __device__ inline int head_offset(int row, int chunk) {
 /// compile-time constant, so that all of a row's offsets are few registers and constants. Eight
 /// rows further is always 8 * chunks * kChunkBytes further.
 template <int chunks>
-__device__ inline int chunks_further(int offset, int chunk) {
+__device__ inline int advance_chunks(int offset, int chunk) {
   constexpr int kTurn = kTurnChunks<chunks>;
   return (offset ^ (chunk % kTurn * kChunkBytes)) + chunk / kTurn * kTurn * kChunkBytes;
 }
@@ -107,8 +107,8 @@ __device__ inline int position_of(const FlashAttentionParams& p, int query) {
 
 /// The range that contains what any of the queries [from, to] sees; for one query, exactly what it
 /// sees.
-__device__ inline KeyRange seen_keys(const FlashAttentionParams& p, const QueryBlock& block,
-                                     int from, int to) {
+__device__ inline KeyRange visible_keys(const FlashAttentionParams& p, const QueryBlock& block,
+                                        int from, int to) {
   KeyRange range{0, block.key_length};
   if (p.is_causal) range.last = min(range.last, position_of(p, to) + 1);
   if (p.window > 0) {
@@ -125,9 +125,9 @@ struct KeyTiles {
 
   __device__ KeyTiles(const FlashAttentionParams& p, const QueryBlock& block, int size) {
     const int last_query = block.first_query + block.num_queries - 1;
-    const KeyRange seen = seen_keys(p, block, block.first_query, last_query);
-    by_all = {seen_keys(p, block, last_query, last_query).first,
-              seen_keys(p, block, block.first_query, block.first_query).last};
+    const KeyRange seen = visible_keys(p, block, block.first_query, last_query);
+    by_all = {visible_keys(p, block, last_query, last_query).first,
+              visible_keys(p, block, block.first_query, block.first_query).last};
     first = seen.first / size;
     count = seen.first < seen.last ? (seen.last - 1) / size + 1 - first : 0;
   }
@@ -143,8 +143,8 @@ __device__ inline float tanh_approximately(float x) {
 }
 
 /// A score that is more than scale q k, as a base-2 exponent, from the product of q and k.
-__device__ inline float bend_score(const FlashAttentionParams& p, float slope, float product,
-                                   int distance) {
+__device__ inline float modified_score(const FlashAttentionParams& p, float slope, float product,
+                                       int distance) {
   float score = p.scale * product;
   if (p.soft_cap > 0.0f) score = p.soft_cap * tanh_approximately(__fdividef(score, p.soft_cap));
   return kLog2E * (score - slope * static_cast<float>(abs(distance)));
@@ -155,9 +155,9 @@ __device__ inline float slope_of(const FlashAttentionParams& p, const QueryBlock
   return p.slopes[block.member * p.slopes_member_stride + block.head];
 }
 
-/// Whether scores need bend_score(). Otherwise one multiply-add turns them into exponents, where
-/// the largest score has the largest product: scale is positive.
-__device__ inline bool bends_scores(const FlashAttentionParams& p) {
+/// Whether scores need modified_score(). Otherwise one multiply-add turns them into exponents,
+/// where the largest score has the largest product: scale is positive.
+__device__ inline bool modifies_scores(const FlashAttentionParams& p) {
   return p.soft_cap > 0.0f || p.slopes != nullptr || p.bias != nullptr || !(p.scale > 0.0f);
 }
 

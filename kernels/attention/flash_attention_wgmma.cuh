@@ -113,18 +113,18 @@ __device__ inline void attend(AttentionStorage<policy>& s, const FlashAttentionP
   AttentionScores<policy.rows()> scores;
   auto& products = reinterpret_cast<float(&)[policy.keys / 2]>(scores);
   AttentionPowers<policy> powers;
-  float shrink[2];
-  const auto give_back_keys = [&](int tile) {
+  float rescale[2];
+  const auto release_keys = [&](int tile) {
     if (is_first_lane) arch::mbarrier_arrive(&s.k_empty[at.k.stage]);
     at.k.advance();
     if (policy.has_own_y && tile == 0 && is_first_lane) {
       arch::mbarrier_arrive(&s.q_empty[consumer]);
     }
   };
-  const auto soften = [&](int tile) {
+  const auto update_softmax = [&](int tile) {
     const int first_key = (tiles.first + tile) * policy.keys;
     const float factor = finish_scores<policy>(p, block, tiles, first_query, first_key, scores);
-    raise<policy>(scores, factor, sums, shrink);
+    exponentiate<policy>(scores, factor, sums, rescale);
   };
 
   arch::mbarrier_wait(&s.q_full[consumer], at.q_parity);
@@ -138,43 +138,43 @@ __device__ inline void attend(AttentionStorage<policy>& s, const FlashAttentionP
   begin_scores<T, policy>(q, s.k[at.k.stage], products);
   arch::wgmma_wait<0>();
   arch::wgmma_pin(products);
-  give_back_keys(tile);
-  soften(tile);
+  release_keys(tile);
+  update_softmax(tile);
   round_powers<T, policy>(scores, powers);
   const int first_hidden = block.key_length - (tiles.first + tile) * policy.keys;
   if (first_hidden < min(p.kv_seq - (tiles.first + tile) * policy.keys, policy.keys)) {
     arch::mbarrier_wait(&s.v_full[at.v.stage], at.v.parity);
-    hide_values<policy>(s.v[at.v.stage], first_hidden, consumer);
+    zero_hidden_values<policy>(s.v[at.v.stage], first_hidden, consumer);
   }
   if (tile > 0) arch::mbarrier_wait(&s.k_full[at.k.stage], at.k.parity);
   while (--tile >= 0) {
     arch::mbarrier_wait(&s.turn[consumer], at.turn_parity);
     at.turn_parity ^= 1;
-    hand_over<policy>(powers, sums.y);
+    pin_operands<policy>(powers, sums.y);
     begin_scores<T, policy>(q, s.k[at.k.stage], products);
     arch::mbarrier_wait(&s.v_full[at.v.stage], at.v.parity);
     begin_values<T, policy>(powers, s.v[at.v.stage], sums.y);
     if (is_first_lane) arch::mbarrier_arrive(&s.turn[1 - consumer]);
     arch::wgmma_wait<1>();
     arch::wgmma_pin(products);
-    give_back_keys(tile);
-    soften(tile);
+    release_keys(tile);
+    update_softmax(tile);
     arch::wgmma_pin(products);
     // Also keeps ptxas from waiting for the values before the powers are computed: it hoists waits
     // up to a branch.
     if (tile > 0) arch::mbarrier_wait(&s.k_full[at.k.stage], at.k.parity);
     arch::wgmma_wait<0>();
-    hand_over<policy>(powers, sums.y);
+    pin_operands<policy>(powers, sums.y);
     if (is_first_lane) arch::mbarrier_arrive(&s.v_empty[at.v.stage]);
     at.v.advance();
-    scale_rows<policy>(sums.y, shrink);
+    scale_rows<policy>(sums.y, rescale);
     round_powers<T, policy>(scores, powers);
   }
   arch::mbarrier_wait(&s.v_full[at.v.stage], at.v.parity);
-  hand_over<policy>(powers, sums.y);
+  pin_operands<policy>(powers, sums.y);
   begin_values<T, policy>(powers, s.v[at.v.stage], sums.y);
   arch::wgmma_wait<0>();
-  hand_over<policy>(powers, sums.y);
+  pin_operands<policy>(powers, sums.y);
   if (is_first_lane) arch::mbarrier_arrive(&s.v_empty[at.v.stage]);
   at.v.advance();
 }

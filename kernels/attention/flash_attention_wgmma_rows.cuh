@@ -19,15 +19,15 @@ using AttentionPowers = uint32_t[policy.keys / 16][4];  // A's fragments
 template <AttentionWgmmaPolicy policy>
 struct AttentionSums {
   float y[policy.y_sums()];
-  float most[2], total[2];  // of row lane / 4 and the one 8 below, as in AttentionRows
+  float row_max[2], row_sum[2];  // of row lane / 4 and the one 8 below, as in AttentionRows
 
   __device__ void clear() {
 #pragma unroll
     for (float& sum : y) sum = 0.0f;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      most[half] = -std::numeric_limits<float>::infinity();
-      total[half] = 0.0f;
+      row_max[half] = -std::numeric_limits<float>::infinity();
+      row_sum[half] = 0.0f;
     }
   }
 };
@@ -54,7 +54,7 @@ __device__ inline void begin_scores(const char* q, const char* k,
   arch::wgmma_commit();
 }
 
-/// After hand_over(). By the manual the preceding fence of begin_scores() would suffice: ptxas
+/// After pin_operands(). By the manual the preceding fence of begin_scores() would suffice: ptxas
 /// wants one between sums of different registers, and says so (C7519).
 template <class T, AttentionWgmmaPolicy policy>
 __device__ inline void begin_values(const AttentionPowers<policy>& powers, const char* v,
@@ -72,7 +72,7 @@ __device__ inline void begin_values(const AttentionPowers<policy>& powers, const
 
 /// Ownership of begin_values()'s register operands changes here.
 template <AttentionWgmmaPolicy policy>
-__device__ inline void hand_over(AttentionPowers<policy>& powers, float (&y)[policy.y_sums()]) {
+__device__ inline void pin_operands(AttentionPowers<policy>& powers, float (&y)[policy.y_sums()]) {
   arch::wgmma_pin(y);
 #pragma unroll
   for (auto& fragment : powers) arch::wgmma_pin(fragment);
@@ -88,7 +88,7 @@ __device__ inline float finish_scores(const FlashAttentionParams& p, const Query
   const auto for_each = [&](const auto& change) {
     for_each_score<policy.rows()>(scores, first_query, first_key, policy.keys, change);
   };
-  if (bends_scores(p)) {
+  if (modifies_scores(p)) {
     factor = kLog2E;
     for_each([&](float& score, int, int) { score *= p.scale; });
     if (p.soft_cap > 0.0f) {
@@ -106,28 +106,28 @@ __device__ inline float finish_scores(const FlashAttentionParams& p, const Query
   }
   if (tiles.hides(first_key, first_key + policy.keys)) {
     for_each([&](float& score, int query, int key) {
-      const KeyRange own = seen_keys(p, block, query, query);
+      const KeyRange own = visible_keys(p, block, query, query);
       if (key < own.first || key >= own.last) score = -std::numeric_limits<float>::infinity();
     });
   }
   return factor;
 }
 
-/// Turns scores into powers relative to their row's largest; rescaling y by `shrink` is left to the
-/// caller, which may not own y yet.
+/// Turns scores into powers relative to their row's largest; rescaling y by `rescale` is left to
+/// the caller, which may not own y yet.
 template <AttentionWgmmaPolicy policy>
-__device__ inline void raise(AttentionScores<policy.rows()>& scores, float factor,
-                             AttentionSums<policy>& sums, float (&shrink)[2]) {
+__device__ inline void exponentiate(AttentionScores<policy.rows()>& scores, float factor,
+                                    AttentionSums<policy>& sums, float (&rescale)[2]) {
   constexpr AttentionMmaPolicy rows = policy.rows();
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const float most =
-        fmaxf(sums.most[half], largest_score<rows>(scores, 0, half, policy.keys) * factor);
-    const float base = base_of(most);
-    shrink[half] = arch::exp2_approximately(sums.most[half] - base);
-    sums.most[half] = most;
-    const float total = raise_scores<rows>(scores, 0, half, policy.keys, factor, base);
-    sums.total[half] = sums.total[half] * shrink[half] + total;
+    const float row_max =
+        fmaxf(sums.row_max[half], largest_score<rows>(scores, 0, half, policy.keys) * factor);
+    const float base = finite_max(row_max);
+    rescale[half] = arch::exp2_approximately(sums.row_max[half] - base);
+    sums.row_max[half] = row_max;
+    const float row_sum = exponentiate_row<rows>(scores, 0, half, policy.keys, factor, base);
+    sums.row_sum[half] = sums.row_sum[half] * rescale[half] + row_sum;
   }
 }
 
@@ -153,7 +153,7 @@ __device__ inline void scale_rows(float (&y)[policy.y_sums()], const float (&fac
 /// Zeroes values past the key length, which may be anything: their powers are 0, but 0 times NaN is
 /// not. By both warpgroups, before either multiplies by them.
 template <AttentionWgmmaPolicy policy>
-__device__ inline void hide_values(char* v, int first_hidden, int consumer) {
+__device__ inline void zero_hidden_values(char* v, int first_hidden, int consumer) {
   constexpr int kRowPieces = kAttentionRowBytes / 16, kPanelPieces = policy.keys * kRowPieces;
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup + consumer * kWarpgroup;
 #pragma unroll
@@ -177,10 +177,10 @@ __device__ inline void store_head(AttentionStorage<policy>& s,
   float share[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    float total = sums.total[half];
-    total += __shfl_xor_sync(0xffffffffu, total, 1);
-    total += __shfl_xor_sync(0xffffffffu, total, 2);
-    share[half] = total == 0.0f ? 0.0f : 1.0f / total;  // a query that sees nothing: 0
+    float row_sum = sums.row_sum[half];
+    row_sum += __shfl_xor_sync(0xffffffffu, row_sum, 1);
+    row_sum += __shfl_xor_sync(0xffffffffu, row_sum, 2);
+    share[half] = row_sum == 0.0f ? 0.0f : 1.0f / row_sum;  // a query that sees nothing: 0
   }
   scale_rows<policy>(sums.y, share);
   char* box = s.y(consumer);
@@ -190,8 +190,8 @@ __device__ inline void store_head(AttentionStorage<policy>& s,
   arch::named_barrier_sync(barrier, kWarpgroup);
 #pragma unroll
   for (int panel = 0; panel < policy.panels(); ++panel) {
-    lay_down_box<T>(box + panel * kAttentionBoxQueries * kAttentionRowBytes, thread,
-                    reinterpret_cast<const float(&)[kBlockSums]>(sums.y[panel * kBlockSums]));
+    write_box<T>(box + panel * kAttentionBoxQueries * kAttentionRowBytes, thread,
+                 reinterpret_cast<const float(&)[kBlockSums]>(sums.y[panel * kBlockSums]));
   }
   arch::fence_proxy_async();
   arch::named_barrier_sync(barrier, kWarpgroup);

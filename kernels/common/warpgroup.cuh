@@ -41,7 +41,7 @@ constexpr int kColumnBlocks = kBlockN / 8;
 
 /// Rounds a warpgroup's sums, wgmma's D fragments, to 16 bits and writes them as a box.
 template <class Out>
-__device__ inline void lay_down_box(char* box, int thread, const float (&sums)[kBlockSums]) {
+__device__ inline void write_box(char* box, int thread, const float (&sums)[kBlockSums]) {
   constexpr int kRow = kBlockN * 2, kPiece = 16;  // bytes
   // The lane passes row lane % 16 of the matrices of two blocks of outputs.
   const int lane = thread % 32, named_row = thread / 32 * 16 + lane % 16;

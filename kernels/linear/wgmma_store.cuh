@@ -140,7 +140,7 @@ __device__ inline void store_box(const Destination<Out>& to, const Rows& rows, c
   if (storer.thread == 0) arch::wait_stores_read<1>();
   storer.sync();
   finish_sums(to, addends, sums);
-  lay_down_box<Out>(box, storer.thread, sums);
+  write_box<Out>(box, storer.thread, sums);
   arch::fence_proxy_async();
   storer.sync();
   if (storer.thread == 0) {
