@@ -55,7 +55,7 @@ TEST_CASE("graph: what cannot be is refused with the node's name, what was got a
        }},
       {"there is such an input",
        [&](auto& g) { (void)g.input("x", rows), (void)g.input("x", rows); }},
-      {"expected extents of at least 1 after the batch",
+      {"input x is [B, 0], expected extents of at least 1 after the batch",
        [](auto& g) {
          (void)g.input("x", {kBatch, 0});
        }},
@@ -141,7 +141,7 @@ TEST_CASE("graph: what cannot be is refused with the node's name, what was got a
        [&](auto& g) {
          (void)layers::reshape(g, "view", g.input("x", rows), {10, kBatch, 12});
        }},
-      {"view: shape is [-1, 120, -1], expected extents of at least 0 after the batch",
+      {"view: shape is [B, 120, -1], expected extents of at least 0 after the batch",
        [&](auto& g) {
          (void)layers::reshape(g, "view", g.input("x", rows), {kBatch, 120, -1});
        }},

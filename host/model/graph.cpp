@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "host/core/check.hpp"
+#include "host/model/infer_operands.hpp"
 
 namespace wide {
 
@@ -84,7 +85,7 @@ Value GraphBuilder::add_value(const std::string& name, ValueType type, ValueKind
                            std::string(kind == ValueKind::computed    ? ""
                                        : kind == ValueKind::parameter ? "parameter "
                                                                       : "input ") +
-                           name + " is " + to_string(type.shape) + " of " +
+                           name + " is " + infer_detail::shape_text(type.shape) + " of " +
                            std::string(dtype_name(type.dtype)) +
                            ", expected fewer bytes than 64 bits count");
   }
@@ -103,17 +104,18 @@ Value GraphBuilder::declare(const std::string& name, const Shape& shape, Dtype d
                                           "name: there is such a" +
                                           (known->second == "input" ? "n " : " ") + known->second);
   const bool has_batch = shape.rank() >= 1 && shape[0] == kBatch;
-  WIDE_REQUIRE(is_parameter || has_batch, "graph: input " + name + " is " + to_string(shape) +
+  WIDE_REQUIRE(is_parameter || has_batch, "graph: input " + name + " is " +
+                                              infer_detail::shape_text(shape) +
                                               ", expected a shape that begins with kBatch");
   for (int axis = has_batch && !is_parameter ? 1 : 0; axis < shape.rank(); ++axis) {
-    WIDE_REQUIRE(shape[axis] >= 1, "graph: " + what + " " + name + " is " + to_string(shape) +
-                                       ", expected extents of at least 1" +
-                                       (is_parameter ? "" : " after the batch"));
+    WIDE_REQUIRE(shape[axis] >= 1,
+                 "graph: " + what + " " + name + " is " + infer_detail::shape_text(shape) +
+                     ", expected extents of at least 1" + (is_parameter ? "" : " after the batch"));
   }
   // One more axis, that of the members, must fit.
-  WIDE_REQUIRE(shape.rank() < kMaxRank, "graph: " + what + " " + name + " is " + to_string(shape) +
-                                            ", expected at most " + std::to_string(kMaxRank - 1) +
-                                            " axes");
+  WIDE_REQUIRE(shape.rank() < kMaxRank,
+               "graph: " + what + " " + name + " is " + infer_detail::shape_text(shape) +
+                   ", expected at most " + std::to_string(kMaxRank - 1) + " axes");
   const Value value = add_value(name, {dtype, shape}, kind, -1);
   names_.emplace(name, what);
   return value;

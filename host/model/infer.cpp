@@ -362,7 +362,7 @@ Types infer(const ReshapeOp& op, const Operands& at) {
     return n;
   };
   for (int axis = first; axis < op.shape.rank(); ++axis) {  // -1, which would infer one, is refused
-    at.require(op.shape[axis] >= 0, "shape is " + to_string(op.shape) +
+    at.require(op.shape[axis] >= 0, "shape is " + shape_text(op.shape) +
                                         ", expected extents of at least 0" +
                                         (has_batch ? " after the batch" : ""));
   }
