@@ -218,14 +218,18 @@ static void test_rows_and_tables(void) {
   OK(wide_builder_add(l.builder, "twice", l.x, l.x, &y));
   EXPECT(&l, y, 2, -4, 6, -8, 16, 12, -14, 10);
   OK(wide_builder_dropout(l.builder, "kept", y, 0.5f, &y)); /* the plan does not drop */
+  OK(wide_builder_member_dropout(l.builder, "own", y, &y));
+  EXPECT(&l, y, 2, -4, 6, -8, 16, 12, -14, 10);
   EXPECT(&l, y, 2, -4, 6, -8, 16, 12, -14, 10);
 
   static const int32_t kIds[2] = {2, 0};
   static float table[3 * 2] = {1, 2, 3, 4, 5, 6};
-  const int64_t sequence[2] = {WIDE_BATCH, 2}, rows[2] = {3, 2};
-  const wide_view weights = host_view(table, 2, rows);
+  static float half[1] = {0.5f};
+  const int64_t sequence[2] = {WIDE_BATCH, 2}, rows[2] = {3, 2}, one[1] = {1};
+  const wide_view weights = host_view(table, 2, rows), probability = host_view(half, 1, one);
   OK(wide_parameters_create(&all));
   OK(wide_parameters_set(all, "table.weight", &weights));
+  OK(wide_parameters_set(all, "own.probability", &probability));
   OK(wide_builder_shared_input(l.builder, "ids", WIDE_INT32, sequence, 2, &ids));
   OK(wide_builder_embedding(l.builder, "table", ids, 3, 2, &y));
   EXPECT(&l, y, 5, 6, 1, 2);

@@ -122,6 +122,11 @@ TEST_CASE("graph: what cannot be is refused with the node's name, what was got a
        [&](auto& g) { (void)layers::groupnorm(g, "norm", g.input("x", image), 4); }},
       {"drop: probability is 1.5",
        [&](auto& g) { (void)layers::dropout(g, "drop", g.input("x", rows), 1.5f); }},
+      {"drop: probability is fp32 [2], expected fp32 [1]",
+       [&](auto& g) {
+         const Value two = g.parameter("p", {2});
+         (void)g.append("drop", DropoutOp{}, {{"x", g.input("x", rows)}, {"probability", two}});
+       }},
       {"cat: axis is 0, expected one of [B, 10, 12] after the batch",
        [&](auto& g) {
          const Value x = g.input("x", rows);

@@ -214,3 +214,53 @@ TEST_CASE("model parameters: what all members share keeps its value") {
   run.model().set(2, "head.bias", other.at("head.bias"), run.stream());
   CHECK_FALSE(is_same(run.run(), before));
 }
+
+TEST_CASE("model parameters: probabilities of dropout, a member's own or one for all") {
+  const auto build = [](bool is_own) {
+    return test::built([&](GraphBuilder& g) {
+      const Value x = g.shared_input("x", {kBatch, 300});
+      g.output("y", is_own ? layers::dropout(g, "drop", x) : layers::dropout(g, "drop", x, 0.25f));
+    });
+  };
+  const Graph graph = build(true), fixed_graph = build(false);
+  const float numbers[] = {0, 0.25f, 1};
+  const auto number = [&](int i) {
+    return ConstTensorView(&numbers[i], Dtype::fp32, {1}, Device{});
+  };
+  for (const Context& context : test::devices_at_hand()) {
+    CAPTURE(to_string(context.device()));
+    ModelRun run(context, graph, kProblem, {.drops_out = true});
+    ModelRun fixed(context, fixed_graph, kProblem, {.drops_out = true});
+    ModelRun kept(context, graph, kProblem);
+    const auto x = kept.run().at("y"), of_a_quarter = fixed.run().at("y");
+    for (int m = 0; m < 3; ++m) run.model().set(m, "drop.probability", number(m), run.stream());
+    auto y = run.run().at("y");
+    CHECK(y[0].values == x[0].values);
+    CHECK(y[1].values == of_a_quarter[1].values);
+    CHECK(y[2].values == std::vector<double>(y[2].values.size(), 0.0));
+    // Seeds leave them as they are.
+    run.model().seed_dropout(9, 4, run.stream());
+    fixed.model().seed_dropout(9, 4, fixed.stream());
+    y = run.run().at("y");
+    CHECK(y[0].values == x[0].values);
+    CHECK(y[1].values == fixed.run().at("y")[1].values);
+    CHECK(y[1].values != of_a_quarter[1].values);
+    run.model().clone(1, 2, run.stream());
+    CHECK(run.run().at("y")[2].values == fixed.run().at("y")[2].values);
+
+    // One for all, as where each has the same; and by row of members of different batches.
+    const ModelOptions drops{.drops_out = true};
+    const ModelOptions shares{.drops_out = true, .shared_parameters = {"drop.probability"}};
+    ModelRun each(context, graph, kProblem, drops, 7, {4, 4, 4});
+    ModelRun all(context, graph, kProblem, shares, 7, {4, 4, 4});
+    CHECK(is_same(all.run(), each.run()));
+    ModelRun ragged(context, graph, {.num_members = 3, .batches = {2, 0, 1}}, drops);
+    const auto rows = ragged.run().at("y");
+    for (const int64_t m : {0, 2}) {
+      const int64_t batch = m == 0 ? 2 : 1;
+      ModelRun alone(context, graph, {.num_members = 1, .batch = batch}, drops, 7, {m});
+      alone.model().seed_dropout(static_cast<uint64_t>(m), 0, alone.stream());
+      CHECK(rows[static_cast<size_t>(m)].values == alone.run().at("y")[0].values);
+    }
+  }
+}

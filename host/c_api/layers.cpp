@@ -269,6 +269,12 @@ wide_status wide_builder_dropout(wide_builder* builder, const char* name, wide_v
     return layers::dropout(g, own, value_of(g, x), probability);
   });
 }
+wide_status wide_builder_member_dropout(wide_builder* builder, const char* name, wide_value x,
+                                        wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::dropout(g, own, value_of(g, x));
+  });
+}
 wide_status wide_builder_flatten(wide_builder* builder, const char* name, wide_value x,
                                  wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {

@@ -279,7 +279,8 @@ Types infer(const SoftmaxOp&, const Operands& at) {
   return {at.floating("x", 2, 5)};
 }
 Types infer(const DropoutOp& op, const Operands& at) {
-  at.only({"x"});
+  at.only({"x", "probability"});
+  if (at.has("probability")) at.parameter("probability", {1}, Dtype::fp32);
   at.require(op.probability >= 0 && op.probability <= 1,
              "probability is " + std::to_string(op.probability) + ", expected one in [0, 1]");
   return {at.floating("x", 2, 5)};

@@ -291,6 +291,11 @@ Value log_softmax(GraphBuilder& g, const std::string& name, Value x) {
 Value dropout(GraphBuilder& g, const std::string& name, Value x, float probability) {
   return g.append(name, DropoutOp{.probability = probability}, {{"x", x}});
 }
+Value dropout(GraphBuilder& g, const std::string& name, Value x) {
+  const GraphBuilder::Rollback rollback(g);
+  const Value probability = g.parameter(name + ".probability", {1}, Dtype::fp32);
+  return g.append(name, DropoutOp{}, {{"x", x}, {"probability", probability}});
+}
 
 Value flatten(GraphBuilder& g, const std::string& name, Value x) {
   int64_t features = 1;

@@ -36,7 +36,7 @@ struct LoweredStep {
 /// Dropout's own parameters, which belong to members but not to the graph.
 struct DropoutSlots {
   Value of;                                ///< output of the dropout
-  int32_t seeds = -1, probabilities = -1;  ///< storages
+  int32_t seeds = -1, probabilities = -1;  ///< storages; no probabilities where it has an operand
   int64_t number = 0;                      ///< which of the graph's dropouts it is
   float probability = 0;
 };

@@ -339,6 +339,7 @@ void Model::seed_dropout(std::span<const uint64_t> seeds, uint64_t sequence, Str
   QueuedWork work(state_->context, stream);
   for (size_t k = 0; k < contents.size(); ++k) {
     upload(contents[k].seeds.data(), s.dropouts[k].seeds, 2 * n * sizeof(int64_t));
+    if (s.dropouts[k].probabilities < 0) continue;  // the members' own
     upload(contents[k].probabilities.data(), s.dropouts[k].probabilities, n * sizeof(float));
   }
   work.wait();

@@ -137,6 +137,8 @@ Value global_average_pool(GraphBuilder& g, const std::string& name, Value x);
 Value softmax(GraphBuilder& g, const std::string& name, Value x);
 Value log_softmax(GraphBuilder& g, const std::string& name, Value x);
 Value dropout(GraphBuilder& g, const std::string& name, Value x, float probability);
+/// Each member has a probability of its own: NAME.probability, fp32 [1].
+Value dropout(GraphBuilder& g, const std::string& name, Value x);
 
 /// [B, ..] -> [B, all the rest]
 Value flatten(GraphBuilder& g, const std::string& name, Value x);

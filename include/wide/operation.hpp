@@ -159,9 +159,10 @@ struct SoftmaxOp {
   friend bool operator==(const SoftmaxOp&, const SoftmaxOp&) = default;
 };
 
-/// x -> y. The identity, except in models made for Monte Carlo dropout.
+/// x, probability fp32 [1] or absent -> y. The identity, except in models made for Monte Carlo
+/// dropout. A probability outside of [0, 1] or NaN makes the member's y NaN.
 struct DropoutOp {
-  float probability = 0.5f;
+  float probability = 0.5f;  ///< where the operand is absent
   friend bool operator==(const DropoutOp&, const DropoutOp&) = default;
 };
 

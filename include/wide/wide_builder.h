@@ -189,6 +189,9 @@ WIDE_API wide_status wide_builder_log_softmax(wide_builder* builder, const char*
                                               wide_value* out);
 WIDE_API wide_status wide_builder_dropout(wide_builder* builder, const char* name, wide_value x,
                                           float probability, wide_value* out);
+/* Each member has a probability of its own: NAME.probability, fp32 [1]. */
+WIDE_API wide_status wide_builder_member_dropout(wide_builder* builder, const char* name,
+                                                 wide_value x, wide_value* out);
 WIDE_API wide_status wide_builder_flatten(wide_builder* builder, const char* name, wide_value x,
                                           wide_value* out);
 WIDE_API wide_status wide_builder_reshape(wide_builder* builder, const char* name, wide_value x,
