@@ -78,6 +78,19 @@ static void test_compact(wide_device device) {
   CHECK(is_masked == 1);
   OK(wide_model_compact(e.model, e.stream, NULL, &count)); /* again: all as it is */
   CHECK(count == 2);
+
+  wide_model* half = NULL;
+  wide_plan* plan = NULL;
+  wide_plan_info info = {.struct_size = sizeof info};
+  REFUSED("num_members is 4", wide_model_with_num_members(e.model, kMembers + 1, &half));
+  REFUSED("model is null", wide_model_with_num_members(NULL, 1, &half));
+  OK(wide_model_with_num_members(e.model, count, &half));
+  OK(wide_model_plan(half, &plan));
+  OK(wide_plan_query(plan, &info));
+  CHECK(info.num_members == 2 && info.batch == kBatchRows);
+  REFUSED("member is 2", wide_model_mask(half, 2, e.stream));
+  wide_plan_destroy(plan);
+  wide_model_destroy(half);
   destroy_engine(&e);
 }
 

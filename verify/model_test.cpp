@@ -333,22 +333,6 @@ TEST_CASE("model: what a BatchNorm counted in training is in checkpoints, and pa
   CHECK_THAT(refusal("block.bn1.num_batches"), ContainsSubstring("block.bn1.num_batches, which"));
 }
 
-TEST_CASE("model: members that are not masked move to the front") {
-  const Context cpu = Context::cpu();
-  ModelRun run(cpu, small_model("mlp"), {.num_members = 4, .batch = 2});
-  run.model().mask(0, run.stream());
-  run.model().mask(2, run.stream());
-  CHECK(run.model().compact(run.stream()) == std::vector<int64_t>{1, 3});
-  CHECK(!run.model().is_masked(1));
-  CHECK(run.model().is_masked(2));
-  const OwnedParameters got = run.model().get(1, run.stream());
-  const MemberParameters given = run.parameters_of(3);
-  CHECK(std::memcmp(got.at("fc1.weight").data(), given.at("fc1.weight").data, 64 * 48 * 4) == 0);
-  run.model().mask(0, run.stream());
-  CHECK_THAT(error_of([&] { run.model().mask(1, run.stream()); }),
-             ContainsSubstring("would leave none"));
-}
-
 TEST_CASE("model: validation sees every member, and one that is broken") {
   for (const Context& context : test::devices_at_hand()) {
     if (context.device().type != DeviceType::cpu) continue;  // the members alone need vendors there

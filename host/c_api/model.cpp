@@ -175,6 +175,14 @@ wide_status wide_model_with_batch(const wide_model* model, int64_t batch, wide_m
     return wide_model{own.context, std::make_shared<Model>(own.model->with_batch(batch))};
   });
 }
+wide_status wide_model_with_num_members(const wide_model* model, int64_t num_members,
+                                        wide_model** out) {
+  return created(__func__, out, [&] {
+    const wide_model& own = required(model, "model");
+    return wide_model{own.context,
+                      std::make_shared<Model>(own.model->with_num_members(num_members))};
+  });
+}
 wide_status wide_model_with_batches(const wide_model* model, const int64_t* batches,
                                     int64_t num_batches, wide_model** out) {
   return created(__func__, out, [&] {

@@ -38,11 +38,12 @@ std::optional<int> own_axis(const Node& node, std::string_view name, int rank) {
 }  // namespace
 
 Lowering::Lowering(const Context& context, const Graph& graph, const ModelProblem& problem,
-                   const ModelOptions& options)
+                   const ModelOptions& options, int64_t stored_members)
     : context_(context),
       graph_(graph),
       problem_(problem),
       options_(options),
+      stored_members_(stored_members),
       is_shared_(shared_values(graph, options.shared_parameters, options.drops_out)),
       first_rows_(first_rows(problem)),
       places_(static_cast<size_t>(graph.num_values())) {}
@@ -136,17 +137,18 @@ int32_t Lowering::add_weights(int64_t bytes) {
 }
 
 Place Lowering::stored(const Node& node, Value value, const Dims& order) {
-  const int64_t members = is_shared(node.outputs[0]) ? 1 : num_members();
+  const bool is_one = is_shared(node.outputs[0]);
+  const int64_t stored = is_one ? 1 : stored_members_;
   for (const ParameterSlot& slot : slots) {
-    if (slot.value == value && slot.order == order && slot.place.num_members == members) {
+    if (slot.value == value && slot.order == order && slot.stored_members == stored) {
       return selected(slot.place);
     }
   }
   const ValueType& type = graph_.type(value);
-  ParameterSlot slot{.value = value, .order = order, .place = {}, .storage = -1};
-  slot.place = packed_place(type.dtype, permuted(type.shape, order), members, 0);
+  ParameterSlot slot{.value = value, .order = order, .place = {}, .stored_members = stored};
+  slot.place = packed_place(type.dtype, permuted(type.shape, order), is_one ? 1 : num_members(), 0);
   slot.member_bytes = checked_bytes(slot.place.shape, dtype_bytes(type.dtype));
-  slot.storage = add_weights(slot.member_bytes * members);
+  slot.storage = add_weights(slot.member_bytes * stored);
   slot.place.storage = slot.storage;
   slots.push_back(slot);
   return selected(slot.place);
@@ -174,7 +176,7 @@ PlacedView Lowering::joined_parameter(const Node& node, std::string_view name, c
 PlacedView Lowering::own_parameter(Dtype dtype, int64_t elements, int32_t& storage) {
   Place place = packed_place(dtype, {elements}, num_members(), 0);
   if (storage < 0) {
-    storage = add_weights(checked_bytes({num_members(), elements}, dtype_bytes(dtype)));
+    storage = add_weights(checked_bytes({stored_members_, elements}, dtype_bytes(dtype)));
   }
   place.storage = storage;
   return stacked_view(selected(place), device());

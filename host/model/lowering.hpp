@@ -21,6 +21,7 @@ struct ParameterSlot {
   Value value;
   Dims order;  ///< of the axes of the value's shape; rank 0: as they are
   Place place;
+  int64_t stored_members = 1;  ///< 1: once for all
   int64_t member_bytes = 0;
   int32_t storage = -1;
 };
@@ -43,8 +44,10 @@ struct DropoutSlots {
 
 class Lowering {
  public:
+  /// `stored_members`: how many the memory of the weights is for; a plan may run the first of them
+  /// alone.
   Lowering(const Context& context, const Graph& graph, const ModelProblem& problem,
-           const ModelOptions& options);
+           const ModelOptions& options, int64_t stored_members);
 
   const Context& context() const { return context_; }
   const Graph& graph() const { return graph_; }
@@ -118,7 +121,7 @@ class Lowering {
   std::vector<ModelOperand> inputs, outputs;
   std::vector<std::string> notes;  ///< for ModelPlan::notes()
   int64_t weights_bytes = 0, table_bytes = 0;
-  int32_t mask_storage = -1;  ///< uint8 [N], 1 for members that take part in ensembles
+  int32_t mask_storage = -1;  ///< uint8, one a member, 1 for members that take part in ensembles
 
  private:
   friend class Placer;
@@ -131,6 +134,7 @@ class Lowering {
   const Graph& graph_;
   const ModelProblem& problem_;
   const ModelOptions& options_;
+  int64_t stored_members_;
   std::vector<bool> is_shared_;
   std::vector<int64_t> first_rows_;  ///< none, or of a ragged model as first_rows() says
   int64_t member_ = -1;

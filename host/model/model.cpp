@@ -48,7 +48,8 @@ Model::Model(const Context& context, const ModelPlan& plan,
                    ", expected the plan's device = " + to_string(s.context.device()));
   WIDE_REQUIRE(members.size() == n, "model: " + std::to_string(members.size()) +
                                         " members, expected the plan's = " + std::to_string(n));
-  state_ = std::make_shared<State>(context, s.memory.weights_bytes, n);
+  state_ = std::make_shared<State>(context, s.memory.weights_bytes,
+                                   static_cast<size_t>(s.stored_members));
   const OwnedStream stream(context);
   QueuedWork work(context, stream.get());
   MemberLoads loads{.host = HostContext(context), .makes_model = true};
@@ -71,6 +72,15 @@ Model Model::with_batch(int64_t batch) const {
                       "a batch of " + std::to_string(batch));
 }
 
+Model Model::with_num_members(int64_t num_members) const {
+  const int64_t most = plan_.problem().num_members;
+  WIDE_REQUIRE(num_members >= 1 && num_members <= most,
+               "model: num_members is " + std::to_string(num_members) + ", expected one in [1, " +
+                   std::to_string(most) + "], as many as there are");
+  return with_plan(ModelPlan(plan_first_members(state_of(plan_), num_members)),
+                   std::to_string(num_members) + " members");
+}
+
 Model Model::with_batches(std::vector<int64_t> batches) const {
   WIDE_REQUIRE(!batches.empty(), "model: batches is empty, expected one per member");
   return with_problem({.num_members = plan_.problem().num_members, .batches = std::move(batches)},
@@ -79,13 +89,19 @@ Model Model::with_batches(std::vector<int64_t> batches) const {
 
 Model Model::with_problem(const ModelProblem& problem, const std::string& what) const {
   const ModelPlan::State& s = state_of(plan_);
-  ModelPlan plan = make_model_plan(s.context, s.source, problem, s.options);
+  return with_plan(ModelPlan(plan_model(s.context, s.source, problem, s.options, s.stored_members)),
+                   what);
+}
+
+Model Model::with_plan(ModelPlan plan, const std::string& what) const {
+  const ModelPlan::State& s = state_of(plan_);
   const ModelPlan::State& other = plan.state();
   bool fits = other.slots.size() == s.slots.size() && other.mask_storage == s.mask_storage &&
               other.memory.weights_bytes == s.memory.weights_bytes;
   for (size_t i = 0; fits && i < s.slots.size(); ++i) {
     const ParameterSlot &a = s.slots[i], &b = other.slots[i];
     fits = s.graph.name(a.value) == other.graph.name(b.value) && a.order == b.order &&
+           a.stored_members == b.stored_members &&
            s.storages[static_cast<size_t>(a.storage)].offset ==
                other.storages[static_cast<size_t>(b.storage)].offset;
   }

@@ -35,7 +35,7 @@ TensorView bytes_of(std::vector<std::byte>& bytes) {
 template <class Weights>
 auto slot_bytes(const ModelPlan::State& s, const ParameterSlot& slot, Weights& weights,
                 int64_t member) {
-  const int64_t own = slot.place.num_members == 1 ? 0 : member;
+  const int64_t own = slot.stored_members == 1 ? 0 : member;
   const int64_t start = s.storages[static_cast<size_t>(slot.storage)].offset;
   return bytes_at(weights, start + own * slot.member_bytes, slot.member_bytes);
 }
@@ -70,7 +70,7 @@ std::vector<std::byte> read_slot(const ModelPlan::State& s, const Model::State& 
 }
 
 bool is_one_for_all(const ModelPlan::State& s, const ParameterSlot& slot) {
-  return slot.place.num_members == 1 && s.problem.num_members > 1;
+  return slot.stored_members == 1 && s.stored_members > 1;
 }
 
 /// A member must not change values that are one for all: those are removed from `contents`, as they
@@ -106,7 +106,7 @@ void write_slots(const ModelPlan::State& s, Model::State& state, std::vector<Slo
 void copy_slots(const ModelPlan::State& s, Model::State& state, int64_t from, int64_t to,
                 Stream stream) {
   for (const ParameterSlot& slot : s.slots) {
-    if (slot.place.num_members == 1) continue;
+    if (slot.stored_members == 1) continue;
     copy(slot_bytes(s, slot, state.weights, from), slot_bytes(s, slot, state.weights, to), stream);
   }
 }
@@ -271,8 +271,9 @@ void Model::mask(int64_t member, Stream stream) {
   require_stream(state_->context.device(), stream);
   const auto lock = state_->lock.for_change();
   const std::vector<bool>& is_masked = state_->is_masked;
-  const auto masked = std::count(is_masked.begin(), is_masked.end(), true);
-  WIDE_REQUIRE(is_masked[static_cast<size_t>(member)] || masked + 1 < plan_.problem().num_members,
+  const int64_t n = plan_.problem().num_members;
+  const auto masked = std::count(is_masked.begin(), is_masked.begin() + n, true);
+  WIDE_REQUIRE(is_masked[static_cast<size_t>(member)] || masked + 1 < n,
                "model: mask of member " + std::to_string(member) +
                    " would leave none, expected one that is not masked");
   set_mask(member, true, stream);

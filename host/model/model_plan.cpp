@@ -87,7 +87,7 @@ void lower_node(Lowering& l, const Node& node) {
 
 /// Places, steps and memory of s.graph. Throws MoveNeeded where something must be copied first.
 void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
-  Lowering l(s.context, s.graph, s.problem, options);
+  Lowering l(s.context, s.graph, s.problem, options, s.stored_members);
   const std::vector<OutputCopy> copies = place_values(l, s.problem);
   for (const Node& node : s.graph.nodes()) lower_node(l, node);
   for (const OutputCopy& copy : copies) {
@@ -100,6 +100,7 @@ void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
   s.mask_storage = l.mask_storage;
   s.inputs = std::move(l.inputs);
   s.outputs = std::move(l.outputs);
+  s.num_pass_notes = s.notes.size();
   s.notes.insert(s.notes.end(), l.notes.begin(), l.notes.end());
   plan_memory(s, l.steps);
   s.memory.weights_bytes = l.weights_bytes;
@@ -134,24 +135,50 @@ ModelOptions model_options(std::string_view preset) {
                          "\", expected default, fast, debug or safe");
 }
 
-ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
-                          const ModelOptions& options) {
+namespace {
+
+ModelPlan::State blank_state(const Context& context, const Graph& graph,
+                             const ModelProblem& problem, const ModelOptions& options,
+                             int64_t stored_members) {
+  return {.context = context,
+          .source = graph,
+          .graph = graph,
+          .problem = problem,
+          .stored_members = stored_members,
+          .options = options,
+          .tuning = {},
+          .memory = {},
+          .inputs = {},
+          .outputs = {},
+          .steps = {},
+          .run = {},
+          .storages = {},
+          .slots = {},
+          .dropouts = {},
+          .notes = {}};
+}
+
+/// Lowers s.graph, to which copies are added where values cannot be read as they lie.
+std::shared_ptr<const ModelPlan::State> lowered(ModelPlan::State s) {
+  for (Moves moves;;) {
+    try {
+      lower_graph(s, s.options);
+      return std::make_shared<const ModelPlan::State>(std::move(s));
+    } catch (const MoveNeeded& needed) {
+      if (!s.options.moves_data) throw;
+      s.graph = moves.insert(s.graph, needed, s.notes);
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const ModelPlan::State> plan_model(const Context& context, const Graph& graph,
+                                                   const ModelProblem& problem,
+                                                   const ModelOptions& options,
+                                                   int64_t stored_members) {
   const ModelProblem full = checked_problem(problem);
-  ModelPlan::State s{.context = context,
-                     .source = graph,
-                     .graph = graph,
-                     .problem = full,
-                     .options = options,
-                     .tuning = {},
-                     .memory = {},
-                     .inputs = {},
-                     .outputs = {},
-                     .steps = {},
-                     .run = {},
-                     .storages = {},
-                     .slots = {},
-                     .dropouts = {},
-                     .notes = {}};
+  ModelPlan::State s = blank_state(context, graph, full, options, stored_members);
   if (options.tuning != nullptr) {
     s.tuning = std::make_shared<const TuningCache>(*options.tuning);
     s.options.tuning = s.tuning.get();
@@ -165,16 +192,26 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
     s.graph = fuse_mlps(context.info(), verified_strategies(), s.graph, full, options, s.notes);
   }
   check_strategies(s.graph, options);
-  for (Moves moves;;) {
-    try {
-      lower_graph(s, options);
-      break;
-    } catch (const MoveNeeded& needed) {
-      if (!options.moves_data) throw;
-      s.graph = moves.insert(s.graph, needed, s.notes);
-    }
-  }
-  return ModelPlan(std::make_shared<const ModelPlan::State>(std::move(s)));
+  return lowered(std::move(s));
+}
+
+std::shared_ptr<const ModelPlan::State> plan_first_members(const ModelPlan::State& plan,
+                                                           int64_t num_members) {
+  ModelProblem problem = plan.problem;
+  problem.num_members = num_members;
+  if (!problem.batches.empty()) problem.batches.resize(static_cast<size_t>(num_members));
+  ModelPlan::State s = blank_state(plan.context, plan.source, checked_problem(problem),
+                                   plan.options, plan.stored_members);
+  s.graph = plan.graph;
+  s.tuning = plan.tuning;  // which the options point to
+  s.notes.assign(plan.notes.begin(),
+                 plan.notes.begin() + static_cast<std::ptrdiff_t>(plan.num_pass_notes));
+  return lowered(std::move(s));
+}
+
+ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
+                          const ModelOptions& options) {
+  return ModelPlan(plan_model(context, graph, problem, options, problem.num_members));
 }
 
 const ModelProblem& ModelPlan::problem() const {

@@ -19,7 +19,8 @@ struct ModelPlan::State {
   Graph source;  ///< as it was given: members have its parameters
   Graph graph;   ///< after the passes
   ModelProblem problem;
-  ModelOptions options;  ///< its tuning is the one below
+  int64_t stored_members;  ///< that weights_bytes is for: at least the problem's
+  ModelOptions options;    ///< its tuning is the one below
   /// A copy, as plans for other batches are made when the caller's may no longer exist.
   std::shared_ptr<const TuningCache> tuning;
   ModelMemory memory;
@@ -30,9 +31,20 @@ struct ModelPlan::State {
   std::vector<ParameterSlot> slots;
   std::vector<DropoutSlots> dropouts;
   int32_t mask_storage = -1;
-  std::vector<std::string> notes;  ///< of the passes
+  std::vector<std::string> notes;  ///< of the passes, then of lowering
+  size_t num_pass_notes = 0;
   /// "model: fc": the first step that calls the library; empty where none does.
   std::string cublas_caller{}, cudnn_caller{};
 };
+
+/// A plan whose weights have room for `stored_members`, at least as many as the problem has.
+std::shared_ptr<const ModelPlan::State> plan_model(const Context& context, const Graph& graph,
+                                                   const ModelProblem& problem,
+                                                   const ModelOptions& options,
+                                                   int64_t stored_members);
+
+/// A plan of the first members of another one's, with the same graph and weights.
+std::shared_ptr<const ModelPlan::State> plan_first_members(const ModelPlan::State& plan,
+                                                           int64_t num_members);
 
 }  // namespace wide

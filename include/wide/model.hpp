@@ -97,6 +97,12 @@ class Model {
   /// differently where layers were fused into an mlp.
   Model with_batches(std::vector<int64_t> batches) const;
 
+  /// The first `num_members` members alone: the others are neither read nor computed. compact()
+  /// brings those that a search goes on with to the front. Parameters and masks are shared, so that
+  /// a change of a member changes both models; memory() is that of all members. Operands are of
+  /// fewer members, as the plan says.
+  Model with_num_members(int64_t num_members) const;
+
   /// Masked members are left out of ensembles but still computed. mask() refuses the last member
   /// that is not masked. Does not wait.
   void mask(int64_t member, Stream stream);
@@ -124,6 +130,7 @@ class Model {
   void load(int64_t member, const MemberParameters& parameters, Stream stream, MemberLoads& loads);
   void set_mask(int64_t member, bool is_masked, Stream stream);
   Model with_problem(const ModelProblem& problem, const std::string& what) const;
+  Model with_plan(ModelPlan plan, const std::string& what) const;
   Model(ModelPlan plan, std::shared_ptr<State> state)
       : plan_(std::move(plan)), state_(std::move(state)) {}
   ModelPlan plan_;

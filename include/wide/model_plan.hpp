@@ -139,6 +139,7 @@ class ModelPlan {
   const State& state() const { return *state_; }
 
  private:
+  friend class Model;
   friend ModelPlan make_model_plan(const Context&, const Graph&, const ModelProblem&,
                                    const ModelOptions&);
   explicit ModelPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}

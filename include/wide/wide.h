@@ -320,6 +320,11 @@ WIDE_API wide_status wide_model_with_batch(const wide_model* model, int64_t batc
 /* Likewise, with a number of rows for each member, as options.batches. */
 WIDE_API wide_status wide_model_with_batches(const wide_model* model, const int64_t* batches,
                                              int64_t num_batches, wide_model** out);
+/* The first members alone: the others are neither read nor computed. wide_model_compact brings
+ * those that a search goes on with to the front. Operands are of fewer members, as the plan says.
+ */
+WIDE_API wide_status wide_model_with_num_members(const wide_model* model, int64_t num_members,
+                                                 wide_model** out);
 WIDE_API void wide_model_destroy(wide_model* model); /* when its runs are complete */
 
 /* How far each of num_members is from itself run alone, node by node, on random inputs: out[i] is
