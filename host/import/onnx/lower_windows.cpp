@@ -19,9 +19,10 @@ struct Windows {
 
 int64_t limited(Lowering& at, const char* what, int64_t value, int64_t least) {
   constexpr int64_t kMost = int64_t{1} << 30;
-  at.require(value >= least && value <= kMost, std::string("has ") + what + " " +
-                                                   std::to_string(value) + ", expected at least " +
-                                                   std::to_string(least));
+  const bool is_small = value < least;
+  at.require(!is_small && value <= kMost, std::string("has ") + what + " " + std::to_string(value) +
+                                              ", expected at " + (is_small ? "least " : "most ") +
+                                              std::to_string(is_small ? least : kMost));
   return value;
 }
 
