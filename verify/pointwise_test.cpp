@@ -319,9 +319,10 @@ TEST_CASE("pointwise: each wrong operand is named, with what was got and expecte
                        Error,
                        Message("pointwise: y overlaps x, expected x itself or memory of its own"));
   PointwiseProblem bad{.num_members = 2, .rows = 4, .features = 3};
-  bad.beta = 0;
-  CHECK_THROWS_MATCHES(make_pointwise_plan(cpu, bad), Error,
-                       Message("pointwise: beta is 0.000000, expected a finite number above 0"));
+  bad.beta = 0x1.fffffcp-127f;
+  CHECK_THROWS_MATCHES(
+      make_pointwise_plan(cpu, bad), Error,
+      Message("pointwise: beta is 0.000000, expected a finite number, 2^-126 or more"));
   bad.beta = 1, bad.low = std::numeric_limits<float>::quiet_NaN();
   CHECK_THROWS_AS(make_pointwise_plan(cpu, bad), Error);
   bad.low = 0, bad.alpha = kInfinity;

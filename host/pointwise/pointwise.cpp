@@ -5,6 +5,7 @@
 #include "wide/pointwise.hpp"
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "host/core/check.hpp"
@@ -94,7 +95,9 @@ void require_pointwise_parameters(const PointwiseProblem& p) {
   };
   require("slope", p.slope, std::isfinite(p.slope), "a finite number");
   require("alpha", p.alpha, std::isfinite(p.alpha), "a finite number");
-  require("beta", p.beta, std::isfinite(p.beta) && p.beta > 0, "a finite number above 0");
+  // Subnormal numbers may have no finite reciprocal.
+  require("beta", p.beta, std::isfinite(p.beta) && p.beta >= std::numeric_limits<float>::min(),
+          "a finite number, 2^-126 or more");
   WIDE_REQUIRE(p.low <= p.high, "pointwise: low is " + std::to_string(p.low) + " and high is " +
                                     std::to_string(p.high) + ", expected low <= high");
 }

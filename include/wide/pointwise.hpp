@@ -25,7 +25,7 @@ struct PointwiseProblem {
   Dtype dtype = Dtype::fp32;  ///< of x, slope and y: fp32, fp16 or bf16
   float slope = 0.01f;        ///< leaky_relu's; finite
   float alpha = 1;            ///< elu's; finite
-  float beta = 1;             ///< softplus's; finite, above 0
+  float beta = 1;             ///< softplus's; finite, at least 2^-126
   float low = -1, high = 1;   ///< clamp's; low <= high, infinite where there is no bound
   int64_t num_slopes = 0;     ///< of a member, prelu's: 1, or features; other functions: 0
   RowStrides x{}, y{};
