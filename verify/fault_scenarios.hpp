@@ -356,7 +356,7 @@ inline Bytes run_ensemble(EnsembleFunction mode) {
   fill_bytes(mask.view(), 1, stream.get());
   const EnsembleArguments arguments{.x = x, .mask = mask, .y = y};
   const EnsemblePlan plan = make_ensemble_plan(
-      context, describe_ensemble(arguments, {.num_members = 2, .mode = mode}), {"wide"});
+      context, describe_ensemble(arguments, {.num_members = 2, .function = mode}), {"wide"});
   plan.run(arguments, {stream.get()});
   return read(context, y, stream.get());
 }
