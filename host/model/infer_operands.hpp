@@ -29,7 +29,7 @@ inline std::string shape_text(const Shape& shape) {
   std::string out = "[";
   for (int axis = 0; axis < shape.rank(); ++axis) {
     out += axis == 0 ? "" : ", ";
-    out += axis == 0 && shape[0] == kBatch ? "B" : std::to_string(shape[axis]);
+    out += shape[axis] == kBatch ? "B" : std::to_string(shape[axis]);
   }
   return out + "]";
 }
