@@ -141,6 +141,8 @@ static void test_batches(wide_device device) {
   REFUSED("inputs is null", wide_chunked_run(chunked, NULL, 1, &out, 1, &e.execution));
   REFUSED("outputs is null", wide_chunked_run(chunked, &in, 1, NULL, 1, &e.execution));
   REFUSED("expected [3, 18]", wide_chunked_run(chunked, &e.x_view, 1, &out, 1, &e.execution));
+  REFUSED("2 inputs, expected 1", wide_chunked_run(chunked, &in, 2, &out, 1, &e.execution));
+  REFUSED("9 outputs, expected 1", wide_chunked_run(chunked, &in, 1, &out, 9, &e.execution));
   REFUSED("chunked is null", wide_chunked_workspace_bytes(NULL, &bytes));
   REFUSED("out is null", wide_chunked_workspace_bytes(chunked, NULL));
   REFUSED("batch is 0", wide_chunked_create(e.model, 0, &(wide_chunked*){NULL}));

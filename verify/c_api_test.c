@@ -145,6 +145,7 @@ static void test_queries(wide_device device) {
   CHECK(strlen(context.name) > 0 && context.device.type == device.type);
   CHECK(context.num_threads == (device.type == WIDE_CPU ? 2 : 0)); /* as start_engine() asks for */
   CHECK((context.num_multiprocessors > 0) == (device.type == WIDE_CUDA));
+  CHECK(context.memory_bytes > 1 << 20);
   wide_plan_info info = {.struct_size = sizeof info};
   OK(wide_plan_query(e.plan, &info));
   CHECK(info.num_members == kMembers && info.batch == kBatchRows);

@@ -50,6 +50,13 @@ static void test_operand_members(wide_device device) {
   x.first_rows = NULL;
   REFUSED("model: x: member 3 of 3", wide_operand_member(&x, &e.x_view, kMembers, 3, &own));
   REFUSED("num_members is 0, expected >= 1", wide_operand_member(&x, &e.x_view, 0, 0, &own));
+  CHECK(x.num_members == kMembers && y.num_members == kMembers);
+  REFUSED("num_members is 2, expected the operand's = 3",
+          wide_operand_member(&x, &e.x_view, 2, 0, &own));
+  x.first_rows = first_rows; /* of which no entry after the last one is read */
+  REFUSED("num_members is 1000, expected the operand's = 3",
+          wide_operand_member(&x, &e.x_view, 1000, 0, &own));
+  x.first_rows = NULL;
   REFUSED("expected fp32 [2, 18]", wide_operand_member(&x, &e.y_view, kMembers, 0, &own));
   REFUSED("operand is null", wide_operand_member(NULL, &e.x_view, kMembers, 0, &own));
   REFUSED("view: view is null", wide_operand_member(&x, NULL, kMembers, 0, &own));

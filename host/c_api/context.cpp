@@ -54,6 +54,7 @@ wide_status wide_context_query(const wide_context* context, wide_context_info* o
     value.compute_capability = info.compute_capability;
     value.num_threads = is_cpu ? info.num_multiprocessors : 0;
     value.num_multiprocessors = is_cpu ? 0 : info.num_multiprocessors;
+    value.memory_bytes = info.memory_bytes;
     write(out, value);
   });
 }

@@ -57,6 +57,7 @@ struct wide_model {
   std::shared_ptr<wide::Model> model;
 };
 struct wide_chunked {
+  wide::ModelPlan plan;
   wide::Device device;
   wide::ChunkedModel model;
 };

@@ -19,14 +19,22 @@ using namespace wide::c_api;
 
 namespace {
 
+void require_count(int64_t got, size_t expected, const char* what) {
+  WIDE_REQUIRE(got == static_cast<int64_t>(expected), "model: " + std::to_string(got) + " " + what +
+                                                          ", expected " + std::to_string(expected));
+}
+
 /// Views of a call's operands, in vectors of the calling thread: nothing is allocated after its
-/// first run with as many.
-ModelArguments arguments_of(const wide_view* inputs, int64_t num_inputs, const wide_view* outputs,
-                            int64_t num_outputs) {
+/// first run with as many. Their numbers are checked first, so that nothing past the caller's
+/// arrays is read.
+ModelArguments arguments_of(const ModelPlan& plan, const wide_view* inputs, int64_t num_inputs,
+                            const wide_view* outputs, int64_t num_outputs) {
   thread_local std::vector<ConstTensorView> own_inputs;
   thread_local std::vector<TensorView> own_outputs;
   own_inputs.clear();
   own_outputs.clear();
+  require_count(num_inputs, plan.inputs().size(), "inputs");
+  require_count(num_outputs, plan.outputs().size(), "outputs");
   require_array(inputs, num_inputs, "inputs");
   require_array(outputs, num_outputs, "outputs");
   for (int64_t i = 0; i < num_inputs; ++i) {
@@ -36,18 +44,6 @@ ModelArguments arguments_of(const wide_view* inputs, int64_t num_inputs, const w
     own_outputs.push_back(view_of(element_of(outputs, i), "outputs", i));
   }
   return {own_inputs, own_outputs};
-}
-
-/// Checked first, so that nothing past the caller's array is read.
-void require_count(int64_t got, size_t expected, const char* what) {
-  WIDE_REQUIRE(got == static_cast<int64_t>(expected), "model: " + std::to_string(got) + " " + what +
-                                                          ", expected " + std::to_string(expected));
-}
-ModelArguments arguments_of(const ModelPlan& plan, const wide_view* inputs, int64_t num_inputs,
-                            const wide_view* outputs, int64_t num_outputs) {
-  require_count(num_inputs, plan.inputs().size(), "inputs");
-  require_count(num_outputs, plan.outputs().size(), "outputs");
-  return arguments_of(inputs, num_inputs, outputs, num_outputs);
 }
 
 Execution execution_of(Device device, const wide_execution* execution) {
@@ -198,7 +194,7 @@ void wide_model_destroy(wide_model* model) {
 wide_status wide_chunked_create(const wide_model* model, int64_t batch, wide_chunked** out) {
   return created(__func__, out, [&] {
     const wide_model& own = required(model, "model");
-    return wide_chunked{own.context.device(), ChunkedModel(*own.model, batch)};
+    return wide_chunked{own.model->plan(), own.context.device(), ChunkedModel(*own.model, batch)};
   });
 }
 wide_status wide_chunked_workspace_bytes(const wide_chunked* chunked, int64_t* out) {
@@ -212,7 +208,7 @@ wide_status wide_chunked_run(const wide_chunked* chunked, const wide_view* input
                              const wide_execution* execution) {
   return guarded(__func__, [&] {
     const wide_chunked& own = required(chunked, "chunked");
-    own.model.run(arguments_of(inputs, num_inputs, outputs, num_outputs),
+    own.model.run(arguments_of(own.plan, inputs, num_inputs, outputs, num_outputs),
                   execution_of(own.device, execution));
   });
 }

@@ -76,7 +76,7 @@ const T& element(std::span<const T> all, int64_t index, const char* what) {
   return all[static_cast<size_t>(index)];
 }
 
-void write_operand(wide_operand* out, const ModelOperand& operand) {
+void write_operand(wide_operand* out, const ModelOperand& operand, int64_t num_members) {
   wide_operand value{};
   value.name = operand.name.c_str();
   value.dtype = static_cast<wide_dtype>(operand.dtype);
@@ -85,6 +85,7 @@ void write_operand(wide_operand* out, const ModelOperand& operand) {
   value.member_axis = operand.member_axis;
   value.is_stacked = operand.is_stacked ? 1 : 0;
   value.first_rows = operand.first_rows.empty() ? nullptr : operand.first_rows.data();
+  value.num_members = num_members;
   write(out, value);
 }
 
@@ -92,6 +93,9 @@ ModelOperand operand_of(const wide_operand* operand, int64_t num_members) {
   const wide_operand given = sized(operand, "operand");
   WIDE_REQUIRE(num_members >= 1,
                "num_members is " + std::to_string(num_members) + ", expected >= 1");
+  WIDE_REQUIRE(given.num_members == 0 || given.num_members == num_members,
+               "num_members is " + std::to_string(num_members) + ", expected the operand's = " +
+                   std::to_string(given.num_members));  // first_rows has as many entries, and one
   ModelOperand own{text(given.name, "operand.name"), dtype_of(given.dtype),
                    dims_of(given.shape, given.rank), given.member_axis, given.is_stacked != 0};
   if (given.first_rows != nullptr)
@@ -138,12 +142,14 @@ wide_status wide_plan_query(const wide_plan* plan, wide_plan_info* out) {
 
 wide_status wide_plan_input(const wide_plan* plan, int64_t index, wide_operand* out) {
   return guarded(__func__, [&] {
-    write_operand(out, element(required(plan, "plan").plan.inputs(), index, "input"));
+    const ModelPlan& own = required(plan, "plan").plan;
+    write_operand(out, element(own.inputs(), index, "input"), own.problem().num_members);
   });
 }
 wide_status wide_plan_output(const wide_plan* plan, int64_t index, wide_operand* out) {
   return guarded(__func__, [&] {
-    write_operand(out, element(required(plan, "plan").plan.outputs(), index, "output"));
+    const ModelPlan& own = required(plan, "plan").plan;
+    write_operand(out, element(own.outputs(), index, "output"), own.problem().num_members);
   });
 }
 wide_status wide_operand_member(const wide_operand* operand, const wide_view* view,

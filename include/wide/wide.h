@@ -32,8 +32,7 @@
  * wait for it. Contexts, builders, parameters and vendor handles are for one thread at a time. A
  * handle may not be destroyed while another thread uses it, nor, on CUDA, before the work queued
  * with it is complete where it is a tensor, model, chunked model, replay or ragged plan: its memory
- * goes back to its allocator at once.
- * wide_synchronize() waits for the work.
+ * goes back to its allocator at once. wide_synchronize() waits for the work.
  *
  * Custom graphs: wide_builder.h; graphs of ONNX files: wide_onnx.h. In C++ only: primitives by
  * themselves (wide/linear.hpp, ..), operations that are not layers (GraphBuilder::append), graphs
@@ -210,6 +209,7 @@ typedef struct wide_operand {
   /* Of a ragged plan, num_members + 1 entries: member i has the rows from first_rows[i] up to
    * first_rows[i + 1]. NULL: the operand is one for all members, or the plan is not ragged. */
   const int64_t* first_rows;
+  int64_t num_members; /* of the plan */
 } wide_operand;
 
 /* A node as it runs. */
@@ -230,7 +230,8 @@ WIDE_API wide_status wide_plan_query(const wide_plan* plan, wide_plan_info* out)
 WIDE_API wide_status wide_plan_input(const wide_plan* plan, int64_t index, wide_operand* out);
 WIDE_API wide_status wide_plan_output(const wide_plan* plan, int64_t index, wide_operand* out);
 /* Member `index` of the plan's num_members: its part of the operand's tensor, for wide_copy: [B, D]
- * of [B, N*D], or its rows in a ragged plan; the whole where it is one for all members. */
+ * of [B, N*D], or its rows in a ragged plan; the whole where it is one for all members. Another
+ * num_members than the operand's is refused, unless that is 0. */
 WIDE_API wide_status wide_operand_member(const wide_operand* operand, const wide_view* view,
                                          int64_t num_members, int64_t index, wide_view* out);
 WIDE_API wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out);
@@ -299,8 +300,7 @@ WIDE_API wide_status wide_model_unmask(wide_model* model, int64_t member, void* 
 WIDE_API wide_status wide_model_is_masked(const wide_model* model, int64_t member, int32_t* out);
 /* Moves the unmasked members to the front, in order, and masks those after them. Stores the number
  * of unmasked members in `*out`. If `was` is not NULL it must have room for num_members entries;
- * was[i] receives the previous index of the member now at i, for each unmasked one. Does not
- * wait. */
+ * was[i] gets the previous index of the member now at i, for each unmasked one. Does not wait. */
 WIDE_API wide_status wide_model_compact(wide_model* model, void* stream, int64_t* was,
                                         int64_t* out);
 /* For a plan with drops_out: member i draws its numbers from seed + i. For another pass take

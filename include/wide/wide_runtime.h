@@ -116,6 +116,7 @@ typedef struct wide_context_info {
   int32_t compute_capability;  /* 90 for 9.0; 0 on the CPU */
   int32_t num_threads;         /* that the context uses; 0 on CUDA */
   int32_t num_multiprocessors; /* 0 on the CPU */
+  int64_t memory_bytes;        /* of the device, in use or not */
 } wide_context_info;
 
 /* `options` NULL: the CPU, whose threads serve one run at a time: others run in their own thread. A
