@@ -6,6 +6,7 @@
 #include "host/core/parallel.hpp"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,6 +122,19 @@ TEST_CASE("contexts of the CPU have as many threads whichever thread makes them"
   }).join();
   REQUIRE(is_pinned);
   CHECK(got == expected);
+}
+
+TEST_CASE("what the CPU is is read once, as reading a member back makes a context") {
+  const DeviceInfo first = cpu_device_info(1);
+  rlimit own{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &own) == 0);
+  const rlimit none{0, own.rlim_max};  // no file can be opened
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const DeviceInfo again = cpu_device_info(2);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &own) == 0);
+  CHECK(again.name == first.name);
+  CHECK(again.last_level_cache_bytes == first.last_level_cache_bytes);
+  CHECK(again.num_multiprocessors == 2);
 }
 
 TEST_CASE("a control group's quota is processors, rounded up") {

@@ -104,11 +104,14 @@ int64_t available_memory_bytes(const std::filesystem::path& root) {
 }
 
 DeviceInfo cpu_device_info(int num_threads) {
+  // Read once: calls such as Model::get make contexts, and the kernel takes long to write cpuinfo.
+  static const std::string name = cpu_model_name();
+  static const int64_t cache_bytes = last_level_cache_bytes();
   DeviceInfo info;
   info.device = {DeviceType::cpu, 0};
-  info.name = cpu_model_name();
+  info.name = name;
   info.num_multiprocessors = num_threads;
-  info.last_level_cache_bytes = last_level_cache_bytes();
+  info.last_level_cache_bytes = cache_bytes;
   info.memory_bytes =
       static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
   return info;
