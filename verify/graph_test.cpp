@@ -49,7 +49,7 @@ TEST_CASE("graph: what cannot be is refused with the node's name, what was got a
     std::function<void(GraphBuilder&)> build;
   };
   const std::vector<Wrong> all{
-      {"input x is [3, 4], expected a shape that begins with kBatch",
+      {"input x is [3, 4], expected a shape that begins with the batch, -1 (kBatch, WIDE_BATCH)",
        [](auto& g) {
          (void)g.input("x", {3, 4});
        }},

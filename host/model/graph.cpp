@@ -104,9 +104,9 @@ Value GraphBuilder::declare(const std::string& name, const Shape& shape, Dtype d
                                           "name: there is such a" +
                                           (known->second == "input" ? "n " : " ") + known->second);
   const bool has_batch = shape.rank() >= 1 && shape[0] == kBatch;
-  WIDE_REQUIRE(is_parameter || has_batch, "graph: input " + name + " is " +
-                                              infer_detail::shape_text(shape) +
-                                              ", expected a shape that begins with kBatch");
+  WIDE_REQUIRE(is_parameter || has_batch,
+               "graph: input " + name + " is " + infer_detail::shape_text(shape) +
+                   ", expected a shape that begins with the batch, -1 (kBatch, WIDE_BATCH)");
   for (int axis = has_batch && !is_parameter ? 1 : 0; axis < shape.rank(); ++axis) {
     WIDE_REQUIRE(shape[axis] >= 1,
                  "graph: " + what + " " + name + " is " + infer_detail::shape_text(shape) +
