@@ -54,11 +54,12 @@ struct BasicAttentionParameters {
 using AttentionParameters = BasicAttentionParameters<ConstTensorView>;
 
 struct AttentionArguments {
-  ConstTensorView x;           ///< [B, Tq, N*D]
-  ConstTensorView key, value;  ///< [B, Tk, N*key_features], [B, Tk, N*value_features], or absent
+  ConstTensorView x;        ///< [B, Tq, N*D]
+  ConstTensorView key{};    ///< [B, Tk, N*key_features], or absent
+  ConstTensorView value{};  ///< [B, Tk, N*value_features], or absent
   AttentionParameters parameters;
-  ConstTensorView key_lengths;  ///< int32 [N, B], shared [B], or absent
-  TensorView y;                 ///< [B, Tq, N*D]
+  ConstTensorView key_lengths{};  ///< int32 [N, B], shared [B], or absent
+  TensorView y;                   ///< [B, Tq, N*D]
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, heads,

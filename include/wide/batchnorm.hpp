@@ -53,13 +53,13 @@ using ConstBatchnormParameters = BasicBatchnormParameters<ConstTensorView>;
 
 struct BatchnormArguments {
   ConstTensorView x;            ///< [B, N*C], [B, N*C, L] or [B, N*C, .., H, W]
-  ConstTensorView gamma;        ///< [N, C] or [N*C], or absent: 1
-  ConstTensorView beta;         ///< as gamma; absent: 0
+  ConstTensorView gamma{};      ///< [N, C] or [N*C], or absent: 1
+  ConstTensorView beta{};       ///< as gamma; absent: 0
   TensorView running_mean;      ///< as gamma, fp32; written in mode train only
   TensorView running_variance;  ///< as running_mean
   TensorView y;                 ///< as x; may be x itself
-  ConstTensorView epsilon;      ///< fp32 [N], each member's own, read when the call runs; or absent
-  ConstTensorView momentum;     ///< as epsilon
+  ConstTensorView epsilon{};    ///< fp32 [N], each member's own, read when the call runs; or absent
+  ConstTensorView momentum{};   ///< as epsilon
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: mode, epsilon, momentum,

@@ -38,22 +38,22 @@ struct ChainProblem {
 };
 
 struct ChainArguments {
-  ConstTensorView x;         ///< [.., N*D]
-  ConstTensorView bias;      ///< [N, D], or absent: 0
-  ConstTensorView residual;  ///< [.., N*D], or absent: 0
-  ConstTensorView gamma;     ///< [N, D], or absent: 1
-  ConstTensorView beta;      ///< [N, D], or absent: 0
-  TensorView y;              ///< [.., N*D]; may be x or residual itself
-  TensorView sum;            ///< [.., N*D], or absent; may be x or residual itself, but not y
+  ConstTensorView x;           ///< [.., N*D]
+  ConstTensorView bias{};      ///< [N, D], or absent: 0
+  ConstTensorView residual{};  ///< [.., N*D], or absent: 0
+  ConstTensorView gamma{};     ///< [N, D], or absent: 1
+  ConstTensorView beta{};      ///< [N, D], or absent: 0
+  TensorView y;                ///< [.., N*D]; may be x or residual itself
+  TensorView sum{};            ///< [.., N*D], or absent; may be x or residual itself, but not y
 };
 
 struct ChainMember {
-  ConstTensorView bias, gamma, beta;  ///< [D], or absent
+  ConstTensorView bias{}, gamma{}, beta{};  ///< [D], or absent
 };
 
 /// Parameters of all members, each [N, D] or absent.
 struct ChainParameters {
-  TensorView bias, gamma, beta;
+  TensorView bias{}, gamma{}, beta{};
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members (where there

@@ -61,10 +61,10 @@ class Context {
     /// the caller does. They work for one caller at a time: another thread that calls meanwhile
     /// runs its call alone. Give threads that serve concurrently a context each.
     int num_threads = 0;
-    std::shared_ptr<Allocator> allocator;  ///< null: aligned operator new
+    std::shared_ptr<Allocator> allocator{};  ///< null: aligned operator new
   };
   struct CudaOptions {
-    std::shared_ptr<Allocator> allocator;  ///< null: cudaMalloc
+    std::shared_ptr<Allocator> allocator{};  ///< null: cudaMalloc
   };
 
   /// Starts the threads, which end with the last copy and the last tensor: keep one. A process may

@@ -81,7 +81,7 @@ struct ConvArguments {
   ConstTensorView x;  ///< [B, N*Cin, D, H, W] or [B, D, H, W, N*Cin]
   /// [N*Cout, Cin/groups, kd, kh, kw] or [N*Cout, kd, kh, kw, Cin/groups]
   ConstTensorView weight;
-  ConstTensorView bias;        ///< [N*Cout] or [N, Cout]
+  ConstTensorView bias{};      ///< [N*Cout] or [N, Cout]
   TensorView y;                ///< as x, with Cout channels and the output's size
   ConstTensorView residual{};  ///< as y; either y itself or separate memory
 };
@@ -89,7 +89,7 @@ struct ConvArguments {
 /// One member's parameters, as a checkpoint holds them, whatever the layout.
 struct ConvMember {
   ConstTensorView weight;  ///< [Cout, Cin/groups, kd, kh, kw], or without kd, or kd and kh
-  ConstTensorView bias;    ///< [Cout], or absent
+  ConstTensorView bias{};  ///< [Cout], or absent
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, groups,

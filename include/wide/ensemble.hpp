@@ -30,9 +30,9 @@ struct EnsembleProblem {
 };
 
 struct EnsembleArguments {
-  ConstTensorView x;     ///< [.., N*D]
-  ConstTensorView mask;  ///< uint8 [N], 0 for members that are left out; absent: none are
-  TensorView y;          ///< [.., D], one for all members
+  ConstTensorView x;       ///< [.., N*D]
+  ConstTensorView mask{};  ///< uint8 [N], 0 for members that are left out; absent: none are
+  TensorView y;            ///< [.., D], one for all members
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members and

@@ -48,12 +48,12 @@ struct FlashAttentionProblem {
 };
 
 struct FlashAttentionArguments {
-  ConstTensorView q;            ///< [B, Tq, N*heads*D]
-  ConstTensorView k, v;         ///< [B, Tk, N*kv_heads*D]
-  ConstTensorView key_lengths;  ///< int32 [N, B], shared [B], or absent
-  ConstTensorView slopes;       ///< fp32 [N, heads], or absent
-  TensorView y;                 ///< [B, Tq, N*heads*D]
-  ConstTensorView bias{};       ///< as q: [N or 1, B or 1, heads or 1, Tq, Tk], or absent
+  ConstTensorView q;              ///< [B, Tq, N*heads*D]
+  ConstTensorView k, v;           ///< [B, Tk, N*kv_heads*D]
+  ConstTensorView key_lengths{};  ///< int32 [N, B], shared [B], or absent
+  ConstTensorView slopes{};       ///< fp32 [N, heads], or absent
+  TensorView y;                   ///< [B, Tq, N*heads*D]
+  ConstTensorView bias{};         ///< as q: [N or 1, B or 1, heads or 1, Tq, Tk], or absent
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, heads,

@@ -34,15 +34,15 @@ struct GroupnormProblem {
 };
 
 struct GroupnormArguments {
-  ConstTensorView x;      ///< [B, N*C], [B, N*C, L] or [B, N*C, .., H, W]
-  ConstTensorView gamma;  ///< [N, C] or [N*C], or absent: 1
-  ConstTensorView beta;   ///< as gamma; absent: 0
-  TensorView y;           ///< as x; may be x itself
+  ConstTensorView x;        ///< [B, N*C], [B, N*C, L] or [B, N*C, .., H, W]
+  ConstTensorView gamma{};  ///< [N, C] or [N*C], or absent: 1
+  ConstTensorView beta{};   ///< as gamma; absent: 0
+  TensorView y;             ///< as x; may be x itself
 };
 
 struct GroupnormMember {
-  ConstTensorView gamma;  ///< [C], or absent
-  ConstTensorView beta;   ///< [C], or absent
+  ConstTensorView gamma{};  ///< [C], or absent
+  ConstTensorView beta{};   ///< [C], or absent
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: groups, epsilon, and

@@ -34,16 +34,16 @@ struct LayernormProblem {
 
 struct LayernormArguments {
   ConstTensorView x;           ///< [.., N*D]
-  ConstTensorView gamma;       ///< [N, D], or absent: 1
-  ConstTensorView beta;        ///< [N, D], or absent: 0
+  ConstTensorView gamma{};     ///< [N, D], or absent: 1
+  ConstTensorView beta{};      ///< [N, D], or absent: 0
   TensorView y;                ///< [.., N*D]; may be x or residual itself
   ConstTensorView residual{};  ///< [.., N*D], or absent: 0
   TensorView sum{};            ///< [.., N*D], or absent; may be x or residual itself, but not y
 };
 
 struct LayernormMember {
-  ConstTensorView gamma;  ///< [D], or absent
-  ConstTensorView beta;   ///< [D], or absent
+  ConstTensorView gamma{};  ///< [D], or absent
+  ConstTensorView beta{};   ///< [D], or absent
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members (where both

@@ -45,7 +45,7 @@ struct LinearProblem {
 struct LinearArguments {
   ConstTensorView x;       ///< [B, N*in], [B, T, N*in] or [B, N, in]; shared: [B, in] or [B, T, in]
   ConstTensorView weight;  ///< [N, out, in]; quantised: uint8 [N, linear_member_bytes(problem)]
-  ConstTensorView bias;    ///< [N, out]
+  ConstTensorView bias{};  ///< [N, out]
   TensorView y;            ///< [B, N*out], [B, T, N*out] or [B, N, out]
   ConstTensorView scale{};     ///< fp32: [N, 1] or [N, out]
   ConstTensorView residual{};  ///< as y; either y itself or separate memory
@@ -54,7 +54,7 @@ struct LinearArguments {
 /// One member's parameters, as a checkpoint holds them.
 struct LinearMember {
   ConstTensorView weight;  ///< [out, in]
-  ConstTensorView bias;    ///< [out], or absent
+  ConstTensorView bias{};  ///< [out], or absent
 };
 
 /// How a member's weight is stored where weight_format is not packed, and the bytes of its blob.

@@ -34,9 +34,9 @@ struct PointwiseProblem {
 };
 
 struct PointwiseArguments {
-  ConstTensorView x;      ///< [.., N*D]
-  ConstTensorView slope;  ///< prelu's: [N, 1] or [N, D]; absent for other functions
-  TensorView y;           ///< [.., N*D]; may be x itself
+  ConstTensorView x;        ///< [.., N*D]
+  ConstTensorView slope{};  ///< prelu's: [N, 1] or [N, D]; absent for other functions
+  TensorView y;             ///< [.., N*D]; may be x itself
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members (with

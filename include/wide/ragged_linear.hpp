@@ -68,7 +68,7 @@ RaggedLinearExtents ragged_linear_extents(const RaggedLinearProblem& problem);
 struct RaggedLinearArguments {
   ConstTensorView x;           ///< members [B_i, in_i]
   ConstTensorView weight;      ///< members [out_i, in_i]
-  ConstTensorView bias;        ///< members [out_i]
+  ConstTensorView bias{};      ///< members [out_i]
   TensorView y;                ///< members [B_i, out_i]
   ConstTensorView scale{};     ///< fp32: one per member, or members [out_i]
   ConstTensorView residual{};  ///< its members lie as y's; either y itself or separate memory

@@ -44,8 +44,8 @@ struct RecurrentArguments {
   ConstTensorView x;               ///< [B, T, N*in] or [B, T, N, in]; shared: [B, T, in]
   ConstTensorView input_weight;    ///< [N, G*H, in]
   ConstTensorView hidden_weight;   ///< [N, G*H, H]
-  ConstTensorView input_bias;      ///< [N, G*H]
-  ConstTensorView hidden_bias;     ///< [N, G*H]
+  ConstTensorView input_bias{};    ///< [N, G*H]
+  ConstTensorView hidden_bias{};   ///< [N, G*H]
   TensorView y;                    ///< [B, T, N*H] or [B, T, N, H]
   ConstTensorView first_hidden{};  ///< [B, N*H] or [B, N, H]
   ConstTensorView first_cell{};    ///< fp32, likewise; lstm's

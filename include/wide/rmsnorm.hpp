@@ -33,7 +33,7 @@ struct RmsnormProblem {
 
 struct RmsnormArguments {
   ConstTensorView x;           ///< [.., N*D]
-  ConstTensorView gamma;       ///< [N, D], or absent: 1
+  ConstTensorView gamma{};     ///< [N, D], or absent: 1
   TensorView y;                ///< [.., N*D]; may be x or residual itself
   ConstTensorView residual{};  ///< [.., N*D], or absent: 0
   TensorView sum{};            ///< [.., N*D], or absent; may be x or residual itself, but not y
