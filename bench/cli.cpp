@@ -166,6 +166,7 @@ void add_trace(CLI::App& app, TraceOptions& o) {
   app.add_option("--compile", o.preset, "default, fast, debug, safe; none: the graph as given")
       ->check(one_of({"default", "fast", "debug", "safe", "none"}))
       ->capture_default_str();
+  app.add_option("--tuning", o.tuning, "a cache of `wbench tune` that steps read, as by auto");
   app.add_flag("--times", o.measures, "measure each step separately");
   app.add_option("-d,--device", o.selection.device, "cpu, cuda or cuda:K");
   app.add_option("-o,--output", o.file, "write to FILE");

@@ -28,8 +28,10 @@
 #include "bench/value_spec.hpp"
 #include "host/core/file.hpp"
 #include "host/model/model_catalog.hpp"
+#include "host/model/step_workload.hpp"
 #include "wide/error.hpp"
 #include "wide/model.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide::bench {
 
@@ -153,6 +155,12 @@ std::vector<double> step_times(const Context& context, const ModelPlan& plan,
   return times;
 }
 
+/// The strategy, and whether a tuning cache named it.
+std::string strategy_text(const ModelStep& step) {
+  if (step.strategy.empty()) return "-";
+  return step.strategy + (catalog::is_tuned(step) ? ", tuned" : "");
+}
+
 std::string plan_text(const ModelPlan& plan, const std::vector<double>& times) {
   const ModelMemory& memory = plan.memory();
   std::string text =
@@ -164,7 +172,7 @@ std::string plan_text(const ModelPlan& plan, const std::vector<double>& times) {
   for (const double time : times) total += time;
   for (size_t i = 0; i < plan.steps().size(); ++i) {
     const ModelStep& step = plan.steps()[i];
-    rows.push_back({step.node, step.primitive, step.strategy.empty() ? "-" : step.strategy,
+    rows.push_back({step.node, step.primitive, strategy_text(step),
                     step.num_members == 1 ? "shared" : std::to_string(step.num_members)});
     if (plan.problem().num_members == 1) rows.back()[3] = "1";
     if (times.empty()) continue;
@@ -218,6 +226,7 @@ void add_plan(Json& json, const ModelPlan& plan, const std::vector<double>& time
     steps.push_back({{"node", step.node},
                      {"primitive", step.primitive},
                      {"strategy", step.strategy},
+                     {"tuned", catalog::is_tuned(step)},
                      {"members", step.num_members},
                      {"time_ns", times.empty() ? Json(nullptr) : Json(times[i])}});
   }
@@ -262,7 +271,7 @@ int trace_launches(const GlobalOptions& global, const TraceOptions& options,
 void require_trace_outputs(const TraceOptions& options) {
   NamedFiles outputs{{"--output", options.file}};
   for (const std::string& path : options.json) outputs.push_back({"--json", path});
-  NamedFiles inputs{{"--onnx", options.onnx}};
+  NamedFiles inputs{{"--onnx", options.onnx}, {"--tuning", options.tuning}};
   if (is_model_file(options.selection.models))
     inputs.push_back({"--model", options.selection.models});
   require_outputs(outputs, inputs);
@@ -278,6 +287,8 @@ int command_trace(const GlobalOptions& global, const TraceOptions& options, std:
   const std::string style = options.is_dot ? "dot" : options.style;
   if (options.is_dot && options.style != "list" && options.style != "dot")
     refuse("--dot contradicts --style " + options.style);
+  std::optional<TuningCache> tuning;
+  if (!options.tuning.empty()) tuning = TuningCache::load(options.tuning);
   const Graph graph = catalog::model_graph(point);
   std::string text;
   Json json{{"schema", {{"name", "wbench.trace"}, {"version", "1.0.0"}}}, {"model", point.op()}};
@@ -290,9 +301,10 @@ int command_trace(const GlobalOptions& global, const TraceOptions& options, std:
   } else {
     const std::optional<Context> context = make_context(options.selection, err);
     if (!context) return kEnvironment;
+    ModelOptions how = model_options(options.preset);
+    if (tuning) how.tuning = &*tuning;
     const ModelPlan plan =
-        make_model_plan(*context, graph, {point.integer("n"), point.integer("batch")},
-                        model_options(options.preset));
+        make_model_plan(*context, graph, {point.integer("n"), point.integer("batch")}, how);
     const std::vector<double> times =
         options.measures ? step_times(*context, plan, point) : std::vector<double>();
     show(plan.graph());

@@ -104,6 +104,7 @@ struct TraceOptions {
   std::string style = "list", preset = "default";
   std::string file;               ///< empty: standard output
   std::vector<std::string> json;  ///< files, "-" for standard output
+  std::string tuning;             ///< a tuning cache that the steps' plans read, or empty
   bool measures = false;
 };
 

@@ -153,9 +153,13 @@ std::string tune_footer() {
              "auto is measured again, beside auto alone, and that decides. What comes first takes "
              "60 % "
              "of --budget.\n"
-             "`wbench run --tuning FILE`, `wbench tune --apply FILE` and PlanOptions::tuning read "
-             "what --tuning FILE, or\n"
-             "--write FILE, keeps.\n\n") +
+             "Of a model (--model) every step is tuned, steps with the same problem once, as NODE "
+             "PRIMITIVE; strategies are\n"
+             "those of its primitives. Steps that are not tuned are listed with the reason.\n"
+             "`wbench run --tuning FILE`, `wbench trace --tuning FILE`, `wbench tune --apply "
+             "FILE`, "
+             "ModelOptions::tuning and\n"
+             "PlanOptions::tuning read what --tuning FILE, or --write FILE, keeps.\n\n") +
          exit_codes();
 }
 

@@ -117,6 +117,12 @@ const std::vector<Rule>& rules() {
        [](const Given& given) { return !given.is("--tool", {"none"}); },
        "--tool nsys and ncu"},
       {"trace",
+       {"--tuning"},
+       [](const Given& given) {
+         return !given.has("--op") && !given.is("--compile", {"none", "safe"});
+       },
+       "a model whose strategies are chosen, as by --compile default"},
+      {"trace",
        {"--times", "--device"},
        [](const Given& given) { return !given.is("--compile", {"none"}); },
        "a graph that is compiled, which --compile none is not"},

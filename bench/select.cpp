@@ -76,37 +76,6 @@ std::vector<std::string> checked_strategies(const char* option, const std::strin
   return names;
 }
 
-/// --strategy and --only name strategies, --skip removes some; every name must exist in some
-/// op. Absent if nothing is named: all of the device; empty if nothing is left.
-std::optional<std::vector<std::string>> select_strategies(
-    const Selection& selection, const std::vector<const catalog::PrimitiveSpec*>& ops,
-    DeviceType device) {
-  std::set<std::string_view> all;
-  for (const catalog::PrimitiveSpec* spec : ops) {
-    for (const std::string_view name : strategy_names(*spec)) all.insert(name);
-  }
-  const std::vector<std::string_view> known(all.begin(), all.end());
-  std::vector<std::string> names = checked_strategies("strategy", selection.strategies, known, ops);
-  for (std::string& name : checked_strategies("only", selection.only, known, ops)) {
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      names.push_back(std::move(name));
-  }
-  const auto skipped = checked_strategies("skip", selection.skip, known, ops);
-  if (names.empty() && skipped.empty()) return std::nullopt;
-  if (names.empty()) {
-    for (const catalog::PrimitiveSpec* spec : ops) {
-      for (const catalog::StrategyInfo& info : spec->strategies) {
-        const bool is_named = std::find(names.begin(), names.end(), info.name) != names.end();
-        if (info.device == device && !is_named) names.emplace_back(info.name);
-      }
-    }
-  }
-  std::erase_if(names, [&](const std::string& name) {
-    return std::find(skipped.begin(), skipped.end(), name) != skipped.end();
-  });
-  return names;
-}
-
 /// The value of `values` with this name; otherwise an error that lists them.
 template <class Enum>
 Enum find_named(const char* option, const std::string& name, std::initializer_list<Enum> values) {
@@ -176,6 +145,35 @@ std::string with_models(const std::string& ops, const std::string& models) {
         (all.empty() ? "" : ",") + std::string(name.starts_with("model:") ? "" : "model:") + name;
   }
   return all;
+}
+
+std::optional<std::vector<std::string>> select_strategies(
+    const Selection& selection, const std::vector<const catalog::PrimitiveSpec*>& ops,
+    DeviceType device) {
+  std::set<std::string_view> all;
+  for (const catalog::PrimitiveSpec* spec : ops) {
+    for (const std::string_view name : strategy_names(*spec)) all.insert(name);
+  }
+  const std::vector<std::string_view> known(all.begin(), all.end());
+  std::vector<std::string> names = checked_strategies("strategy", selection.strategies, known, ops);
+  for (std::string& name : checked_strategies("only", selection.only, known, ops)) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(std::move(name));
+  }
+  const auto skipped = checked_strategies("skip", selection.skip, known, ops);
+  if (names.empty() && skipped.empty()) return std::nullopt;
+  if (names.empty()) {
+    for (const catalog::PrimitiveSpec* spec : ops) {
+      for (const catalog::StrategyInfo& info : spec->strategies) {
+        const bool is_named = std::find(names.begin(), names.end(), info.name) != names.end();
+        if (info.device == device && !is_named) names.emplace_back(info.name);
+      }
+    }
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    return std::find(skipped.begin(), skipped.end(), name) != skipped.end();
+  });
+  return names;
 }
 
 std::vector<Regime> select_regimes(const std::string& names, DeviceType device) {

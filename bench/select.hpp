@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,12 @@ std::string with_models(const std::string& ops, const std::string& models);
 /// Reads the model files among them. Throws invalid_argument for options for files without any
 /// file.
 void load_model_files(const std::string& ops, const ModelFileOptions& options);
+
+/// What --strategy, --only and --skip leave of the ops' strategies on such a device; none: nothing
+/// is named. Throws invalid_argument for names that no op has.
+std::optional<std::vector<std::string>> select_strategies(
+    const Selection& selection, const std::vector<const catalog::PrimitiveSpec*>& ops,
+    DeviceType device);
 
 /// Writes cases, strategies, regimes and baselines to `plan`, impossible points to `result`.
 /// Returns why there is nothing to run; empty if there is something.

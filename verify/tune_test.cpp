@@ -448,7 +448,7 @@ TEST_CASE("exit codes of tune") {
   const Folder folder;
   const auto [line, code, message] = GENERATE(table<std::string, int, std::string>({
       {"tune", kUsage, "--op is missing"},
-      {"tune --op model:resnet18", kUsage, "expected the primitives that it consists of"},
+      {"tune --op model:resnet", kUsage, "did you mean"},
       {"tune --op linaer", kUsage, "did you mean linear?"},
       {"tune --op linear --verify off", kUsage, "--verify"},
       {"tune --op linear --strategy simt:m16n65", kUsage, "did you mean m16n64"},

@@ -24,16 +24,15 @@ PlacedView folded(const Lowering& l, const Node& node, const Place& place, int s
   return folded_view(node.name, place, split, l.device());
 }
 
-BinaryPlan plan_binary(Lowering& l, const Node& node, const BinaryOp& op,
-                       const BinaryArguments& arguments, Broadcast broadcast) {
+BinaryProblem binary_problem(const BinaryOp& op, const BinaryArguments& arguments,
+                             Broadcast broadcast) {
   BinaryProblem like;
   like.num_members = arguments.y.shape[1];
   like.features = arguments.y.shape[2];
   like.function = op.function;
   like.activation = op.activation;
   like.broadcast = broadcast;
-  return make_binary_plan(l.context(), describe_binary(arguments, like),
-                          l.plan_options(node, "binary"));
+  return describe_binary(arguments, like);
 }
 
 /// [B, C, ..] packed with C of each member: (N, C) in the place of members, positions as features.
@@ -115,11 +114,8 @@ void lower(Lowering& l, const Node& node, const PointwiseOp& op) {
   like.beta = op.beta;
   like.low = op.low;
   like.high = op.high;
-  const PointwisePlan plan =
-      make_pointwise_plan(l.context(), describe_pointwise(arguments(l.example()), like),
-                          l.plan_options(node, "pointwise"));
-  l.add(node, "pointwise", plan, {&x, &slope, &y},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "pointwise", "pointwise", describe_pointwise(arguments(l.example()), like),
+        make_pointwise_plan, arguments, {&x, &slope, &y});
 }
 
 void lower(Lowering& l, const Node& node, const BinaryOp& op) {
@@ -164,9 +160,8 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
   const auto arguments = [=](const Bases& at) {
     return BinaryArguments{.x = at.at(x), .other = at.at(other), .y = at.at(y)};
   };
-  const BinaryPlan plan = plan_binary(l, node, op, arguments(l.example()), broadcast);
-  l.add(node, "binary", plan, {&x, &other, &y},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "binary", "binary", binary_problem(op, arguments(l.example()), broadcast),
+        make_binary_plan, arguments, {&x, &other, &y});
 }
 
 void lower(Lowering& l, const Node& node, const DropoutOp& op) {
@@ -185,10 +180,8 @@ void lower(Lowering& l, const Node& node, const DropoutOp& op) {
   DropoutProblem like;
   like.num_members = l.members_of(node);
   like.features = y.view.shape[2];
-  const DropoutPlan plan = make_dropout_plan(
-      l.context(), describe_dropout(arguments(l.example()), like), l.plan_options(node, "dropout"));
-  l.add(node, "dropout", plan, {&x, &seeds, &probabilities, &y},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "dropout", "dropout", describe_dropout(arguments(l.example()), like),
+        make_dropout_plan, arguments, {&x, &seeds, &probabilities, &y});
 }
 
 void lower(Lowering& l, const Node& node, const ConcatOp& op) {

@@ -17,11 +17,8 @@ void lower(Lowering& l, const Node& node, const EnsembleOp& op) {
   EnsembleProblem like;
   like.num_members = members;
   like.function = op.ensemble;
-  const EnsemblePlan plan =
-      make_ensemble_plan(l.context(), describe_ensemble(arguments(l.example()), like),
-                         l.plan_options(node, "ensemble"));
-  l.add(node, "ensemble", plan, {&x, &mask, &y},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "ensemble", "ensemble", describe_ensemble(arguments(l.example()), like),
+        make_ensemble_plan, arguments, {&x, &mask, &y});
 }
 
 }  // namespace wide

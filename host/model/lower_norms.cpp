@@ -40,11 +40,8 @@ void lower_groups(Lowering& l, const Node& node, const char* primitive, int64_t 
   like.num_members = l.members_of(node);
   like.groups = groups;
   like.epsilon = epsilon;
-  const GroupnormPlan plan =
-      make_groupnorm_plan(l.context(), describe_groupnorm(arguments(l.example()), like),
-                          l.plan_options(node, "groupnorm"));
-  l.add(node, primitive, plan, {&x, &gamma, &beta, &y},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, primitive, "groupnorm", describe_groupnorm(arguments(l.example()), like),
+        make_groupnorm_plan, arguments, {&x, &gamma, &beta, &y});
 }
 
 }  // namespace
@@ -65,11 +62,8 @@ void lower(Lowering& l, const Node& node, const LayernormOp& op) {
   like.num_members = l.members_of(node);
   like.features = l.graph().type(node.outputs[0]).shape.back();
   like.epsilon = op.epsilon;
-  const LayernormPlan plan =
-      make_layernorm_plan(l.context(), describe_layernorm(arguments(l.example()), like),
-                          l.plan_options(node, "layernorm"));
-  l.add(node, "layernorm", plan, {&x, &gamma, &beta, &residual, &y, &sum},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "layernorm", "layernorm", describe_layernorm(arguments(l.example()), like),
+        make_layernorm_plan, arguments, {&x, &gamma, &beta, &residual, &y, &sum});
 }
 
 void lower(Lowering& l, const Node& node, const RmsnormOp& op) {
@@ -87,10 +81,8 @@ void lower(Lowering& l, const Node& node, const RmsnormOp& op) {
   like.num_members = l.members_of(node);
   like.features = l.graph().type(node.outputs[0]).shape.back();
   like.epsilon = op.epsilon;
-  const RmsnormPlan plan = make_rmsnorm_plan(
-      l.context(), describe_rmsnorm(arguments(l.example()), like), l.plan_options(node, "rmsnorm"));
-  l.add(node, "rmsnorm", plan, {&x, &gamma, &residual, &y, &sum},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "rmsnorm", "rmsnorm", describe_rmsnorm(arguments(l.example()), like),
+        make_rmsnorm_plan, arguments, {&x, &gamma, &residual, &y, &sum});
 }
 
 void lower(Lowering& l, const Node& node, const ChainOp& op) {
@@ -113,10 +105,8 @@ void lower(Lowering& l, const Node& node, const ChainOp& op) {
   like.activation = op.activation;
   like.norm = op.norm;
   like.epsilon = op.epsilon;
-  const ChainPlan plan = make_chain_plan(l.context(), describe_chain(arguments(l.example()), like),
-                                         l.plan_options(node, "chain"));
-  l.add(node, "chain", plan, {&x, &bias, &residual, &gamma, &beta, &y, &sum},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "chain", "chain", describe_chain(arguments(l.example()), like), make_chain_plan,
+        arguments, {&x, &bias, &residual, &gamma, &beta, &y, &sum});
 }
 
 void lower(Lowering& l, const Node& node, const BatchnormOp& op) {
@@ -137,11 +127,9 @@ void lower(Lowering& l, const Node& node, const BatchnormOp& op) {
   BatchnormProblem like;
   like.num_members = l.members_of(node);
   like.epsilon = op.epsilon;
-  const BatchnormPlan plan =
-      make_batchnorm_plan(l.context(), describe_batchnorm(arguments(l.example()), like),
-                          l.plan_options(node, "batchnorm"));
-  l.add(node, operation_name(l.graph(), node), plan, {&x, &gamma, &beta, &mean, &variance, &y},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, operation_name(l.graph(), node), "batchnorm",
+        describe_batchnorm(arguments(l.example()), like), make_batchnorm_plan, arguments,
+        {&x, &gamma, &beta, &mean, &variance, &y});
 }
 
 void lower(Lowering& l, const Node& node, const GroupnormOp& op) {
@@ -160,13 +148,9 @@ void lower(Lowering& l, const Node& node, const SoftmaxOp& op) {
   like.num_members = l.members_of(node);
   like.features = l.graph().type(node.outputs[0]).shape.back();
   like.is_log = op.is_log;
-  const Bases example = l.example();
-  const SoftmaxPlan plan =
-      make_softmax_plan(l.context(), describe_softmax({example.at(x), example.at(y)}, like),
-                        l.plan_options(node, "softmax"));
-  l.add(node, "softmax", plan, {&x, &y}, [=](const Bases& at, const Execution& e) {
-    plan.run({at.at(x), at.at(y)}, e);
-  });
+  const auto arguments = [=](const Bases& at) { return SoftmaxArguments{at.at(x), at.at(y)}; };
+  l.add(node, "softmax", "softmax", describe_softmax(arguments(l.example()), like),
+        make_softmax_plan, arguments, {&x, &y});
 }
 
 void lower(Lowering& l, const Node& node, const PoolingOp& op) {
@@ -180,13 +164,9 @@ void lower(Lowering& l, const Node& node, const PoolingOp& op) {
   like.ceil_mode = op.ceil_mode;
   like.counts_padding = op.counts_padding;
   like.layout = op.layout;
-  const Bases example = l.example();
-  const PoolingPlan plan =
-      make_pooling_plan(l.context(), describe_pooling({example.at(x), example.at(y)}, like),
-                        l.plan_options(node, "pooling"));
-  l.add(node, "pooling", plan, {&x, &y}, [=](const Bases& at, const Execution& e) {
-    plan.run({at.at(x), at.at(y)}, e);
-  });
+  const auto arguments = [=](const Bases& at) { return PoolingArguments{at.at(x), at.at(y)}; };
+  l.add(node, "pooling", "pooling", describe_pooling(arguments(l.example()), like),
+        make_pooling_plan, arguments, {&x, &y});
 }
 
 }  // namespace wide

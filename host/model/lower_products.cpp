@@ -82,10 +82,8 @@ void lower(Lowering& l, const Node& node, const LinearOp& op) {
     like.in_features = l.graph().type(node.operand("x")).shape.back();
     like.out_features = op.out_features;
   }
-  const LinearPlan plan = make_linear_plan(
-      l.context(), describe_linear(arguments(l.example()), like), l.plan_options(node, "linear"));
-  l.add(node, "linear", plan, {&x, &weight, &bias, &residual, &y},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "linear", "linear", describe_linear(arguments(l.example()), like), make_linear_plan,
+        arguments, {&x, &weight, &bias, &residual, &y});
 }
 
 void lower(Lowering& l, const Node& node, const MlpOp& op) {
@@ -103,10 +101,8 @@ void lower(Lowering& l, const Node& node, const MlpOp& op) {
   like.last_activation = op.last_activation;
   like.shared_input = shares_input;
   like.allow_tf32 = l.options().allows_tf32;
-  const MlpPlan plan = make_mlp_plan(l.context(), describe_mlp(arguments(l.example()), like),
-                                     l.plan_options(node, "mlp"));
-  l.add(node, "mlp", plan, {&x, &weights, &y},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "mlp", "mlp", describe_mlp(arguments(l.example()), like), make_mlp_plan, arguments,
+        {&x, &weights, &y});
 }
 
 void lower(Lowering& l, const Node& node, const ConvOp& op) {
@@ -144,10 +140,8 @@ void lower(Lowering& l, const Node& node, const ConvOp& op) {
   like.allow_tf32 = l.options().allows_tf32;
   like.epilogue.activation = op.activation;
   like.epilogue.residual = op.residual;
-  const ConvPlan plan = make_conv_plan(l.context(), describe_conv(arguments(l.example()), like),
-                                       l.plan_options(node, "conv"));
-  l.add(node, operation_name(l.graph(), node), plan, {&x, &weight, &bias, &residual, &y},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, operation_name(l.graph(), node), "conv", describe_conv(arguments(l.example()), like),
+        make_conv_plan, arguments, {&x, &weight, &bias, &residual, &y});
 }
 
 void lower(Lowering& l, const Node& node, const AttentionOp& op) {
@@ -173,13 +167,10 @@ void lower(Lowering& l, const Node& node, const AttentionOp& op) {
   like.num_members = l.members_of(node);
   like.heads = op.heads;
   like.is_causal = op.is_causal;
-  const AttentionPlan plan =
-      make_attention_plan(l.context(), describe_attention(arguments(l.example()), like),
-                          l.plan_options(node, "attention"));
-  l.add(node, "attention", plan,
+  l.add(node, "attention", "attention", describe_attention(arguments(l.example()), like),
+        make_attention_plan, arguments,
         {&x, &key, &value, &lengths, &y, &p.qkv_weight, &p.q_weight, &p.k_weight, &p.v_weight,
-         &p.qkv_bias, &p.out_weight, &p.out_bias},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+         &p.qkv_bias, &p.out_weight, &p.out_bias});
 }
 
 void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
@@ -202,11 +193,9 @@ void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
   like.kv_heads = op.kv_heads;
   like.scale = op.scale;
   like.is_causal = op.is_causal;
-  const FlashAttentionPlan plan =
-      make_flash_attention_plan(l.context(), describe_flash_attention(arguments(l.example()), like),
-                                l.plan_options(node, "flash_attention"));
-  l.add(node, "flash_attention", plan, {&q, &k, &v, &lengths, &y, &bias},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "flash_attention", "flash_attention",
+        describe_flash_attention(arguments(l.example()), like), make_flash_attention_plan,
+        arguments, {&q, &k, &v, &lengths, &y, &bias});
 }
 
 void lower(Lowering& l, const Node& node, const RecurrentOp& op) {
@@ -238,13 +227,10 @@ void lower(Lowering& l, const Node& node, const RecurrentOp& op) {
   like.is_reversed = op.is_reversed;
   like.shared_input = shares_input;
   like.allow_tf32 = l.options().allows_tf32;
-  const RecurrentPlan plan =
-      make_recurrent_plan(l.context(), describe_recurrent(arguments(l.example()), like),
-                          l.plan_options(node, "recurrent"));
-  l.add(node, "recurrent", plan,
+  l.add(node, "recurrent", "recurrent", describe_recurrent(arguments(l.example()), like),
+        make_recurrent_plan, arguments,
         {&x, &input_weight, &hidden_weight, &input_bias, &hidden_bias, &first_hidden, &first_cell,
-         &y, &last_cell},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+         &y, &last_cell});
 }
 
 void lower(Lowering& l, const Node& node, const EmbeddingOp& op) {
@@ -260,11 +246,8 @@ void lower(Lowering& l, const Node& node, const EmbeddingOp& op) {
   EmbeddingProblem like;
   like.shared_ids = shares_ids;
   like.padding_id = op.padding_id;
-  const EmbeddingPlan plan =
-      make_embedding_plan(l.context(), describe_embedding(arguments(l.example()), like),
-                          l.plan_options(node, "embedding"));
-  l.add(node, "embedding", plan, {&ids, &table, &y},
-        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add(node, "embedding", "embedding", describe_embedding(arguments(l.example()), like),
+        make_embedding_plan, arguments, {&ids, &table, &y});
 }
 
 }  // namespace wide

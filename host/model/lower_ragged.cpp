@@ -92,15 +92,15 @@ void lower_ragged_linear(Lowering& l, const Node& node, const LinearOp& op) {
   if (bias.storage >= 0) bias = flat(bias, extents.bias);
   if (residual.storage >= 0) residual = flat(residual, extents.residual);
   l.table_bytes += plan.table_bytes();
-  l.add(node, "ragged_linear", plan, {&x, &weight, &bias, &residual, &y},
-        [=](const Bases& at, const Execution& e) {
-          plan.run({.x = at.at(x),
-                    .weight = at.at(weight),
-                    .bias = at.at(bias),
-                    .y = at.at(y),
-                    .residual = at.at(residual)},
-                   e);
-        });
+  l.add_planned(node, "ragged_linear", plan, {&x, &weight, &bias, &residual, &y},
+                [=](const Bases& at, const Execution& e) {
+                  plan.run({.x = at.at(x),
+                            .weight = at.at(weight),
+                            .bias = at.at(bias),
+                            .y = at.at(y),
+                            .residual = at.at(residual)},
+                           e);
+                });
   l.steps.back().info.num_members = l.num_members();
 }
 

@@ -203,9 +203,7 @@ Bases Lowering::example() const {
           .is_example = true};
 }
 
-void Lowering::add_step(ModelStep info, std::initializer_list<const PlacedView*> views,
-                        RunStep run) {
-  LoweredStep step{.info = std::move(info), .run = std::move(run), .storages = {}};
+void Lowering::add_step(LoweredStep step, std::initializer_list<const PlacedView*> views) {
   for (const PlacedView* view : views) {
     if (view->storage >= 0) step.storages.push_back(view->storage);
   }

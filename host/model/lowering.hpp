@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host/core/problem_keys.hpp"
 #include "host/model/place.hpp"
 #include "wide/model.hpp"
 
@@ -28,10 +29,24 @@ struct ParameterSlot {
 
 using RunStep = std::function<void(const Bases&, const Execution&)>;
 
+/// A step by one of its strategies.
+struct PlannedStep {
+  ModelStep info;
+  std::string policy;  ///< empty where the strategy has none
+  RunStep run;
+};
+
+/// What a step does, whatever its strategy: to find its fastest, it is planned by each.
+struct StepPlanner {
+  std::function<TuningKey()> key;  ///< what its plan looks up in a tuning cache; empty for copies
+  std::function<PlannedStep(const PlanOptions&)> plan;
+};
+
 struct LoweredStep {
   ModelStep info;
   RunStep run;
   std::vector<int32_t> storages;  ///< that it reads or writes
+  StepPlanner planner{};
 };
 
 /// Dropout's own parameters, which belong to members but not to the graph.
@@ -97,18 +112,39 @@ class Lowering {
   /// The addresses that plans are described with: never read.
   Bases example() const;
 
-  /// A step by a primitive's plan, which reads and writes these views.
+  /// A step by a primitive's plan, which reads and writes these views. `arguments` are the plan's,
+  /// at given Bases; `family` is the primitive by the name that strategies and caches have.
+  template <class Problem, class Plan, class Arguments>
+  void add(const Node& node, std::string_view primitive, std::string_view family,
+           const Problem& problem, Plan (*make)(const Context&, const Problem&, const PlanOptions&),
+           const Arguments& arguments, std::initializer_list<const PlacedView*> views) {
+    StepPlanner planner;
+    planner.key = [problem] { return tuning_key(problem); };
+    planner.plan = [context = context_, problem, make, arguments,
+                    info = ModelStep{.node = node.name,
+                                     .primitive = std::string(primitive),
+                                     .strategy = {},
+                                     .explain = {},
+                                     .num_members = members_of(node)}](const PlanOptions& options) {
+      const Plan plan = make(context, problem, options);
+      return planned_step(info, plan, [plan, arguments](const Bases& at, const Execution& e) {
+        plan.run(arguments(at), e);
+      });
+    };
+    PlannedStep planned = planner.plan(plan_options(node, family));
+    add_step({std::move(planned.info), std::move(planned.run), {}, std::move(planner)}, views);
+  }
+  /// A step by a plan that owns more than the step does, and is not made again.
   template <class Plan>
-  void add(const Node& node, std::string_view primitive, const Plan& plan,
-           std::initializer_list<const PlacedView*> views, RunStep run) {
+  void add_planned(const Node& node, std::string_view primitive, const Plan& plan,
+                   std::initializer_list<const PlacedView*> views, RunStep run) {
     ModelStep info{.node = node.name,
                    .primitive = std::string(primitive),
-                   .strategy = std::string(plan.strategy()),
-                   .explain = plan.explain(),
-                   .num_members = members_of(node),
-                   .scratch_bytes = plan.workspace_bytes()};
-    if constexpr (requires { plan.vendor_calls(); }) info.vendor_calls = plan.vendor_calls();
-    add_step(std::move(info), views, std::move(run));
+                   .strategy = {},
+                   .explain = {},
+                   .num_members = members_of(node)};
+    PlannedStep planned = planned_step(std::move(info), plan, std::move(run));
+    add_step({std::move(planned.info), std::move(planned.run), {}}, views);
   }
   /// In addition to a node's own step: copies of outputs, parts of a concat.
   void add_copy(const std::string& node, const PlacedView& from, const PlacedView& to,
@@ -119,13 +155,24 @@ class Lowering {
   std::vector<DropoutSlots> dropouts;
   std::vector<LoweredStep> steps;
   std::vector<ModelOperand> inputs, outputs;
-  std::vector<std::string> notes;  ///< for ModelPlan::notes()
+  const std::vector<Place>& places() const { return places_; }  ///< of all values
+  std::vector<std::string> notes;                               ///< for ModelPlan::notes()
   int64_t weights_bytes = 0, table_bytes = 0;
   int32_t mask_storage = -1;  ///< uint8, one a member, 1 for members that take part in ensembles
 
  private:
   friend class Placer;
-  void add_step(ModelStep info, std::initializer_list<const PlacedView*> views, RunStep run);
+  template <class Plan>
+  static PlannedStep planned_step(ModelStep info, const Plan& plan, RunStep run) {
+    info.strategy = plan.strategy();
+    info.explain = plan.explain();
+    info.scratch_bytes = plan.workspace_bytes();
+    if constexpr (requires { plan.vendor_calls(); }) info.vendor_calls = plan.vendor_calls();
+    std::string policy;
+    if constexpr (requires { plan.policy(); }) policy = plan.policy();
+    return {std::move(info), std::move(policy), std::move(run)};
+  }
+  void add_step(LoweredStep step, std::initializer_list<const PlacedView*> views);
   Place stored(const Node& node, Value value, const Dims& order);
   Place selected(Place parameter) const;
   int32_t add_weights(int64_t bytes);

@@ -113,7 +113,10 @@ void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
     if (calls.cudnn && s.cudnn_caller.empty()) s.cudnn_caller = "model: " + step.info.node;
     s.steps.push_back(std::move(step.info));
     s.run.push_back(std::move(step.run));
+    s.planners.push_back(std::move(step.planner));
+    s.step_storages.push_back(std::move(step.storages));
   }
+  s.places = l.places();
 }
 
 }  // namespace

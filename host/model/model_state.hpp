@@ -35,6 +35,11 @@ struct ModelPlan::State {
   size_t num_pass_notes = 0;
   /// "model: fc": the first step that calls the library; empty where none does.
   std::string cublas_caller{}, cudnn_caller{};
+  /// For tuning: of each step, how it is planned and the storages of its operands; of each value,
+  /// its place.
+  std::vector<StepPlanner> planners{};
+  std::vector<std::vector<int32_t>> step_storages{};
+  std::vector<Place> places{};
 };
 
 /// A plan whose weights have room for `stored_members`, at least as many as the problem has.
