@@ -150,6 +150,10 @@ class PackedWorkload : public Workload {
   /// is its row.
   Operand& add_operand(const PackedOperand& packing, Dtype dtype, const Shape& member_shape,
                        const Distribution& distribution, bool is_shared = false);
+  /// The same where the primitive may lack it; null where it does.
+  Operand* add_operand_if(bool is_there, const PackedOperand& packing, Dtype dtype,
+                          const Shape& member_shape, const Distribution& distribution,
+                          bool is_shared = false);
   /// The same for members of different shapes, one place each.
   Operand& add_ragged_operand(std::string_view name, Dtype dtype, std::vector<MemberPlace> places,
                               const Distribution& distribution);

@@ -76,6 +76,12 @@ Operand& PackedWorkload::add_operand(const PackedOperand& packing, Dtype dtype,
   return add_operand(std::move(description));
 }
 
+Operand* PackedWorkload::add_operand_if(bool is_there, const PackedOperand& packing, Dtype dtype,
+                                        const Shape& member_shape, const Distribution& distribution,
+                                        bool is_shared) {
+  return is_there ? &add_operand(packing, dtype, member_shape, distribution, is_shared) : nullptr;
+}
+
 Operand& PackedWorkload::add_ragged_operand(std::string_view name, Dtype dtype,
                                             std::vector<MemberPlace> places,
                                             const Distribution& distribution) {

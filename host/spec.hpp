@@ -70,8 +70,10 @@ std::string reason_against(const Make& make) {
 /// A plan on a workload's operands.
 template <class Plan, class Arguments>
 Prepared prepared(const Plan& plan, const Arguments& arguments) {
+  std::string policy;
+  if constexpr (requires { plan.policy(); }) policy = plan.policy();
   return {[plan, arguments](const Execution& execution) { plan.run(arguments, execution); },
-          plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+          plan.workspace_bytes(), std::string(plan.strategy()), policy, plan.explain()};
 }
 
 /// A plan of one member on the operands of each.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // binary for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/plan_workload.hpp"
 #include "host/pointwise/binary_reference.hpp"
-#include "host/spec.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {
@@ -23,95 +23,54 @@ BinaryProblem problem_of(const Case& point) {
   return p;
 }
 
-class BinaryWorkload final : public PackedWorkload {
+class BinaryWorkload final : public PlanWorkload<describe_binary, make_binary_plan> {
  public:
   BinaryWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
-    const Shape rows{shape_.rows, shape_.features};
+      : PlanWorkload(context, problem_of(point), options) {
+    const BinaryProblem& p = like();
+    const Shape rows{p.rows, p.features};
     const bool has_integers = options.fill == Fill::integers;
-    x_ = &add_operand(operands::binary_x, shape_.dtype, rows,
+    x_ = &add_operand(operands::binary_x, p.dtype, rows,
                       has_integers ? Distribution::integers(-8, 8) : Distribution::uniform(-4, 4));
     // Divisors whose quotients stay finite in fp16.
-    other_ = &add_other(
-        rows, has_integers ? Distribution::integers(1, 4) : Distribution::uniform(0.5, 2));
-    y_ = &add_operand(operands::binary_x, shape_.dtype, rows, Distribution::none());
-    arguments_ = {x_->packed(), packed_other(), y_->packed()};
-    problem_ = describe_binary(arguments_, shape_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    return reason_against(
-        [&] { return make_binary_plan(context(), problem_, {.strategy = std::string(strategy)}); });
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_binary_plan(context(), problem_, options), arguments_);
-  }
-
-  /// A baseline member is our own kernel with N = 1.
-  PreparedMembers prepare_members() override {
-    BinaryProblem one = shape_;
-    one.num_members = 1;
-    const BinaryPlan plan = make_binary_plan(context(), one, {.strategy = "sequential"});
-    std::vector<BinaryArguments> arguments;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      const bool has_rows = shape_.broadcast == Broadcast::rows;
-      const ConstTensorView other = has_rows ? own_parameters(other_, n) : other_->member(n);
-      arguments.push_back({x_->member(n), other, y_->member(n)});
-    }
-    return prepared_members(plan, std::move(arguments));
+    const Distribution others =
+        has_integers ? Distribution::integers(1, 4) : Distribution::uniform(0.5, 2);
+    other_ = p.broadcast == Broadcast::none
+                 ? &add_operand(operands::binary_x, p.dtype, rows, others)
+                 : &add_operand(operands::binary_other, p.dtype,
+                                {p.broadcast == Broadcast::rows ? p.features : 1}, others,
+                                p.broadcast == Broadcast::members);
+    y_ = &add_operand(operands::binary_x, p.dtype, rows, Distribution::none());
   }
 
   /// One operation per element, whatever the function: bytes determine the time.
-  Cost cost() const override {
-    const double elements = static_cast<double>(problem_.num_members) *
-                            static_cast<double>(problem_.rows) *
-                            static_cast<double>(problem_.features);
-    return {elements, static_cast<double>(x_->bytes() + other_->bytes()),
-            static_cast<double>(y_->bytes())};
-  }
+  Cost cost() const override { return {elements_of(*x_), bytes_of({x_, other_}), bytes_of({y_})}; }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const auto d = static_cast<size_t>(problem_.features);
-    const auto first = static_cast<size_t>(row) * d;
-    const bool has_elements = problem_.broadcast == Broadcast::none;
-    const auto others = other_->values(member);
-    binary_reference(problem_, x_->values(member).subspan(first, d),
-                     has_elements ? others.subspan(first, d) : others, values, tolerances);
-    const bool is_exact =
-        options().fill == Fill::integers && problem_.function != BinaryFunction::divide &&
-        (problem_.activation == Activation::none || problem_.activation == Activation::relu);
+    const BinaryProblem& p = like();
+    binary_reference(p, row_of(x_, member, row, p.features),
+                     p.broadcast == Broadcast::none ? row_of(other_, member, row, p.features)
+                                                    : values_of(other_, member),
+                     values, tolerances);
+    const bool is_exact = options().fill == Fill::integers &&
+                          p.function != BinaryFunction::divide &&
+                          (p.activation == Activation::none || p.activation == Activation::relu);
     if (is_exact) std::fill(tolerances.begin(), tolerances.end(), 0.0);
   }
-  double reference_row_flops() const override {
-    return 200 * static_cast<double>(problem_.features);
-  }
+  double reference_row_flops() const override { return 200 * static_cast<double>(like().features); }
 
  private:
-  Operand& add_other(const Shape& rows, const Distribution& distribution) {
-    if (shape_.broadcast == Broadcast::none) {
-      return add_operand(operands::binary_x, shape_.dtype, rows, distribution);
+  BinaryArguments arguments(const OperandViews& view) const override {
+    ConstTensorView other = view(other_);
+    if (like().broadcast == Broadcast::features) {  // [N, 1] as [N]
+      other = ConstTensorView(other.data, other.dtype, {other.shape[0]}, Strides{other.strides[0]},
+                              other.device);
     }
-    const int64_t count = shape_.broadcast == Broadcast::rows ? shape_.features : 1;
-    return add_operand(operands::binary_other, shape_.dtype, {count}, distribution,
-                       shape_.broadcast == Broadcast::members);
+    return {view(x_), other, view(y_)};
   }
 
-  /// Stored as [N, 1] where there is one per member.
-  ConstTensorView packed_other() const {
-    ConstTensorView other = other_->packed();
-    if (shape_.broadcast != Broadcast::features) return other;
-    return ConstTensorView(other.data, other.dtype, {num_members()}, Strides{other.strides[0]},
-                           other.device);
-  }
-
-  BinaryProblem shape_;
-  Operand* x_ = nullptr;
-  Operand* other_ = nullptr;
-  Operand* y_ = nullptr;
-  BinaryArguments arguments_;
-  BinaryProblem problem_;
+  const Operand *x_ = nullptr, *other_ = nullptr, *y_ = nullptr;
 };
 
 PrimitiveSpec make_spec() {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dropout for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/plan_workload.hpp"
 #include "host/pointwise/dropout_reference.hpp"
-#include "host/spec.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {
@@ -20,78 +20,39 @@ DropoutProblem problem_of(const Case& point) {
   return p;
 }
 
-class DropoutWorkload final : public PackedWorkload {
+class DropoutWorkload final : public PlanWorkload<describe_dropout, make_dropout_plan> {
  public:
   DropoutWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options),
-        shape_(problem_of(point)),
-        x_(add_operand(operands::dropout_x, shape_.dtype, {shape_.rows, shape_.features},
-                       Distribution::uniform())),
-        // As many bits as a double holds.
-        seeds_(add_operand(operands::dropout_seed, Dtype::int64, {2},
-                           Distribution::integers(0, 0x1p53 - 1))),
-        probabilities_(add_operand(operands::dropout_probability, Dtype::fp32, {1},
-                                   Distribution::uniform(0.05, 0.5))),
-        y_(add_operand(operands::dropout_x, shape_.dtype, {shape_.rows, shape_.features},
-                       Distribution::none())) {
-    arguments_ = {x_.packed(), seeds_.packed(), probabilities_.packed(), y_.packed()};
-    problem_ = describe_dropout(arguments_, shape_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    return reason_against([&] {
-      return make_dropout_plan(context(), problem_, {.strategy = std::string(strategy)});
-    });
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_dropout_plan(context(), problem_, options), arguments_);
-  }
-
-  /// A baseline member is our own kernel with N = 1.
-  PreparedMembers prepare_members() override {
-    DropoutProblem one = shape_;
-    one.num_members = 1;
-    const DropoutPlan plan = make_dropout_plan(context(), one, {.strategy = "sequential"});
-    std::vector<DropoutArguments> arguments;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      arguments.push_back({x_.member(n), own_parameters(&seeds_, n),
-                           own_parameters(&probabilities_, n), y_.member(n)});
-    }
-    return prepared_members(plan, std::move(arguments));
-  }
+      : PlanWorkload(context, problem_of(point), options) {}
 
   /// Per element: a quarter of a block of ten rounds of six operations, compare, multiply.
   Cost cost() const override {
-    const double elements = static_cast<double>(problem_.num_members) *
-                            static_cast<double>(problem_.rows) *
-                            static_cast<double>(problem_.features);
-    return {17 * elements,
-            static_cast<double>(x_.bytes() + seeds_.bytes() + probabilities_.bytes()),
-            static_cast<double>(y_.bytes())};
+    return {17 * elements_of(x_), bytes_of({&x_, &seeds_, &probabilities_}), bytes_of({&y_})};
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const auto d = static_cast<size_t>(problem_.features);
     const auto seed = seeds_.values(member);
-    dropout_reference(problem_, static_cast<int64_t>(seed[0]), static_cast<int64_t>(seed[1]),
+    dropout_reference(like(), static_cast<int64_t>(seed[0]), static_cast<int64_t>(seed[1]),
                       probabilities_.values(member)[0], row,
-                      x_.values(member).subspan(static_cast<size_t>(row) * d, d), values,
-                      tolerances);
+                      row_of(&x_, member, row, like().features), values, tolerances);
   }
-  double reference_row_flops() const override {
-    return 100 * static_cast<double>(problem_.features);
-  }
+  double reference_row_flops() const override { return 100 * static_cast<double>(like().features); }
 
  private:
-  DropoutProblem shape_;
-  Operand& x_;
-  Operand& seeds_;
-  Operand& probabilities_;
-  Operand& y_;
-  DropoutArguments arguments_;
-  DropoutProblem problem_;
+  DropoutArguments arguments(const OperandViews& view) const override {
+    return {view(x_), view(seeds_), view(probabilities_), view(y_)};
+  }
+
+  const Shape rows_{like().rows, like().features};
+  const Operand& x_ =
+      add_operand(operands::dropout_x, like().dtype, rows_, Distribution::uniform());
+  // As many bits as a double holds.
+  const Operand& seeds_ =
+      add_operand(operands::dropout_seed, Dtype::int64, {2}, Distribution::integers(0, 0x1p53 - 1));
+  const Operand& probabilities_ = add_operand(operands::dropout_probability, Dtype::fp32, {1},
+                                              Distribution::uniform(0.05, 0.5));
+  const Operand& y_ = add_operand(operands::dropout_x, like().dtype, rows_, Distribution::none());
 };
 
 PrimitiveSpec make_spec() {

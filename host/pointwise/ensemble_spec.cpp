@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ensemble for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/plan_workload.hpp"
 #include "host/pointwise/ensemble_reference.hpp"
-#include "host/spec.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {
@@ -22,28 +22,17 @@ EnsembleProblem problem_of(const Case& point) {
   return p;
 }
 
-class EnsembleWorkload final : public PackedWorkload {
+class EnsembleWorkload final : public PlanWorkload<describe_ensemble, make_ensemble_plan> {
  public:
   EnsembleWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
-    const Shape rows{shape_.rows, shape_.features};
-    x_ = &add_operand(operands::ensemble_x, shape_.dtype, rows,
+      : PlanWorkload(context, problem_of(point), options) {
+    const EnsembleProblem& p = like();
+    const Shape rows{p.rows, p.features};
+    x_ = &add_operand(operands::ensemble_x, p.dtype, rows,
                       options.fill == Fill::integers ? Distribution::integers(-8, 8)
                                                      : Distribution::uniform(-4, 4));
-    if (shape_.has_mask) mask_ = &add_mask();
-    y_ = &add_operand(operands::ensemble_x, shape_.dtype, rows, Distribution::none(), true);
-    arguments_ = {x_->packed(), mask_ == nullptr ? TensorView() : mask_->packed(), y_->packed()};
-    problem_ = describe_ensemble(arguments_, shape_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    return reason_against([&] {
-      return make_ensemble_plan(context(), problem_, {.strategy = std::string(strategy)});
-    });
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_ensemble_plan(context(), problem_, options), arguments_);
+    if (p.has_mask) mask_ = &add_mask();
+    y_ = &add_operand(operands::ensemble_x, p.dtype, rows, Distribution::none(), true);
   }
 
   std::string baseline_unsupported_reason() const override {
@@ -55,16 +44,13 @@ class EnsembleWorkload final : public PackedWorkload {
 
   /// One operation per element of x, whatever the function: bytes determine the time.
   Cost cost() const override {
-    const double elements =
-        counted() * static_cast<double>(problem_.rows) * static_cast<double>(problem_.features);
-    const double x_bytes = elements * static_cast<double>(dtype_bytes(problem_.dtype));
-    return {elements, x_bytes + static_cast<double>(bytes_of(mask_)),
-            static_cast<double>(y_->bytes())};
+    const double elements = elements_of(*x_) / static_cast<double>(num_members()) * counted();
+    const double x_bytes = elements * static_cast<double>(dtype_bytes(like().dtype));
+    return {elements, x_bytes + bytes_of({mask_}), bytes_of({y_})};
   }
 
   void reference_row(int64_t, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const auto d = static_cast<size_t>(problem_.features);
     std::vector<std::span<const double>> members;
     if (values_.empty()) {
       for (int64_t n = 0; n < num_members(); ++n) {
@@ -73,14 +59,14 @@ class EnsembleWorkload final : public PackedWorkload {
       }
     }
     for (int64_t n = 0; n < num_members(); ++n) {
-      if (problem_.has_mask && is_left_out(n)) continue;
+      if (like().has_mask && is_left_out(n)) continue;
       const std::span<const double> own = values_[static_cast<size_t>(n)];
-      members.push_back(own.subspan(static_cast<size_t>(row) * d, d));
+      members.push_back(own.subspan(static_cast<size_t>(row) * values.size(), values.size()));
     }
-    ensemble_reference(problem_, members, values, tolerances);
+    ensemble_reference(like(), members, values, tolerances);
   }
   double reference_row_flops() const override {
-    return 64 * static_cast<double>(problem_.features) * static_cast<double>(num_members());
+    return 64 * static_cast<double>(like().features) * static_cast<double>(num_members());
   }
 
  private:
@@ -91,7 +77,7 @@ class EnsembleWorkload final : public PackedWorkload {
     Operand::Description mask;
     mask.packing.name = "ensemble mask";
     mask.dtype = Dtype::uint8;
-    mask.member_shape = {shape_.num_members};
+    mask.member_shape = {num_members()};
     mask.is_shared = true;
     mask.contents = [](int64_t, bool, std::span<std::byte> bytes) {
       for (size_t n = 0; n < bytes.size(); ++n) {
@@ -105,17 +91,16 @@ class EnsembleWorkload final : public PackedWorkload {
   double counted() const {
     int64_t count = 0;
     for (int64_t n = 0; n < num_members(); ++n) {
-      count += problem_.has_mask && is_left_out(n) ? 0 : 1;
+      count += like().has_mask && is_left_out(n) ? 0 : 1;
     }
     return static_cast<double>(count);
   }
 
-  EnsembleProblem shape_;
-  Operand* x_ = nullptr;
-  Operand* mask_ = nullptr;
-  Operand* y_ = nullptr;
-  EnsembleArguments arguments_;
-  EnsembleProblem problem_;
+  EnsembleArguments arguments(const OperandViews& view) const override {
+    return {view(x_), view(mask_), view(y_)};
+  }
+
+  const Operand *x_ = nullptr, *mask_ = nullptr, *y_ = nullptr;
   mutable std::vector<std::vector<double>> values_;  ///< of each member
 };
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pointwise for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/plan_workload.hpp"
 #include "host/pointwise/pointwise_reference.hpp"
-#include "host/spec.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {
@@ -31,72 +31,34 @@ std::string impossible_reason(const Case& point) {
   return is_default || point.word("function") == "prelu" ? "" : "prelu alone has slopes";
 }
 
-class PointwiseWorkload final : public PackedWorkload {
+class PointwiseWorkload final : public PlanWorkload<describe_pointwise, make_pointwise_plan> {
  public:
   PointwiseWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
-    const Shape rows{shape_.rows, shape_.features};
-    // Both sides of every knee, and hardswish's at 3.
-    x_ = &add_operand(operands::pointwise_x, shape_.dtype, rows, Distribution::uniform(-4, 4));
-    arguments_.x = x_->packed();
-    if (shape_.num_slopes > 0) {
-      slope_ = &add_operand(operands::pointwise_slope, shape_.dtype, {shape_.num_slopes},
-                            Distribution::uniform());
-      arguments_.slope = slope_->packed();
-    }
-    y_ = &add_operand(operands::pointwise_x, shape_.dtype, rows, Distribution::none());
-    arguments_.y = y_->packed();
-    problem_ = describe_pointwise(arguments_, shape_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    return reason_against([&] {
-      return make_pointwise_plan(context(), problem_, {.strategy = std::string(strategy)});
-    });
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_pointwise_plan(context(), problem_, options), arguments_);
-  }
-
-  /// A baseline member is our own kernel with N = 1.
-  PreparedMembers prepare_members() override {
-    PointwiseProblem one = shape_;
-    one.num_members = 1;
-    const PointwisePlan plan = make_pointwise_plan(context(), one, {.strategy = "sequential"});
-    std::vector<PointwiseArguments> arguments;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      arguments.push_back({x_->member(n), own_parameters(slope_, n), y_->member(n)});
-    }
-    return prepared_members(plan, std::move(arguments));
-  }
+      : PlanWorkload(context, problem_of(point), options) {}
 
   /// One operation per element, whatever the function: bytes determine the time.
-  Cost cost() const override {
-    const auto read = static_cast<double>(x_->bytes() + bytes_of(slope_));
-    const double elements = static_cast<double>(problem_.num_members) *
-                            static_cast<double>(problem_.rows) *
-                            static_cast<double>(problem_.features);
-    return {elements, read, static_cast<double>(y_->bytes())};
-  }
+  Cost cost() const override { return {elements_of(x_), bytes_of({&x_, slope_}), bytes_of({&y_})}; }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const auto d = static_cast<size_t>(problem_.features);
-    const auto x = x_->values(member).subspan(static_cast<size_t>(row) * d, d);
-    pointwise_reference(problem_, x, values_of(slope_, member), values, tolerances);
+    pointwise_reference(like(), row_of(&x_, member, row, like().features),
+                        values_of(slope_, member), values, tolerances);
   }
-  double reference_row_flops() const override {
-    return 64 * static_cast<double>(problem_.features);
-  }
+  double reference_row_flops() const override { return 64 * static_cast<double>(like().features); }
 
  private:
-  PointwiseProblem shape_;
-  Operand* x_ = nullptr;
-  Operand* slope_ = nullptr;
-  Operand* y_ = nullptr;
-  PointwiseArguments arguments_;
-  PointwiseProblem problem_;
+  PointwiseArguments arguments(const OperandViews& view) const override {
+    return {view(x_), view(slope_), view(y_)};
+  }
+
+  const Shape rows_{like().rows, like().features};
+  // Both sides of every knee, and hardswish's at 3.
+  const Operand& x_ =
+      add_operand(operands::pointwise_x, like().dtype, rows_, Distribution::uniform(-4, 4));
+  const Operand* slope_ =
+      add_operand_if(like().num_slopes > 0, operands::pointwise_slope, like().dtype,
+                     {like().num_slopes}, Distribution::uniform());
+  const Operand& y_ = add_operand(operands::pointwise_x, like().dtype, rows_, Distribution::none());
 };
 
 std::vector<std::string_view> function_names() {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // softmax for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/plan_workload.hpp"
 #include "host/pointwise/softmax_cudnn.hpp"
 #include "host/pointwise/softmax_reference.hpp"
-#include "host/spec.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {
@@ -22,66 +22,33 @@ SoftmaxProblem problem_of(const Case& point) {
   return p;
 }
 
-class SoftmaxWorkload final : public PackedWorkload {
+class SoftmaxWorkload final : public PlanWorkload<describe_softmax, make_softmax_plan> {
  public:
   SoftmaxWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
-    const Shape rows{shape_.rows, shape_.features};
-    // Logits: far enough apart for a few to count.
-    x_ = &add_operand(operands::softmax_x, shape_.dtype, rows, Distribution::uniform(-8, 8));
-    y_ = &add_operand(operands::softmax_x, shape_.dtype, rows, Distribution::none());
-    arguments_ = {x_->packed(), y_->packed()};
-    problem_ = describe_softmax(arguments_, shape_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    const std::string reason = reason_against([&] {
-      return make_softmax_plan(context(), problem_, {.strategy = std::string(strategy)});
-    });
-    const bool is_cudnn = reason.empty() && strategy == "cudnn";
-    return is_cudnn ? softmax_cudnn_unsupported_reason(arguments_) : reason;
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_softmax_plan(context(), problem_, options), arguments_);
-  }
-
-  /// A baseline member is `sequential` of one member: cuDNN's call where it has one.
-  PreparedMembers prepare_members() override {
-    SoftmaxProblem one = shape_;
-    one.num_members = 1;
-    const SoftmaxPlan plan = make_softmax_plan(context(), one, {.strategy = "sequential"});
-    std::vector<SoftmaxArguments> arguments;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      arguments.push_back({x_->member(n), y_->member(n)});
-    }
-    return prepared_members(plan, std::move(arguments));
-  }
+      : PlanWorkload(context, problem_of(point), options) {}
 
   /// Per element: compare, subtract, exp, add, scale.
-  Cost cost() const override {
-    const double elements = static_cast<double>(problem_.num_members) *
-                            static_cast<double>(problem_.rows) *
-                            static_cast<double>(problem_.features);
-    return {5 * elements, static_cast<double>(x_->bytes()), static_cast<double>(y_->bytes())};
-  }
+  Cost cost() const override { return {5 * elements_of(x_), bytes_of({&x_}), bytes_of({&y_})}; }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const auto d = static_cast<size_t>(problem_.features);
-    softmax_reference(problem_, x_->values(member).subspan(static_cast<size_t>(row) * d, d), values,
-                      tolerances);
+    softmax_reference(like(), row_of(&x_, member, row, like().features), values, tolerances);
   }
-  double reference_row_flops() const override {
-    return 64 * static_cast<double>(problem_.features);
-  }
+  double reference_row_flops() const override { return 64 * static_cast<double>(like().features); }
 
  private:
-  SoftmaxProblem shape_;
-  Operand* x_ = nullptr;
-  Operand* y_ = nullptr;
-  SoftmaxArguments arguments_;
-  SoftmaxProblem problem_;
+  SoftmaxArguments arguments(const OperandViews& view) const override {
+    return {view(x_), view(y_)};
+  }
+  std::string cudnn_unsupported_reason(const SoftmaxArguments& arguments) const override {
+    return softmax_cudnn_unsupported_reason(arguments);
+  }
+
+  const Shape rows_{like().rows, like().features};
+  // Logits: far enough apart for a few to count.
+  const Operand& x_ =
+      add_operand(operands::softmax_x, like().dtype, rows_, Distribution::uniform(-8, 8));
+  const Operand& y_ = add_operand(operands::softmax_x, like().dtype, rows_, Distribution::none());
 };
 
 PrimitiveSpec make_spec() {

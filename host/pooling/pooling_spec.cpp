@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pooling for bench and verify: axes, sweeps, strategies, operands, cost.
-#include "host/operand.hpp"
+#include "host/plan_workload.hpp"
 #include "host/pooling/pooling_cudnn.hpp"
 #include "host/pooling/pooling_reference.hpp"
-#include "host/spec.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {
@@ -53,11 +52,11 @@ std::string impossible_reason(const Case& point) {
   return p.out_height < 1 || p.out_width < 1 ? "the window is larger than x" : "";
 }
 
-class PoolingWorkload final : public PackedWorkload {
+class PoolingWorkload final : public PlanWorkload<describe_pooling, make_pooling_plan> {
  public:
   PoolingWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
-    const PoolingProblem& p = shape_;
+      : PlanWorkload(context, problem_of(point), options) {
+    const PoolingProblem& p = like();
     const bool is_last = p.layout == ChannelLayout::channels_last;
     const PackedOperand& packing =
         is_last ? operands::pooling_x_channels_last : operands::pooling_x;
@@ -67,54 +66,31 @@ class PoolingWorkload final : public PackedWorkload {
     };
     x_ = &add_operand(packing, p.dtype, images(p.height, p.width), Distribution::uniform());
     y_ = &add_operand(packing, p.dtype, images(p.out_height, p.out_width), Distribution::none());
-    arguments_ = {x_->packed(), y_->packed()};
-    problem_ = describe_pooling(arguments_, shape_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    const std::string reason = reason_against([&] {
-      return make_pooling_plan(context(), problem_, {.strategy = std::string(strategy)});
-    });
-    const bool is_cudnn = reason.empty() && strategy == "cudnn";
-    return is_cudnn ? pooling_cudnn_unsupported_reason(arguments_) : reason;
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_pooling_plan(context(), problem_, options), arguments_);
-  }
-
-  /// A baseline member is `sequential` of one member: cuDNN's call where it has one.
-  PreparedMembers prepare_members() override {
-    PoolingProblem one = shape_;
-    one.num_members = 1;
-    const PoolingPlan plan = make_pooling_plan(context(), one, {.strategy = "sequential"});
-    std::vector<PoolingArguments> arguments;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      arguments.push_back({x_->member(n), y_->member(n)});
-    }
-    return prepared_members(plan, arguments);
   }
 
   /// All of x, even where windows leave some out: it lies in sectors that they need.
-  Cost cost() const override {
-    const auto outputs =
-        static_cast<double>(y_->bytes()) / static_cast<double>(dtype_bytes(problem_.dtype));
-    return {outputs * taps(), static_cast<double>(x_->bytes()), static_cast<double>(y_->bytes())};
-  }
+  Cost cost() const override { return {elements_of(*y_) * taps(), bytes_of({x_}), bytes_of({y_})}; }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    pooling_reference(problem_, x_->values(member), row, values, tolerances);
+    pooling_reference(like(), x_->values(member), row, values, tolerances);
   }
   double reference_row_flops() const override {
-    return (2 * taps() + static_cast<double>(problem_.width)) *
+    return (2 * taps() + static_cast<double>(like().width)) *
            static_cast<double>(y_->member_shape(0).back());
   }
 
  private:
+  PoolingArguments arguments(const OperandViews& view) const override {
+    return {view(x_), view(y_)};
+  }
+  std::string cudnn_unsupported_reason(const PoolingArguments& arguments) const override {
+    return pooling_cudnn_unsupported_reason(arguments);
+  }
+
   /// Of an output.
   double taps() const {
-    const PoolingProblem& p = problem_;
+    const PoolingProblem& p = like();
     if (p.mode != PoolingMode::adaptive_average) {
       return static_cast<double>(p.rows.kernel * p.columns.kernel);
     }
@@ -122,11 +98,7 @@ class PoolingWorkload final : public PackedWorkload {
            static_cast<double>(p.out_height * p.out_width);
   }
 
-  PoolingProblem shape_;
-  Operand* x_ = nullptr;
-  Operand* y_ = nullptr;
-  PoolingArguments arguments_;
-  PoolingProblem problem_;
+  const Operand *x_ = nullptr, *y_ = nullptr;
 };
 
 std::vector<Sweep> sweeps() {
