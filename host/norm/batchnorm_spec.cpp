@@ -40,11 +40,11 @@ std::string impossible_reason(const Case& point) {
              : "";
 }
 
-class BatchnormWorkload final : public PackedWorkload {
+class BatchnormWorkload final : public PlanWorkload<describe_batchnorm, make_batchnorm_plan> {
  public:
   BatchnormWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
-    const BatchnormProblem& p = shape_;
+      : PlanWorkload(context, problem_of(point), options) {
+    const BatchnormProblem& p = like();
     const PackedOperand& packing = is_2d(point) ? operands::batchnorm2d_x : operands::batchnorm1d_x;
     const Shape x = is_2d(point) ? Shape{p.batch, p.channels, p.height, p.width}
                                  : Shape{p.batch, p.channels, p.width};
@@ -57,106 +57,60 @@ class BatchnormWorkload final : public PackedWorkload {
     mean_ = &add_parameter(Dtype::fp32, Distribution::uniform(offset - 0.5, offset + 0.5));
     variance_ = &add_parameter(Dtype::fp32, Distribution::uniform(0.25, 1));
     y_ = &add_operand(packing, p.dtype, x, Distribution::none());
-    const auto packed = [](const Operand* operand) {
-      return operand == nullptr ? TensorView() : operand->packed();
-    };
-    arguments_ = {x_->packed(),
-                  packed(gamma_),
-                  packed(beta_),
-                  mean_->packed(),
-                  variance_->packed(),
-                  y_->packed(),
-                  {},
-                  {}};
-    problem_ = describe_batchnorm(arguments_, shape_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    const std::string reason = reason_against([&] {
-      return make_batchnorm_plan(context(), problem_, {.strategy = std::string(strategy)});
-    });
-    const bool is_cudnn = reason.empty() && strategy == "cudnn";
-    return is_cudnn ? batchnorm_cudnn_unsupported_reason(arguments_) : reason;
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_batchnorm_plan(context(), problem_, options), arguments_);
-  }
-
-  /// A baseline member is `sequential` of one member: cuDNN's call where it has one.
-  PreparedMembers prepare_members() override {
-    BatchnormProblem one = shape_;
-    one.num_members = 1;
-    const BatchnormPlan plan = make_batchnorm_plan(context(), one, {.strategy = "sequential"});
-    std::vector<BatchnormArguments> arguments;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      arguments.push_back({x_->member(n),
-                           own_parameters(gamma_, n),
-                           own_parameters(beta_, n),
-                           own_parameters(mean_, n),
-                           own_parameters(variance_, n),
-                           y_->member(n),
-                           {},
-                           {}});
-    }
-    return prepared_members(plan, std::move(arguments));
   }
 
   /// Per element: subtract, scale, shift; in train also a sum, a difference, a square, two sums.
   Cost cost() const override {
-    const bool trains = problem_.mode == BatchnormMode::train;
-    const int64_t statistics = mean_->bytes() + variance_->bytes();
-    const auto elements =
-        static_cast<double>(x_->bytes()) / static_cast<double>(dtype_bytes(problem_.dtype));
-    return {(trains ? 8 : 3) * elements,
-            static_cast<double>(x_->bytes() + bytes_of(gamma_) + bytes_of(beta_) + statistics),
-            static_cast<double>(y_->bytes() + (trains ? statistics : 0))};
+    const bool trains = like().mode == BatchnormMode::train;
+    const double statistics = bytes_of({mean_, variance_});
+    return {(trains ? 8 : 3) * elements_of(*x_), bytes_of({x_, gamma_, beta_}) + statistics,
+            bytes_of({y_}) + (trains ? statistics : 0)};
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
     const auto channel = static_cast<size_t>(
-        row / (y_->member_shape(member).rank() == 4 ? problem_.height : 1) % problem_.channels);
+        row / (y_->member_shape(member).rank() == 4 ? like().height : 1) % like().channels);
     const auto of = [&](const Operand* operand, double absent) {
       return operand == nullptr ? absent : operand->values(member)[channel];
     };
     const auto x = x_->values(member);
     ChannelStatistics statistics;
-    if (problem_.mode == BatchnormMode::eval) {
+    if (like().mode == BatchnormMode::eval) {
       statistics = {of(mean_, 0), of(variance_, 0)};
     } else {
       if (statistics_member_ != member) {
-        statistics_ = channel_statistics(problem_, x);
+        statistics_ = channel_statistics(like(), x);
         statistics_member_ = member;
       }
       statistics = statistics_[channel];
     }
-    batchnorm_reference(problem_, statistics, of(gamma_, 1), of(beta_, 0),
+    batchnorm_reference(like(), statistics, of(gamma_, 1), of(beta_, 0),
                         x.subspan(static_cast<size_t>(row) * values.size(), values.size()), values,
                         tolerances);
   }
-  double reference_row_flops() const override { return 12 * static_cast<double>(problem_.width); }
+  double reference_row_flops() const override { return 12 * static_cast<double>(like().width); }
 
  private:
+  BatchnormArguments arguments(const OperandViews& view) const override {
+    return {view(x_), view(gamma_), view(beta_), view(mean_), view(variance_), view(y_), {}, {}};
+  }
+  std::string cudnn_unsupported_reason(const BatchnormArguments& arguments) const override {
+    return batchnorm_cudnn_unsupported_reason(arguments);
+  }
+
   Operand& add_parameter(Dtype dtype, const Distribution& distribution) {
     Operand::Description description;
     description.packing = operands::channel_parameter;
     description.dtype = dtype;
-    description.member_shape = {shape_.channels};
+    description.member_shape = {like().channels};
     description.distribution = distribution;
-    description.is_state = dtype == Dtype::fp32 && shape_.mode == BatchnormMode::train;
+    description.is_state = dtype == Dtype::fp32 && like().mode == BatchnormMode::train;
     return add_operand(std::move(description));
   }
 
-  BatchnormProblem shape_;
-  Operand* x_ = nullptr;
-  Operand* gamma_ = nullptr;
-  Operand* beta_ = nullptr;
-  Operand* mean_ = nullptr;
-  Operand* variance_ = nullptr;
-  Operand* y_ = nullptr;
-  BatchnormArguments arguments_;
-  BatchnormProblem problem_;
+  const Operand *x_ = nullptr, *gamma_ = nullptr, *beta_ = nullptr, *mean_ = nullptr,
+                *variance_ = nullptr, *y_ = nullptr;
   mutable std::vector<ChannelStatistics> statistics_;  ///< of the member used last
   mutable int64_t statistics_member_ = -1;
 };

@@ -10,9 +10,6 @@ namespace wide::catalog {
 namespace {
 
 struct Chain {
-  using Problem = ChainProblem;
-  using Arguments = ChainArguments;
-
   static constexpr auto& kX = operands::chain_x;
   static constexpr auto& kParameter = operands::chain_parameter;
   /// Two sums, an activation of a few operations, a norm's eight.

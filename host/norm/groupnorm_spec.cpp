@@ -44,67 +44,32 @@ const PackedOperand& packing_of(const Case& point) {
   return is_1d(point) ? operands::instancenorm1d_x : operands::instancenorm2d_x;
 }
 
-class GroupnormWorkload final : public PackedWorkload {
+class GroupnormWorkload final : public PlanWorkload<describe_groupnorm, make_groupnorm_plan> {
  public:
   GroupnormWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
-    const GroupnormProblem& p = shape_;
+      : PlanWorkload(context, problem_of(point), options) {
+    const GroupnormProblem& p = like();
     const Shape x = is_1d(point) ? Shape{p.batch, p.channels, p.width}
                                  : Shape{p.batch, p.channels, p.height, p.width};
-    x_ = &add_operand(packing_of(point), p.dtype, x, around_offset(point));
-    arguments_.x = x_->packed();
-    if (p.has_gamma) {
-      const auto add_parameter = [&] {
-        return &add_operand(operands::channel_parameter, p.dtype, {p.channels},
+    const auto add_parameter = [&](bool is_there) {
+      return add_operand_if(is_there, operands::channel_parameter, p.dtype, {p.channels},
                             Distribution::uniform());
-      };
-      gamma_ = add_parameter();
-      beta_ = add_parameter();
-      arguments_.gamma = gamma_->packed();
-      arguments_.beta = beta_->packed();
-    }
+    };
+    x_ = &add_operand(packing_of(point), p.dtype, x, around_offset(point));
+    gamma_ = add_parameter(p.has_gamma);
+    beta_ = add_parameter(p.has_beta);
     y_ = &add_operand(packing_of(point), p.dtype, x, Distribution::none());
-    arguments_.y = y_->packed();
-    problem_ = describe_groupnorm(arguments_, shape_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    const std::string reason = reason_against([&] {
-      return make_groupnorm_plan(context(), problem_, {.strategy = std::string(strategy)});
-    });
-    const bool is_cudnn = reason.empty() && strategy == "cudnn";
-    return is_cudnn ? instancenorm_cudnn_unsupported_reason(arguments_) : reason;
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_groupnorm_plan(context(), problem_, options), arguments_);
-  }
-
-  /// A baseline member is `sequential` of one member: cuDNN's call where it has one.
-  PreparedMembers prepare_members() override {
-    GroupnormProblem one = shape_;
-    one.num_members = 1;
-    const GroupnormPlan plan = make_groupnorm_plan(context(), one, {.strategy = "sequential"});
-    std::vector<GroupnormArguments> arguments;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      arguments.push_back(
-          {x_->member(n), own_parameters(gamma_, n), own_parameters(beta_, n), y_->member(n)});
-    }
-    return prepared_members(plan, std::move(arguments));
   }
 
   /// Per element: subtract, two sums, square, scale by two factors, shift.
   Cost cost() const override {
-    const auto elements =
-        static_cast<double>(x_->bytes()) / static_cast<double>(dtype_bytes(problem_.dtype));
-    return {8 * elements, static_cast<double>(x_->bytes() + bytes_of(gamma_) + bytes_of(beta_)),
-            static_cast<double>(y_->bytes())};
+    return {8 * elements_of(*x_), bytes_of({x_, gamma_, beta_}), bytes_of({y_})};
   }
 
   /// In the reference's terms a group of a batch row is a channel of a batch of one.
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const GroupnormProblem& p = problem_;
+    const GroupnormProblem& p = like();
     BatchnormProblem as_channels;
     as_channels.batch = 1;
     as_channels.channels = p.batch * p.groups;
@@ -126,16 +91,17 @@ class GroupnormWorkload final : public PackedWorkload {
                         x.subspan(static_cast<size_t>(row) * values.size(), values.size()), values,
                         tolerances);
   }
-  double reference_row_flops() const override { return 12 * static_cast<double>(problem_.width); }
+  double reference_row_flops() const override { return 12 * static_cast<double>(like().width); }
 
  private:
-  GroupnormProblem shape_;
-  Operand* x_ = nullptr;
-  Operand* gamma_ = nullptr;
-  Operand* beta_ = nullptr;
-  Operand* y_ = nullptr;
-  GroupnormArguments arguments_;
-  GroupnormProblem problem_;
+  GroupnormArguments arguments(const OperandViews& view) const override {
+    return {view(x_), view(gamma_), view(beta_), view(y_)};
+  }
+  std::string cudnn_unsupported_reason(const GroupnormArguments& arguments) const override {
+    return instancenorm_cudnn_unsupported_reason(arguments);
+  }
+
+  const Operand *x_ = nullptr, *gamma_ = nullptr, *beta_ = nullptr, *y_ = nullptr;
   mutable std::vector<ChannelStatistics> statistics_;  ///< of the member used last
   mutable int64_t statistics_member_ = -1;
 };

@@ -4,7 +4,7 @@
 // What the norms' entries in the catalogue have in common.
 #pragma once
 
-#include "host/spec.hpp"
+#include "host/plan_workload.hpp"
 
 namespace wide::catalog {
 
@@ -20,11 +20,6 @@ inline AxisInfo offset_axis() {
 inline Distribution around_offset(const Case& point) {
   const auto offset = static_cast<double>(point.integer("offset"));
   return Distribution::uniform(offset - 1, offset + 1);
-}
-
-/// A member's own rows; absent where the operand is.
-inline TensorView own_rows(const Operand* operand, int64_t member) {
-  return operand == nullptr ? TensorView() : operand->member(member);
 }
 
 inline AxisInfo residual_axis() {

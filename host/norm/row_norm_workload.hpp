@@ -3,7 +3,6 @@
 //
 // Operands, plans and references of layernorm, rmsnorm and chain, in chain's terms; a Primitive has
 // the differences:
-//   Problem, Arguments, Plan
 //   kX, kParameter: operands' layouts    kFlops, kReferenceFlops: of an element
 //   problem_of(point): in chain's terms  x_values(point): the values of x
 //   describe, make_plan: the public functions of that name
@@ -29,20 +28,24 @@ inline ChainProblem rows_of(const Case& point) {
   return p;
 }
 
+/// The baseline is our own kernel, too: cuDNN's layernorm and rmsnorm take dense rows only, hence
+/// no member of `sequential`. PyTorch's are among the peers.
 template <class Primitive>
-class RowNormWorkload final : public PackedWorkload {
+class RowNormWorkload final : public PlanWorkload<Primitive::describe, Primitive::make_plan> {
+  using Base = PlanWorkload<Primitive::describe, Primitive::make_plan>;
+
  public:
   RowNormWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options), shape_(Primitive::problem_of(point)) {
-    const ChainProblem& p = shape_;
+      : Base(context, Primitive::problem(Primitive::problem_of(point)), options),
+        features_(point.integer("d")) {
+    const ChainProblem p = Primitive::problem_of(point);
     const Shape rows{point.integer("batch"), point.integer("seq"), p.features};
     const auto add_rows = [&](bool is_there, const Distribution& from) {
-      return is_there ? &add_operand(Primitive::kX, p.dtype, rows, from) : nullptr;
+      return this->add_operand_if(is_there, Primitive::kX, p.dtype, rows, from);
     };
     const auto add_parameter = [&](bool is_there) {
-      return is_there ? &add_operand(Primitive::kParameter, p.dtype, {p.features},
-                                     Distribution::uniform())
-                      : nullptr;
+      return this->add_operand_if(is_there, Primitive::kParameter, p.dtype, {p.features},
+                                  Distribution::uniform());
     };
     x_ = add_rows(true, Primitive::x_values(point));
     bias_ = add_parameter(p.has_bias);
@@ -51,75 +54,34 @@ class RowNormWorkload final : public PackedWorkload {
     beta_ = add_parameter(p.has_beta);
     sum_ = add_rows(p.has_sum, Distribution::none());
     y_ = add_rows(true, Distribution::none());
-    const auto packed = [](const Operand* operand) {
-      return operand == nullptr ? TensorView() : operand->packed();
-    };
-    arguments_ = Primitive::arguments({packed(x_), packed(bias_), packed(residual_), packed(gamma_),
-                                       packed(beta_), packed(y_), packed(sum_)});
-    problem_ = Primitive::describe(arguments_, Primitive::problem(shape_));
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    return reason_against([&] {
-      return Primitive::make_plan(context(), problem_, {.strategy = std::string(strategy)});
-    });
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(Primitive::make_plan(context(), problem_, options), arguments_);
-  }
-
-  /// A baseline member is our own kernel with N = 1: cuDNN's layernorm and rmsnorm take dense rows
-  /// only, hence no member of `sequential`. PyTorch's are among the peers.
-  PreparedMembers prepare_members() override {
-    typename Primitive::Problem one = Primitive::problem(shape_);
-    one.num_members = 1;
-    const auto plan = Primitive::make_plan(context(), one, {.strategy = "sequential"});
-    std::vector<typename Primitive::Arguments> arguments;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      arguments.push_back(
-          Primitive::arguments({own_rows(x_, n), own_parameters(bias_, n), own_rows(residual_, n),
-                                own_parameters(gamma_, n), own_parameters(beta_, n),
-                                own_rows(y_, n), own_rows(sum_, n)}));
-    }
-    return prepared_members(plan, std::move(arguments));
   }
 
   Cost cost() const override {
-    const auto read = static_cast<double>(x_->bytes() + bytes_of(bias_) + bytes_of(residual_) +
-                                          bytes_of(gamma_) + bytes_of(beta_));
-    const double elements =
-        static_cast<double>(x_->bytes()) / static_cast<double>(dtype_bytes(shape_.dtype));
-    return {Primitive::kFlops * elements, read, static_cast<double>(y_->bytes() + bytes_of(sum_))};
+    return {Primitive::kFlops * elements_of(*x_), bytes_of({x_, bias_, residual_, gamma_, beta_}),
+            bytes_of({y_, sum_})};
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const auto d = static_cast<size_t>(shape_.features);
-    const auto of_row = [&](const Operand* operand) {
-      return operand == nullptr ? std::span<const double>()
-                                : operand->values(member).subspan(static_cast<size_t>(row) * d, d);
-    };
-    Primitive::reference(problem_,
-                         {of_row(x_), values_of(bias_, member), of_row(residual_),
-                          values_of(gamma_, member), values_of(beta_, member)},
+    Primitive::reference(this->like(),
+                         {row_of(x_, member, row, features_), values_of(bias_, member),
+                          row_of(residual_, member, row, features_), values_of(gamma_, member),
+                          values_of(beta_, member)},
                          values, tolerances);
   }
   double reference_row_flops() const override {
-    return Primitive::kReferenceFlops * static_cast<double>(shape_.features);
+    return Primitive::kReferenceFlops * static_cast<double>(features_);
   }
 
  private:
-  ChainProblem shape_;  ///< of the case; problem_ has the operands' strides, too
-  Operand* x_ = nullptr;
-  Operand* bias_ = nullptr;
-  Operand* residual_ = nullptr;
-  Operand* gamma_ = nullptr;
-  Operand* beta_ = nullptr;
-  Operand* sum_ = nullptr;
-  Operand* y_ = nullptr;
-  typename Primitive::Arguments arguments_;
-  typename Primitive::Problem problem_;
+  typename Base::Arguments arguments(const OperandViews& view) const override {
+    return Primitive::arguments(
+        {view(x_), view(bias_), view(residual_), view(gamma_), view(beta_), view(y_), view(sum_)});
+  }
+
+  int64_t features_;
+  const Operand *x_ = nullptr, *bias_ = nullptr, *residual_ = nullptr, *gamma_ = nullptr,
+                *beta_ = nullptr, *sum_ = nullptr, *y_ = nullptr;
 };
 
 /// What the specs of all three share; `own` are the axes after those of sizes.
