@@ -9,7 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/embedding/quantized_rows.hpp"
 #include "host/operand_values.hpp"
-#include "host/spec.hpp"
+#include "host/plan_workload.hpp"
 #include "host/specs.hpp"
 #include "wide/convert.hpp"
 #include "wide/embedding.hpp"
@@ -80,108 +80,91 @@ void fill_offsets(const EmbeddingProblem& p, uint64_t key, bool is_poisoned,
   }
 }
 
-class EmbeddingWorkload final : public PackedWorkload {
+class EmbeddingWorkload final : public PlanWorkload<describe_embedding, make_embedding_plan> {
  public:
   EmbeddingWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options),
-        shape_(problem_of(point)),
+      : PlanWorkload(context, problem_of(point), options),
         ids_(add_ids(point)),
-        offsets_(shape_.bag == Bag::none ? nullptr : &add_offsets()),
+        offsets_(like().bag == Bag::none ? nullptr : &add_offsets()),
         table_(add_table()),
-        y_(add_operand(operands::embedding_y, shape_.dtype, y_shape(), Distribution::none())) {
-    arguments_ = {ids_.packed(), packed_table(), y_.packed(), {}};
-    if (offsets_ != nullptr) arguments_.offsets = offsets_->packed();
-    problem_ = describe_embedding(arguments_, shape_);
-    rows_read_ = count_rows_read();
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    return reason_against([&] {
-      return make_embedding_plan(context(), problem_, {.strategy = std::string(strategy)});
-    });
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_embedding_plan(context(), problem_, options), arguments_);
-  }
-
-  /// No vendor has this call: a baseline member is our own kernel with N = 1.
-  PreparedMembers prepare_members() override {
-    EmbeddingProblem one = shape_;
-    one.num_members = 1;
-    one.shared_ids = true;
-    const EmbeddingPlan plan = make_embedding_plan(context(), one, {.strategy = "sequential"});
-    std::vector<EmbeddingArguments> arguments;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      ConstTensorView table = table_.member(n);
-      table.shape = {1, one.vocab, table_elements()};
-      table.strides = contiguous_strides(table.shape);
-      const ConstTensorView offsets =
-          offsets_ == nullptr ? ConstTensorView() : ConstTensorView(offsets_->member(n));
-      arguments.push_back({ids_.member(n), table, y_.member(n), offsets});
-    }
-    return prepared_members(plan, arguments);
-  }
+        y_(add_operand(operands::embedding_y, like().dtype, y_shape(), Distribution::none())),
+        rows_read_(count_rows_read()) {}
 
   /// Rows that are gathered twice need reading once.
   Cost cost() const override {
-    const auto n = static_cast<double>(problem_.num_members);
-    const auto ids = static_cast<double>(problem_.bag == Bag::none ? problem_.batch * problem_.seq
-                                                                   : problem_.seq);
+    const auto n = static_cast<double>(like().num_members);
+    const auto ids =
+        static_cast<double>(like().bag == Bag::none ? like().batch * like().seq : like().seq);
     const auto row_bytes =
         static_cast<double>(table_elements() * dtype_bytes(table_.description().dtype));
-    const auto indices = static_cast<double>(ids_.bytes() + bytes_of(offsets_));
-    const bool adds = problem_.bag != Bag::none;
-    return {adds ? n * ids * static_cast<double>(problem_.dim) : 0,
-            rows_read_ * row_bytes + indices, static_cast<double>(y_.bytes())};
+    const double indices = bytes_of({&ids_, offsets_});
+    const bool adds = like().bag != Bag::none;
+    return {adds ? n * ids * static_cast<double>(like().dim) : 0, rows_read_ * row_bytes + indices,
+            bytes_of({&y_})};
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    if (problem_.bag != Bag::none) return reference_bag(member, row, values, tolerances);
+    if (like().bag != Bag::none) return reference_bag(member, row, values, tolerances);
     const auto id = static_cast<int64_t>(ids_.values(member)[static_cast<size_t>(row)]);
-    const bool exists = id >= 0 && id < problem_.vocab;
-    const bool is_packed = problem_.table_format == WeightFormat::packed;
+    const bool exists = id >= 0 && id < like().vocab;
+    const bool is_packed = like().table_format == WeightFormat::packed;
     for (size_t d = 0; d < values.size(); ++d) {
       values[d] = exists ? stored(member, id, d) : std::numeric_limits<double>::quiet_NaN();
       tolerances[d] = is_packed || !exists ? 0
-                                           : unit_roundoff(problem_.dtype) * std::fabs(values[d]) +
-                                                 min_subnormal(problem_.dtype);
+                                           : unit_roundoff(like().dtype) * std::fabs(values[d]) +
+                                                 min_subnormal(like().dtype);
     }
   }
   double reference_row_flops() const override {
     const int64_t rows =
-        problem_.bag == Bag::none ? 1 : 1 + problem_.seq / std::max<int64_t>(1, problem_.batch);
-    return static_cast<double>(problem_.dim * rows);
+        like().bag == Bag::none ? 1 : 1 + like().seq / std::max<int64_t>(1, like().batch);
+    return static_cast<double>(like().dim * rows);
   }
 
  private:
+  EmbeddingArguments arguments(const OperandViews& view) const override {
+    return {view(ids_), with_rows(view(table_)), view(y_), view(offsets_)};
+  }
+  /// A member's own ids are all that there are: as if it shared them.
+  EmbeddingArguments member_arguments(int64_t n) const override {
+    EmbeddingArguments own = arguments(OperandViews(n));
+    own.ids = ids_.member(n);
+    if (offsets_ != nullptr) own.offsets = offsets_->member(n);
+    return own;
+  }
+  EmbeddingProblem member_like() const override {
+    EmbeddingProblem one = PlanWorkload::member_like();
+    one.shared_ids = true;
+    return one;
+  }
+
   Shape y_shape() const {
-    if (shape_.bag != Bag::none) return {shape_.batch, shape_.dim};
-    return {shape_.batch, shape_.seq, shape_.dim};
+    if (like().bag != Bag::none) return {like().batch, like().dim};
+    return {like().batch, like().seq, like().dim};
   }
   int64_t table_elements() const {
-    return shape_.table_format == WeightFormat::packed ? shape_.dim
-                                                       : quantized_row_bytes(shape_.dim);
+    return like().table_format == WeightFormat::packed ? like().dim
+                                                       : quantized_row_bytes(like().dim);
   }
 
   Operand& add_ids(const Case& point) {
-    const Distribution ids = ids_of(point, shape_.vocab);
-    if (shape_.bag == Bag::none) {
-      return add_operand(operands::embedding_ids, shape_.id_dtype, {shape_.batch, shape_.seq}, ids,
-                         shape_.shared_ids);
+    const Distribution ids = ids_of(point, like().vocab);
+    if (like().bag == Bag::none) {
+      return add_operand(operands::embedding_ids, like().id_dtype, {like().batch, like().seq}, ids,
+                         like().shared_ids);
     }
-    return add_operand(operands::embedding_bag_ids, shape_.id_dtype, {shape_.seq}, ids,
-                       shape_.shared_ids);
+    return add_operand(operands::embedding_bag_ids, like().id_dtype, {like().seq}, ids,
+                       like().shared_ids);
   }
 
   Operand& add_offsets() {
     Operand::Description description;
     description.packing = operands::embedding_offsets;
-    description.dtype = shape_.id_dtype;
-    description.member_shape = {shape_.batch + 1};
-    description.is_shared = shape_.shared_ids;
-    description.contents = [p = shape_, seed = options().seed](int64_t id, bool is_poisoned,
+    description.dtype = like().id_dtype;
+    description.member_shape = {like().batch + 1};
+    description.is_shared = like().shared_ids;
+    description.contents = [p = like(), seed = options().seed](int64_t id, bool is_poisoned,
                                                                std::span<std::byte> bytes) {
       fill_offsets(p, stream_key(seed, operands::embedding_offsets.name, 0, id), is_poisoned,
                    bytes);
@@ -190,17 +173,17 @@ class EmbeddingWorkload final : public PackedWorkload {
   }
 
   Operand& add_table() {
-    if (shape_.table_format == WeightFormat::packed) {
-      return add_operand(operands::embedding_table, shape_.dtype, {shape_.vocab, shape_.dim},
+    if (like().table_format == WeightFormat::packed) {
+      return add_operand(operands::embedding_table, like().dtype, {like().vocab, like().dim},
                          elements_of(options().fill));
     }
     Operand::Description description;
     description.packing = operands::embedding_quantized_table;
     description.dtype = Dtype::uint8;
-    description.member_shape = {shape_.vocab * quantized_row_bytes(shape_.dim)};
+    description.member_shape = {like().vocab * quantized_row_bytes(like().dim)};
     description.granule = 16;
     const Fill fill = options().fill;
-    description.contents = [p = shape_, from = shaped(elements_of(fill), fill, Dtype::fp32, false),
+    description.contents = [p = like(), from = shaped(elements_of(fill), fill, Dtype::fp32, false),
                             seed = options().seed](int64_t id, bool is_poisoned,
                                                    std::span<std::byte> bytes) {
       fill_table(p, from, stream_key(seed, operands::embedding_table.name, 0, id), is_poisoned,
@@ -210,17 +193,16 @@ class EmbeddingWorkload final : public PackedWorkload {
   }
 
   /// Blobs as [N, V, row bytes].
-  ConstTensorView packed_table() const {
-    const TensorView table = table_.packed();
-    if (shape_.table_format == WeightFormat::packed) return table;
+  ConstTensorView with_rows(const TensorView& table) const {
+    if (like().table_format == WeightFormat::packed) return table;
     const int64_t row = table_elements();
-    return TensorView(table.data, table.dtype, {num_members(), shape_.vocab, row},
+    return TensorView(table.data, table.dtype, {table.shape[0], like().vocab, row},
                       Strides{table.strides[0], row, 1}, table.device);
   }
 
   /// Distinct rows, of all members.
   double count_rows_read() const {
-    const int64_t sets = problem_.shared_ids ? 1 : num_members();
+    const int64_t sets = like().shared_ids ? 1 : num_members();
     int64_t rows = 0;
     for (int64_t n = 0; n < sets; ++n) {
       std::vector<double> ids(ids_.values(n).begin(), ids_.values(n).end());
@@ -234,12 +216,12 @@ class EmbeddingWorkload final : public PackedWorkload {
   double stored(int64_t member, int64_t id, size_t d) const {
     const auto table = table_.values(member);
     const auto row = static_cast<size_t>(id * table_elements());
-    if (shape_.table_format == WeightFormat::packed) return table[row + d];
+    if (like().table_format == WeightFormat::packed) return table[row + d];
     const auto last = row + static_cast<size_t>(table_elements());
     const uint32_t scale =
         static_cast<uint32_t>(table[last - 1]) << 8 | static_cast<uint32_t>(table[last - 2]);
     const auto code = static_cast<uint8_t>(table[row + d]);
-    const double value = shape_.table_format == WeightFormat::int8
+    const double value = like().table_format == WeightFormat::int8
                              ? code - 128.0
                              : load_element(&code, Dtype::fp8_e4m3, 0);
     return static_cast<double>(bf16_to_float(static_cast<uint16_t>(scale))) * value;
@@ -265,23 +247,20 @@ class EmbeddingWorkload final : public PackedWorkload {
         tolerances[d] += std::fabs(element);
       }
     }
-    const double divisor = problem_.bag == Bag::mean && count > 0 ? count : 1;
+    const double divisor = like().bag == Bag::mean && count > 0 ? count : 1;
     for (size_t d = 0; d < values.size(); ++d) {
       values[d] /= divisor;
       tolerances[d] = (count * u_sum * tolerances[d]) / divisor +
-                      (2 * u + unit_roundoff(problem_.dtype)) * std::fabs(values[d]) +
-                      min_subnormal(problem_.dtype);
+                      (2 * u + unit_roundoff(like().dtype)) * std::fabs(values[d]) +
+                      min_subnormal(like().dtype);
     }
   }
 
-  EmbeddingProblem shape_;
-  Operand& ids_;
-  Operand* offsets_;
-  Operand& table_;
-  Operand& y_;
-  EmbeddingArguments arguments_;
-  EmbeddingProblem problem_;
-  double rows_read_ = 0;
+  const Operand& ids_;
+  const Operand* offsets_;
+  const Operand& table_;
+  const Operand& y_;
+  double rows_read_;
 };
 
 std::vector<AxisInfo> axes() {

@@ -8,7 +8,7 @@
 #include "host/fused/mlp_problem.hpp"
 #include "host/fused/mlp_reference.hpp"
 #include "host/operand_values.hpp"
-#include "host/spec.hpp"
+#include "host/plan_workload.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {
@@ -92,80 +92,50 @@ void fill_weights(const MlpProblem& p, const WorkloadOptions& options, int64_t i
   store_values(values, p.dtype, bytes.data());
 }
 
-class MlpWorkload final : public PackedWorkload {
+class MlpWorkload final : public PlanWorkload<describe_mlp, make_mlp_plan> {
  public:
   MlpWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options),
-        like_(complete_mlp_problem(problem_of(point))),
-        x_(add_operand(operands::mlp_x, like_.dtype, {like_.batch, like_.widths.front()},
+      : PlanWorkload(context, complete_mlp_problem(problem_of(point)), options),
+        x_(add_operand(operands::mlp_x, like().dtype, {like().batch, like().widths.front()},
                        options.fill == Fill::integers ? Distribution::integers(-2, 2)
                                                       : Distribution::uniform(),
-                       like_.shared_input)),
+                       like().shared_input)),
         weights_(add_operand(weights_description())),
-        y_(add_operand(operands::mlp_x, like_.dtype, {like_.batch, like_.widths.back()},
+        y_(add_operand(operands::mlp_x, like().dtype, {like().batch, like().widths.back()},
                        Distribution::none())) {}
 
-  std::string unsupported_reason(std::string_view strategy) const override {
-    try {
-      const MlpPlan plan = make_mlp_plan(context(), describe_mlp(arguments(), like_),
-                                         {.strategy = std::string(strategy)});
-      const bool is_ours = plan.strategy() == "fused" || plan.strategy() == "layerwise";
-      return is_ours || is_empty(like_) ? "" : cublas_unavailable_reason();
-    } catch (const Error& error) {
-      return error.what();
-    }
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    const MlpArguments operands = arguments();
-    return prepared(make_mlp_plan(context(), describe_mlp(operands, like_), options), operands);
-  }
-
   std::string baseline_unsupported_reason() const override {
-    return is_empty(like_) ? "" : cublas_unavailable_reason();
-  }
-
-  /// A baseline member is sequential with N = 1: one call per layer.
-  PreparedMembers prepare_members() override {
-    std::vector<MlpArguments> members;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      members.push_back({x_.member(n), own_parameters(&weights_, n), y_.member(n)});
-    }
-    const MlpProblem one = describe_mlp(members.front(), like_);
-    return prepared_members(make_mlp_plan(context(), one, {.strategy = "sequential"}),
-                            std::move(members));
+    return is_empty(like()) ? "" : cublas_unavailable_reason();
   }
 
   /// Neither values between layers nor the padding of weights need be in memory.
   Cost cost() const override {
     double products = 0, outputs = 0;
-    for (size_t l = 0; l + 1 < like_.widths.size(); ++l) {
-      const auto in = static_cast<double>(like_.widths[l]);
-      const auto out = static_cast<double>(like_.widths[l + 1]);
+    for (size_t l = 0; l + 1 < like().widths.size(); ++l) {
+      const auto in = static_cast<double>(like().widths[l]);
+      const auto out = static_cast<double>(like().widths[l + 1]);
       products += in * out;
-      outputs += like_.has_bias ? out : 0;
+      outputs += like().has_bias ? out : 0;
     }
-    const auto members = static_cast<double>(like_.num_members);
+    const auto members = static_cast<double>(like().num_members);
     Cost cost;
-    cost.flops = members * static_cast<double>(like_.batch) * (2 * products + outputs);
-    cost.bytes_read =
-        static_cast<double>(x_.bytes()) +
-        members * (products + outputs) * static_cast<double>(dtype_bytes(like_.dtype));
-    cost.bytes_written = static_cast<double>(y_.bytes());
+    cost.flops = members * static_cast<double>(like().batch) * (2 * products + outputs);
+    cost.bytes_read = bytes_of({&x_}) + members * (products + outputs) *
+                                            static_cast<double>(dtype_bytes(like().dtype));
+    cost.bytes_written = bytes_of({&y_});
     return cost;
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const auto in = static_cast<size_t>(like_.widths.front());
-    judge_mlp_row(like_, x_.values(member).subspan(static_cast<size_t>(row) * in, in),
-                  weights_.values(member), options().fill, values, tolerances);
+    judge_mlp_row(like(), row_of(&x_, member, row, like().widths.front()), weights_.values(member),
+                  options().fill, values, tolerances);
   }
 
   double reference_row_flops() const override {
     double products = 0;
-    for (size_t l = 0; l + 1 < like_.widths.size(); ++l) {
-      products += static_cast<double>(like_.widths[l]) * static_cast<double>(like_.widths[l + 1]);
+    for (size_t l = 0; l + 1 < like().widths.size(); ++l) {
+      products += static_cast<double>(like().widths[l]) * static_cast<double>(like().widths[l + 1]);
     }
     return 10 * products;
   }
@@ -173,19 +143,20 @@ class MlpWorkload final : public PackedWorkload {
  private:
   Operand::Description weights_description() const {
     Operand::Description description{.packing = operands::mlp_weights,
-                                     .dtype = like_.dtype,
-                                     .member_shape = {mlp_member_elements(like_)}};
-    description.granule = kMlpAlignment / dtype_bytes(like_.dtype);
-    description.contents = [p = like_, options = options()](int64_t id, bool is_poisoned,
-                                                            std::span<std::byte> bytes) {
+                                     .dtype = like().dtype,
+                                     .member_shape = {mlp_member_elements(like())}};
+    description.granule = kMlpAlignment / dtype_bytes(like().dtype);
+    description.contents = [p = like(), options = options()](int64_t id, bool is_poisoned,
+                                                             std::span<std::byte> bytes) {
       fill_weights(p, options, id, is_poisoned, bytes);
     };
     return description;
   }
 
-  MlpArguments arguments() const { return {x_.packed(), weights_.packed(), y_.packed()}; }
+  MlpArguments arguments(const OperandViews& view) const override {
+    return {view(x_), view(weights_), view(y_)};
+  }
 
-  MlpProblem like_;
   const Operand& x_;
   const Operand& weights_;
   const Operand& y_;

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "host/linear/linear_reference.hpp"
+#include "host/plan_workload.hpp"
 #include "host/recurrent/recurrent_problem.hpp"
 #include "host/recurrent/recurrent_reference.hpp"
-#include "host/spec.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {
@@ -45,12 +45,11 @@ std::string impossible_reason(const Case& point) {
   return "";
 }
 
-class RecurrentWorkload final : public PackedWorkload {
+class RecurrentWorkload final : public PlanWorkload<describe_recurrent, make_recurrent_plan> {
  public:
   RecurrentWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options),
-        like_(complete_recurrent_problem(problem_of(point))) {
-    const RecurrentProblem& p = like_;
+      : PlanWorkload(context, complete_recurrent_problem(problem_of(point)), options) {
+    const RecurrentProblem& p = like();
     const int64_t gates = recurrent_gates(p.cell) * p.hidden;
     // As layers are initialised for training: states neither die nor saturate.
     const double spread = 1 / std::sqrt(static_cast<double>(p.hidden));
@@ -73,74 +72,37 @@ class RecurrentWorkload final : public PackedWorkload {
     if (p.has_first_state && p.cell == RecurrentCell::lstm) first_cell_ = state(Dtype::fp32);
     y_ = &add_operand(operands::recurrent_x, p.dtype, {p.batch, p.steps, p.hidden},
                       Distribution::none());
-    arguments_ = arguments([](const Operand& operand) { return operand.packed(); });
-    problem_ = describe_recurrent(arguments_, like_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    try {
-      const RecurrentPlan plan =
-          make_recurrent_plan(context(), problem_, {.strategy = std::string(strategy)});
-      const bool is_ours = plan.strategy() == "fused" || plan.strategy() == "stepwise";
-      return is_ours || is_empty(like_) ? "" : cublas_unavailable_reason();
-    } catch (const Error& error) {
-      return error.what();
-    }
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_recurrent_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override {
-    return is_empty(like_) ? "" : cublas_unavailable_reason();
-  }
-
-  /// A baseline member is sequential with N = 1: two calls per step.
-  PreparedMembers prepare_members() override {
-    std::vector<RecurrentArguments> members;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      members.push_back(arguments([n](const Operand& operand) {
-        const TensorView own = operand.member(n);
-        const bool is_parameter =
-            operand.description().packing.kind == PackedOperand::Kind::stacked;
-        if (!is_parameter) return own;
-        const Shape stacked =
-            own.rank() == 1 ? Shape{1, own.shape[0]} : Shape{1, own.shape[0], own.shape[1]};
-        return TensorView(own.data, own.dtype, stacked, own.device);
-      }));
-    }
-    const RecurrentProblem one = describe_recurrent(members.front(), like_);
-    return prepared_members(make_recurrent_plan(context(), one, {.strategy = "sequential"}),
-                            std::move(members));
+    return is_empty(like()) ? "" : cublas_unavailable_reason();
   }
 
   /// Values between products and cells need not be in memory; a unit's functions count as one each.
   Cost cost() const override {
-    const RecurrentProblem& p = like_;
+    const RecurrentProblem& p = like();
     const auto gates = static_cast<double>(recurrent_gates(p.cell) * p.hidden);
     const auto sequences = static_cast<double>(p.num_members * p.batch * p.steps);
     Cost cost;
     cost.flops = sequences * gates *
                  (2 * static_cast<double>(p.in_features + p.hidden) + (p.has_bias ? 3 : 1) + 3);
-    for (const Operand* operand : inputs())
-      cost.bytes_read += static_cast<double>(bytes_of(operand));
-    cost.bytes_written = static_cast<double>(y_->bytes());
+    for (const Operand* operand : inputs()) cost.bytes_read += bytes_of({operand});
+    cost.bytes_written = bytes_of({y_});
     return cost;
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const std::pair sequence(member, row / like_.steps);
+    const std::pair sequence(member, row / like().steps);
     if (judged_ != sequence) {
       const std::array operands = inputs();
       std::array<std::span<const double>, 7> own;
       for (size_t i = 0; i < operands.size(); ++i) own[i] = values_of(operands[i], member);
       sequence_ = judge_recurrent_sequence(
-          like_, {own[0], own[1], own[2], own[3], own[4], own[5], own[6]}, sequence.second);
+          like(), {own[0], own[1], own[2], own[3], own[4], own[5], own[6]}, sequence.second);
       judged_ = sequence;
     }
-    const auto first = static_cast<size_t>(row % like_.steps) * values.size();
+    const auto first = static_cast<size_t>(row % like().steps) * values.size();
     std::copy_n(sequence_.values.begin() + static_cast<ptrdiff_t>(first), values.size(),
                 values.begin());
     std::copy_n(sequence_.tolerances.begin() + static_cast<ptrdiff_t>(first), values.size(),
@@ -151,16 +113,16 @@ class RecurrentWorkload final : public PackedWorkload {
   /// open the gates that keep h, and so each step's rounding errors.
   double mean_square_limit() const override {
     const double of_product =
-        product_mean_square_limit(like_.dtype, like_.dtype, like_.allow_tf32, options().fill);
-    if (like_.dtype == Dtype::fp32) return of_product;
+        product_mean_square_limit(like().dtype, like().dtype, like().allow_tf32, options().fill);
+    if (like().dtype == Dtype::fp32) return of_product;
     const bool keeps_all = options().fill == Fill::positive;
-    return static_cast<double>(4 + (keeps_all ? like_.steps : 0)) * of_product;
+    return static_cast<double>(4 + (keeps_all ? like().steps : 0)) * of_product;
   }
 
-  int64_t reference_rows_together() const override { return like_.steps; }
+  int64_t reference_rows_together() const override { return like().steps; }
   /// For a row whose sequence has not been judged yet.
   double reference_row_flops() const override {
-    const RecurrentProblem& p = like_;
+    const RecurrentProblem& p = like();
     return 10 * static_cast<double>(p.steps * recurrent_gates(p.cell) * p.hidden) *
            static_cast<double>(p.in_features + p.hidden);
   }
@@ -171,21 +133,15 @@ class RecurrentWorkload final : public PackedWorkload {
             hidden_bias_, first_hidden_, first_cell_};
   }
 
-  template <class ViewOf>
-  RecurrentArguments arguments(const ViewOf& view_of) const {
-    const auto view = [&](const Operand* operand) {
-      return operand == nullptr ? ConstTensorView() : ConstTensorView(view_of(*operand));
-    };
-    return {view(x_),           view(input_weight_), view(hidden_weight_), view(input_bias_),
-            view(hidden_bias_), view_of(*y_),        view(first_hidden_),  view(first_cell_)};
+  RecurrentArguments arguments(const OperandViews& view) const override {
+    return {
+        view(x_), view(input_weight_), view(hidden_weight_), view(input_bias_), view(hidden_bias_),
+        view(y_), view(first_hidden_), view(first_cell_)};
   }
 
-  RecurrentProblem like_;
   const Operand *x_ = nullptr, *input_weight_ = nullptr, *hidden_weight_ = nullptr,
                 *input_bias_ = nullptr, *hidden_bias_ = nullptr, *first_hidden_ = nullptr,
                 *first_cell_ = nullptr, *y_ = nullptr;
-  RecurrentArguments arguments_;
-  RecurrentProblem problem_;
   mutable std::pair<int64_t, int64_t> judged_{-1, -1};
   mutable RecurrentReferenceSequence sequence_;
 };
