@@ -9,10 +9,8 @@
 #include "host/attention/attention_problem.hpp"
 #include "host/attention/attention_reference.hpp"
 #include "host/attention/flash_attention_reference.hpp"
-#include "host/operand.hpp"
-#include "host/spec.hpp"
+#include "host/plan_workload.hpp"
 #include "host/specs.hpp"
-#include "wide/error.hpp"
 
 namespace wide::catalog {
 
@@ -49,13 +47,11 @@ std::string impossible_reason(const Case& point) {
   return features / heads > 256 ? "heads of more than 256 elements" : "";
 }
 
-class AttentionWorkload final : public PackedWorkload {
+class AttentionWorkload final : public PlanWorkload<describe_attention, make_attention_plan> {
  public:
-  AttentionWorkload(const Context& context, const AttentionProblem& problem,
-                    const WorkloadOptions& options)
-      : PackedWorkload(context, problem.num_members, options),
-        like_(complete_attention_problem(problem)) {
-    const AttentionProblem& p = like_;
+  AttentionWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PlanWorkload(context, complete_attention_problem(problem_of(point)), options) {
+    const AttentionProblem& p = like();
     const int64_t d = p.features;
     // Values that causality hides are multiplied by 0, and must be finite.
     const bool is_finite = p.is_causal;
@@ -91,50 +87,15 @@ class AttentionWorkload final : public PackedWorkload {
                               p.key_lengths == KeyLengths::shared);
     }
     y_ = &add_operand(operands::attention_x, p.dtype, {p.batch, p.seq, d}, Distribution::none());
-    arguments_ = arguments([](const Operand& operand) { return operand.packed(); });
-    problem_ = describe_attention(arguments_, like_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    try {
-      const AttentionPlan plan =
-          make_attention_plan(context(), problem_, {.strategy = std::string(strategy)});
-      return plan.strategy() == "fused" || is_empty(like_) ? "" : cublas_unavailable_reason();
-    } catch (const Error& error) {
-      return error.what();
-    }
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_attention_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override {
-    return is_empty(like_) ? "" : cublas_unavailable_reason();
-  }
-
-  /// A baseline member is sequential with N = 1: a call per part.
-  PreparedMembers prepare_members() override {
-    AttentionProblem one = like_;
-    one.num_members = 1;
-    std::vector<AttentionArguments> members;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      members.push_back(arguments([n](const Operand& operand) {
-        TensorView own = operand.member(n);
-        if (own.rank() == 3) return own;
-        const Shape stacked =
-            own.rank() == 1 ? Shape{1, own.shape[0]} : Shape{1, own.shape[0], own.shape[1]};
-        return TensorView(own.data, own.dtype, stacked, own.device);
-      }));
-    }
-    const AttentionPlan plan = make_attention_plan(
-        context(), describe_attention(members.front(), one), {.strategy = "sequential"});
-    return prepared_members(plan, members);
+    return is_empty(like()) ? "" : cublas_unavailable_reason();
   }
 
   /// Tensors between the parts need not be in memory.
   Cost cost() const override {
-    const AttentionProblem& p = like_;
+    const AttentionProblem& p = like();
     double pairs = 0;
     for (int64_t n = 0; n < p.num_members; ++n) {
       for (int64_t row = 0; row < p.batch * p.seq; ++row) {
@@ -150,29 +111,27 @@ class AttentionWorkload final : public PackedWorkload {
     Cost cost;
     cost.flops = 4 * d * pairs + 4 * d * d * queries +
                  2 * d * keys * static_cast<double>(p.key_features + p.value_features);
-    for (const Operand* operand : inputs()) {
-      if (operand != nullptr) cost.bytes_read += static_cast<double>(operand->bytes());
-    }
-    cost.bytes_written = static_cast<double>(y_->bytes());
+    for (const Operand* operand : inputs()) cost.bytes_read += bytes_of({operand});
+    cost.bytes_written = bytes_of({y_});
     return cost;
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const int64_t batch_row = row / like_.seq;
+    const int64_t batch_row = row / like().seq;
     const AttentionReferenceMember own = member_values(member);
     if (keys_of_ != std::pair(member, batch_row)) {
-      keys_ = attention_reference_keys(like_, own, batch_row);
+      keys_ = attention_reference_keys(like(), own, batch_row);
       keys_of_ = {member, batch_row};
     }
-    judge_attention_row(like_, own, keys_, row, key_length(member, batch_row), values, tolerances);
+    judge_attention_row(like(), own, keys_, row, key_length(member, batch_row), values, tolerances);
   }
 
-  int64_t reference_rows_together() const override { return like_.seq; }
+  int64_t reference_rows_together() const override { return like().seq; }
   /// For a row that is the first of its batch row.
   double reference_row_flops() const override {
-    const auto d = static_cast<double>(like_.features), keys = static_cast<double>(*like_.kv_seq);
-    return 4 * d * keys * static_cast<double>(like_.key_features + like_.value_features) +
+    const auto d = static_cast<double>(like().features), keys = static_cast<double>(*like().kv_seq);
+    return 4 * d * keys * static_cast<double>(like().key_features + like().value_features) +
            12 * keys * d + 8 * d * d;
   }
 
@@ -182,33 +141,27 @@ class AttentionWorkload final : public PackedWorkload {
             v_weight_, out_weight_, qkv_bias_, out_bias_,   lengths_};
   }
 
-  template <class ViewOf>
-  AttentionArguments arguments(const ViewOf& view_of) const {
-    const auto view = [&](const Operand* operand) {
-      return operand == nullptr ? ConstTensorView() : ConstTensorView(view_of(*operand));
-    };
+  AttentionArguments arguments(const OperandViews& view) const override {
     AttentionArguments a;
     a.x = view(x_), a.key = view(key_), a.value = view(value_);
     a.parameters = {view(qkv_weight_), view(q_weight_),   view(k_weight_), view(v_weight_),
                     view(qkv_bias_),   view(out_weight_), view(out_bias_)};
     a.key_lengths = view(lengths_);
-    a.y = view_of(*y_);
+    a.y = view(y_);
     return a;
   }
 
   AttentionReferenceMember member_values(int64_t member) const {
-    const auto of = [&](const Operand* operand) {
-      return operand == nullptr ? std::span<const double>() : operand->values(member);
-    };
+    const auto of = [&](const Operand* operand) { return values_of(operand, member); };
     AttentionReferenceMember own;
     own.x = of(x_);
-    own.key = like_.is_cross ? of(key_) : own.x;
-    own.value = like_.is_cross ? of(value_) : own.x;
-    const auto d = static_cast<size_t>(like_.features);
+    own.key = like().is_cross ? of(key_) : own.x;
+    own.value = like().is_cross ? of(value_) : own.x;
+    const auto d = static_cast<size_t>(like().features);
     const auto third = [&](size_t i) { return of(qkv_weight_).subspan(i * d * d, d * d); };
-    own.q_weight = like_.is_cross ? of(q_weight_) : third(0);
-    own.k_weight = like_.is_cross ? of(k_weight_) : third(1);
-    own.v_weight = like_.is_cross ? of(v_weight_) : third(2);
+    own.q_weight = like().is_cross ? of(q_weight_) : third(0);
+    own.k_weight = like().is_cross ? of(k_weight_) : third(1);
+    own.v_weight = like().is_cross ? of(v_weight_) : third(2);
     own.qkv_bias = of(qkv_bias_);
     own.out_weight = of(out_weight_);
     own.out_bias = of(out_bias_);
@@ -216,16 +169,14 @@ class AttentionWorkload final : public PackedWorkload {
   }
 
   int64_t key_length(int64_t member, int64_t batch_row) const {
-    if (lengths_ == nullptr) return *like_.kv_seq;
+    if (lengths_ == nullptr) return *like().kv_seq;
     return static_cast<int64_t>(lengths_->values(member)[static_cast<size_t>(batch_row)]);
   }
 
-  AttentionProblem like_;
-  Operand *x_ = nullptr, *key_ = nullptr, *value_ = nullptr, *qkv_weight_ = nullptr,
-          *q_weight_ = nullptr, *k_weight_ = nullptr, *v_weight_ = nullptr, *qkv_bias_ = nullptr,
-          *out_weight_ = nullptr, *out_bias_ = nullptr, *lengths_ = nullptr, *y_ = nullptr;
-  AttentionArguments arguments_;
-  AttentionProblem problem_;
+  const Operand *x_ = nullptr, *key_ = nullptr, *value_ = nullptr, *qkv_weight_ = nullptr,
+                *q_weight_ = nullptr, *k_weight_ = nullptr, *v_weight_ = nullptr,
+                *qkv_bias_ = nullptr, *out_weight_ = nullptr, *out_bias_ = nullptr,
+                *lengths_ = nullptr, *y_ = nullptr;
   mutable AttentionReferenceKeys keys_;  ///< the reference's, of one member and batch row
   mutable std::pair<int64_t, int64_t> keys_of_{-1, -1};
 };
@@ -299,10 +250,7 @@ const PrimitiveSpec& attention_spec() {
       .tolerance_formula = kAttentionToleranceFormula,
       .impossible_reason = impossible_reason,
       .tuning_key = tuned_by(problem_of),
-      .make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
-        return std::make_unique<AttentionWorkload>(context, problem_of(point), options);
-      }};
+      .make_workload = make_workload<AttentionWorkload>};
   return spec;
 }
 

@@ -8,8 +8,7 @@
 #include "host/attention/flash_attention_problem.hpp"
 #include "host/attention/flash_attention_reference.hpp"
 #include "host/attention/flash_attention_strategy.hpp"
-#include "host/operand.hpp"
-#include "host/spec.hpp"
+#include "host/plan_workload.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {
@@ -53,16 +52,16 @@ std::string impossible_reason(const Case& point) {
   return point.integer("head_dim") > 256 ? "head_dim is above 256" : "";
 }
 
-class FlashAttentionWorkload final : public PackedWorkload {
+class FlashAttentionWorkload final
+    : public PlanWorkload<describe_flash_attention, make_flash_attention_plan> {
  public:
-  FlashAttentionWorkload(const Context& context, const FlashAttentionProblem& problem,
-                         double spread, const WorkloadOptions& options)
-      : PackedWorkload(context, problem.num_members, options),
-        like_(complete_flash_attention_problem(problem)) {
-    const FlashAttentionProblem& p = like_;
+  FlashAttentionWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PlanWorkload(context, complete_flash_attention_problem(problem_of(point)), options) {
+    const FlashAttentionProblem& p = like();
     const Shape queries{p.batch, p.seq, p.heads * p.head_dim};
     const Shape keys{p.batch, *p.kv_seq, p.kv_heads * p.head_dim};
     const auto uniform = Distribution::uniform();
+    const auto spread = static_cast<double>(point.integer("spread"));
     q_ = &add_operand(operands::flash_attention_q, p.dtype, queries,
                       Distribution::uniform(-spread, spread));
     k_ = &add_operand(operands::flash_attention_k, p.dtype, keys, uniform);
@@ -85,54 +84,12 @@ class FlashAttentionWorkload final : public PackedWorkload {
                            {p.batch, p.heads, p.seq, *p.kv_seq}, Distribution::uniform(-2, 2));
     }
     y_ = &add_operand(operands::flash_attention_q, p.dtype, queries, Distribution::none());
-    arguments_ = {q_->packed(), k_->packed(), v_->packed(), {}, {}, y_->packed()};
-    if (lengths_ != nullptr) arguments_.key_lengths = lengths_->packed();
-    if (slopes_ != nullptr) arguments_.slopes = slopes_->packed();
-    if (bias_ != nullptr) arguments_.bias = bias_->packed();
-    problem_ = describe_flash_attention(arguments_, like_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    const std::string reason = reason_against([&] {
-      return make_flash_attention_plan(context(), problem_, {.strategy = std::string(strategy)});
-    });
-    const bool is_cudnn = reason.empty() && strategy == "cudnn";
-    return is_cudnn ? flash_attention_cudnn_unsupported_reason(arguments_) : reason;
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_flash_attention_plan(context(), problem_, options), arguments_);
-  }
-
-  /// A baseline member is `sequential` of one member.
-  PreparedMembers prepare_members() override {
-    FlashAttentionProblem one = like_;
-    one.num_members = 1;
-    std::vector<FlashAttentionArguments> members;
-    const auto row_of = [](const Operand* operand, int64_t n) -> ConstTensorView {
-      if (operand == nullptr) return {};
-      const TensorView own = operand->member(n);
-      return TensorView(own.data, own.dtype, {1, own.shape[0]}, own.device);
-    };
-    const auto bias_of = [&](int64_t n) -> ConstTensorView {
-      if (bias_ == nullptr) return {};
-      const TensorView own = bias_->member(n);
-      const Shape& s = own.shape;
-      return TensorView(own.data, own.dtype, {1, s[0], s[1], s[2], s[3]}, own.device);
-    };
-    for (int64_t n = 0; n < num_members(); ++n) {
-      members.push_back({q_->member(n), k_->member(n), v_->member(n), row_of(lengths_, n),
-                         row_of(slopes_, n), y_->member(n), bias_of(n)});
-    }
-    const FlashAttentionPlan plan = make_flash_attention_plan(
-        context(), describe_flash_attention(members.front(), one), {.strategy = "sequential"});
-    return prepared_members(plan, std::move(members));
   }
 
   /// Two multiply-adds per element of each key that a query sees; keys that no query sees need not
   /// be read.
   Cost cost() const override {
-    const FlashAttentionProblem& p = like_;
+    const FlashAttentionProblem& p = like();
     double pairs = 0, keys = 0;
     for (int64_t n = 0; n < p.num_members; ++n) {
       for (int64_t b = 0; b < p.batch; ++b) {
@@ -150,24 +107,20 @@ class FlashAttentionWorkload final : public PackedWorkload {
     const auto dim = static_cast<double>(p.head_dim), heads = static_cast<double>(p.heads);
     const double key_bytes =
         static_cast<double>(p.kv_heads) * dim * static_cast<double>(dtype_bytes(p.dtype));
-    Cost cost{4 * pairs * heads * dim, static_cast<double>(q_->bytes()) + 2 * keys * key_bytes,
-              static_cast<double>(y_->bytes())};
-    for (const Operand* operand : {lengths_, slopes_, bias_}) {
-      if (operand != nullptr) cost.bytes_read += static_cast<double>(operand->bytes());
-    }
-    return cost;
+    return {4 * pairs * heads * dim,
+            bytes_of({q_, lengths_, slopes_, bias_}) + 2 * keys * key_bytes, bytes_of({y_})};
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const FlashAttentionProblem& p = like_;
+    const FlashAttentionProblem& p = like();
     const auto dim = static_cast<size_t>(p.head_dim), heads = static_cast<size_t>(p.heads);
     const int64_t b = row / p.seq;
     const auto kv_row = static_cast<size_t>(*p.kv_seq * p.kv_heads * p.head_dim);
     const auto keys_of = [&](const Operand& operand) {
       return operand.values(member).subspan(static_cast<size_t>(b) * kv_row, kv_row);
     };
-    const auto q = q_->values(member).subspan(static_cast<size_t>(row) * heads * dim, heads * dim);
+    const auto q = row_of(q_, member, row, p.heads * p.head_dim);
     FlashAttentionReferenceRow judged{
         {}, keys_of(*k_), keys_of(*v_), row % p.seq, 0, key_length(member, b), 0};
     for (size_t h = 0; h < heads; ++h) {
@@ -186,19 +139,26 @@ class FlashAttentionWorkload final : public PackedWorkload {
   }
 
   double reference_row_flops() const override {
-    return 12 * static_cast<double>(*like_.kv_seq) *
-           static_cast<double>(like_.heads * like_.head_dim);
+    return 12 * static_cast<double>(*like().kv_seq) *
+           static_cast<double>(like().heads * like().head_dim);
   }
 
  private:
+  FlashAttentionArguments arguments(const OperandViews& view) const override {
+    return {view(q_), view(k_), view(v_), view(lengths_), view(slopes_), view(y_), view(bias_)};
+  }
+  std::string cudnn_unsupported_reason(const FlashAttentionArguments& arguments) const override {
+    return flash_attention_cudnn_unsupported_reason(arguments);
+  }
+
   int64_t key_length(int64_t member, int64_t batch_row) const {
-    if (lengths_ == nullptr) return *like_.kv_seq;
+    if (lengths_ == nullptr) return *like().kv_seq;
     return static_cast<int64_t>(lengths_->values(member)[static_cast<size_t>(batch_row)]);
   }
 
   /// The visible keys, which are one range, [first, last).
   std::pair<int64_t, int64_t> seen_keys(int64_t query, int64_t key_length) const {
-    const FlashAttentionProblem& p = like_;
+    const FlashAttentionProblem& p = like();
     const int64_t position = query + *p.kv_seq - p.seq;
     int64_t first = 0, last = std::min(*p.kv_seq, key_length);
     if (p.is_causal) last = std::min(last, position + 1);
@@ -209,16 +169,8 @@ class FlashAttentionWorkload final : public PackedWorkload {
     return {first, last};
   }
 
-  FlashAttentionProblem like_;
-  Operand* q_ = nullptr;
-  Operand* k_ = nullptr;
-  Operand* v_ = nullptr;
-  Operand* lengths_ = nullptr;
-  Operand* slopes_ = nullptr;
-  Operand* bias_ = nullptr;
-  Operand* y_ = nullptr;
-  FlashAttentionArguments arguments_;
-  FlashAttentionProblem problem_;
+  const Operand *q_ = nullptr, *k_ = nullptr, *v_ = nullptr, *lengths_ = nullptr,
+                *slopes_ = nullptr, *bias_ = nullptr, *y_ = nullptr;
 };
 
 std::vector<AxisInfo> axes() {
@@ -318,11 +270,7 @@ const PrimitiveSpec& flash_attention_spec() {
       .tolerance_formula = kFlashAttentionToleranceFormula,
       .impossible_reason = impossible_reason,
       .tuning_key = tuned_by(problem_of),
-      .make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
-        return std::make_unique<FlashAttentionWorkload>(
-            context, problem_of(point), static_cast<double>(point.integer("spread")), options);
-      }};
+      .make_workload = make_workload<FlashAttentionWorkload>};
   return spec;
 }
 
