@@ -37,6 +37,11 @@ class OperandViews {
   std::optional<int64_t> member_;
 };
 
+/// A member's values; none where the operand is absent.
+inline std::span<const double> values_of(const Operand* operand, int64_t member) {
+  return operand == nullptr ? std::span<const double>() : operand->values(member);
+}
+
 /// One of a member's rows of `length` values; none where the operand is absent.
 inline std::span<const double> row_of(const Operand* operand, int64_t member, int64_t row,
                                       int64_t length) {

@@ -97,20 +97,4 @@ std::unique_ptr<Workload> make_workload(const Context& context, const Case& poin
   return std::make_unique<Concrete>(context, point, options);
 }
 
-/// A member's own parameters [C] as those of one member [1, C]; absent where the operand is.
-inline TensorView own_parameters(const Operand* operand, int64_t member) {
-  if (operand == nullptr) return {};
-  const TensorView own = operand->member(member);
-  return TensorView(own.data, own.dtype, {1, own.shape[0]}, own.device);
-}
-
-/// A member's values; none where the operand is absent.
-inline std::span<const double> values_of(const Operand* operand, int64_t member) {
-  return operand == nullptr ? std::span<const double>() : operand->values(member);
-}
-
-inline int64_t bytes_of(const Operand* operand) {
-  return operand == nullptr ? 0 : operand->bytes();
-}
-
 }  // namespace wide::catalog

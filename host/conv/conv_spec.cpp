@@ -12,7 +12,7 @@
 #include "host/conv/conv_reference.hpp"
 #include "host/linear/linear_reference.hpp"
 #include "host/linear/linear_values.hpp"
-#include "host/spec.hpp"
+#include "host/plan_workload.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {
@@ -103,14 +103,13 @@ constexpr const PackedOperand* kPackingsLast[] = {&operands::conv1d_x_channels_l
 constexpr const PackedOperand* kPackingsOfWeights[] = {
     &operands::conv1d_weight, &operands::conv2d_weight, &operands::conv3d_weight};
 
-class ConvWorkload final : public PackedWorkload {
+class ConvWorkload final : public PlanWorkload<describe_conv, make_conv_plan> {
  public:
   ConvWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
-      : PackedWorkload(context, point.integer("n"), options),
-        shape_(complete_conv_problem(problem_of(point))),
-        output_(conv_output_size(shape_)),
-        output_depth_(conv_output_depth(shape_)) {
-    const ConvProblem& p = shape_;
+      : PlanWorkload(context, complete_conv_problem(problem_of(point)), options),
+        output_(conv_output_size(like())),
+        output_depth_(conv_output_depth(like())) {
+    const ConvProblem& p = like();
     const int num_axes = position_axes(point);
     const auto packing_of = [&](ChannelLayout layout) -> const PackedOperand& {
       return layout == ChannelLayout::channels_last ? *kPackingsLast[num_axes - 1]
@@ -129,63 +128,24 @@ class ConvWorkload final : public PackedWorkload {
         *kPackingsOfWeights[num_axes - 1], p.dtype,
         shaped(p.layout, p.out_channels, p.in_channels / p.groups, p.depth.kernel, p.kernel),
         parameters);
-    if (p.epilogue.has_bias) {
-      bias_ = &add_operand(operands::conv_bias, p.dtype, {p.out_channels}, parameters);
-    }
+    bias_ = add_operand_if(p.epilogue.has_bias, operands::conv_bias, p.dtype, {p.out_channels},
+                           parameters);
     const Shape y = shaped(p.layout, p.batch, p.out_channels, output_depth_, output_);
-    if (p.epilogue.residual != Residual::none) {
-      residual_ = &add_operand(packing, p.dtype, y, parameters);
-    }
+    residual_ =
+        add_operand_if(p.epilogue.residual != Residual::none, packing, p.dtype, y, parameters);
     y_ = &add_operand(packing, p.dtype, y, Distribution::none());
-    arguments_ = {x_->packed(), weight_->packed(), {}, y_->packed(), {}};
-    if (bias_ != nullptr) arguments_.bias = bias_->packed();
-    if (residual_ != nullptr) arguments_.residual = residual_->packed();
-    problem_ = describe_conv(arguments_, shape_);
-  }
-
-  std::string unsupported_reason(std::string_view strategy) const override {
-    const std::string reason = reason_against(
-        [&] { return make_conv_plan(context(), problem_, {.strategy = std::string(strategy)}); });
-    const bool is_cudnn = strategy == "grouped" || strategy == "channels_last";
-    return reason.empty() && is_cudnn ? conv_cudnn_unsupported_reason(arguments_) : reason;
-  }
-
-  Prepared prepare(const PlanOptions& options) override {
-    return prepared(make_conv_plan(context(), problem_, options), arguments_);
-  }
-
-  /// A baseline member is `sequential` of one member.
-  PreparedMembers prepare_members() override {
-    ConvProblem one = shape_;
-    one.num_members = 1;
-    std::vector<ConvArguments> members;
-    for (int64_t n = 0; n < num_members(); ++n) {
-      ConvArguments own{x_->member(n), weight_->member(n), {}, y_->member(n), {}};
-      if (bias_ != nullptr) own.bias = bias_->member(n);
-      if (residual_ != nullptr) own.residual = residual_->member(n);
-      members.push_back(own);
-    }
-    const ConvPlan plan =
-        make_conv_plan(context(), describe_conv(members.front(), one), {.strategy = "sequential"});
-    return prepared_members(plan, std::move(members));
   }
 
   /// Products with padding count: few kernels skip them.
   Cost cost() const override {
-    const auto outputs =
-        static_cast<double>(y_->bytes()) / static_cast<double>(dtype_bytes(shape_.dtype));
-    Cost cost{outputs * (2 * static_cast<double>(conv_terms(shape_)) + (bias_ ? 1 : 0) +
-                         (residual_ ? 1 : 0)),
-              0, static_cast<double>(y_->bytes())};
-    for (const Operand* operand : {x_, weight_, bias_, residual_}) {
-      cost.bytes_read += static_cast<double>(bytes_of(operand));
-    }
-    return cost;
+    const double terms = 2 * static_cast<double>(conv_terms(like()));
+    return {elements_of(*y_) * (terms + (bias_ ? 1 : 0) + (residual_ ? 1 : 0)),
+            bytes_of({x_, weight_, bias_, residual_}), bytes_of({y_})};
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const ConvProblem& p = shape_;
+    const ConvProblem& p = like();
     const ConvReferenceOperands operands{x_->values(member), weight_->values(member),
                                          values_of(bias_, member), values_of(residual_, member)};
     const bool is_last = p.layout == ChannelLayout::channels_last;
@@ -215,25 +175,26 @@ class ConvWorkload final : public PackedWorkload {
   }
 
   double mean_square_limit() const override {
-    return product_mean_square_limit(shape_.dtype, shape_.dtype, shape_.allow_tf32, options().fill);
+    return product_mean_square_limit(like().dtype, like().dtype, like().allow_tf32, options().fill);
   }
 
   double reference_row_flops() const override {
-    return 4 * static_cast<double>(conv_terms(shape_)) *
+    return 4 * static_cast<double>(conv_terms(like())) *
            static_cast<double>(y_->member_shape(0).back());
   }
 
  private:
-  ConvProblem shape_;
+  ConvArguments arguments(const OperandViews& view) const override {
+    return {view(x_), view(weight_), view(bias_), view(y_), view(residual_)};
+  }
+  std::string cudnn_unsupported_reason(const ConvArguments& arguments) const override {
+    return conv_cudnn_unsupported_reason(arguments);
+  }
+
   PerAxis output_;
   int64_t output_depth_;
-  Operand* x_ = nullptr;
-  Operand* weight_ = nullptr;
-  Operand* bias_ = nullptr;
-  Operand* residual_ = nullptr;
-  Operand* y_ = nullptr;
-  ConvArguments arguments_;
-  ConvProblem problem_;
+  const Operand *x_ = nullptr, *weight_ = nullptr, *bias_ = nullptr, *residual_ = nullptr,
+                *y_ = nullptr;
 };
 
 std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions, std::vector<int64_t> batches,

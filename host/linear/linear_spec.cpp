@@ -9,12 +9,9 @@
 #include "host/linear/linear_reference.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "host/linear/linear_values.hpp"
-#include "host/operand.hpp"
 #include "host/operand_values.hpp"
-#include "host/spec.hpp"
+#include "host/plan_workload.hpp"
 #include "host/specs.hpp"
-#include "wide/catalog.hpp"
-#include "wide/error.hpp"
 #include "wide/linear.hpp"
 
 namespace wide::catalog {
@@ -91,37 +88,35 @@ Operand::Description packed_weight(const LinearProblem& problem, const WorkloadO
           .distribution = linear_parameter_distribution(options.fill)};
 }
 
-class LinearWorkload final : public PackedWorkload {
+class LinearWorkload final : public PlanWorkload<describe_linear, make_linear_plan> {
  public:
-  LinearWorkload(const Context& context, const LinearProblem& problem,
-                 const WorkloadOptions& options)
-      : PackedWorkload(context, problem.num_members, options),
-        like_(complete_linear_problem(problem)),
-        x_(add_operand(operands::linear_x, like_.dtype, {like_.batch, like_.in_features},
-                       linear_input_distribution(options.fill, *like_.y_dtype, like_.epilogue,
-                                                 like_.in_features),
-                       like_.shared_input)),
-        weight_(add_operand(is_quantized(like_) ? quantized_weight(like_, options)
-                                                : packed_weight(like_, options))),
-        bias_(like_.epilogue.has_bias
-                  ? &add_operand(operands::linear_bias, *like_.y_dtype, {like_.out_features},
+  LinearWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PlanWorkload(context, complete_linear_problem(problem_of(point)), options),
+        x_(add_operand(operands::linear_x, like().dtype, {like().batch, like().in_features},
+                       linear_input_distribution(options.fill, *like().y_dtype, like().epilogue,
+                                                 like().in_features),
+                       like().shared_input)),
+        weight_(add_operand(is_quantized(like()) ? quantized_weight(like(), options)
+                                                 : packed_weight(like(), options))),
+        bias_(like().epilogue.has_bias
+                  ? &add_operand(operands::linear_bias, *like().y_dtype, {like().out_features},
                                  linear_parameter_distribution(options.fill))
                   : nullptr),
-        scale_(like_.epilogue.scale != OutputScale::none
-                   ? &add_operand(operands::linear_scale, Dtype::fp32, {scales_of(like_)},
+        scale_(like().epilogue.scale != OutputScale::none
+                   ? &add_operand(operands::linear_scale, Dtype::fp32, {scales_of(like())},
                                   linear_scale_distribution(options.fill))
                    : nullptr),
-        residual_(like_.epilogue.residual != Residual::none
-                      ? &add_operand(operands::linear_residual, *like_.y_dtype,
-                                     {like_.batch, like_.out_features},
+        residual_(like().epilogue.residual != Residual::none
+                      ? &add_operand(operands::linear_residual, *like().y_dtype,
+                                     {like().batch, like().out_features},
                                      linear_parameter_distribution(options.fill))
                       : nullptr),
-        y_(add_operand(operands::linear_y, *like_.y_dtype, {like_.batch, like_.out_features},
+        y_(add_operand(operands::linear_y, *like().y_dtype, {like().batch, like().out_features},
                        Distribution::none())) {}
 
   std::string unsupported_reason(std::string_view strategy) const override {
     const DeviceInfo& device = context().info();
-    const LinearProblem problem = describe_linear(arguments(), like_);
+    const LinearProblem problem = this->problem();
     std::optional<LinearStrategy> wanted = parse_linear_strategy(strategy, device.device.type);
     if (is_automatic(strategy)) {
       try {
@@ -138,111 +133,60 @@ class LinearWorkload final : public PackedWorkload {
     return *wanted == LinearStrategy::cublaslt ? no_algorithm_reason(problem) : "";
   }
 
-  Prepared prepare(const PlanOptions& options) override {
-    const LinearArguments operands = arguments();
-    const LinearPlan plan = make_linear_plan(context(), describe_linear(operands, like_), options);
-    return {[plan, operands](const Execution& execution) { plan.run(operands, execution); },
-            plan.workspace_bytes(), std::string(plan.strategy()), std::string(plan.policy()),
-            plan.explain()};
-  }
-
   std::string baseline_unsupported_reason() const override {
     const DeviceInfo& device = context().info();
     if (device.device.type == DeviceType::cpu) return "";
-    LinearProblem one = like_;
-    one.num_members = 1;
+    const LinearProblem one = member_like();
     const auto sequential = LinearStrategy::sequential;
     const std::string reason = linear_unsupported_reason(sequential, one, device);
     const bool calls_cublas = linear_workspace(sequential, one, device).cublas_bytes > 0;
     return reason.empty() && calls_cublas ? cublas_unavailable_reason() : reason;
   }
 
-  /// One member's plan of `sequential` is one cublasGemmEx and its epilogue (CPU and quantised
-  /// weights: our kernel).
-  PreparedMembers prepare_members() override {
-    std::vector<LinearArguments> members;
-    for (int64_t i = 0; i < num_members(); ++i) members.push_back(member_arguments(i));
-    const LinearPlan plan = make_linear_plan(context(), describe_linear(members.front(), like_),
-                                             {.strategy = "sequential"});
-    return prepared_members(plan, members);
-  }
-
   Cost cost() const override {
-    const auto outputs = static_cast<double>(like_.num_members) * static_cast<double>(like_.batch) *
-                         static_cast<double>(like_.out_features);
+    const auto outputs = static_cast<double>(like().num_members) *
+                         static_cast<double>(like().batch) *
+                         static_cast<double>(like().out_features);
     Cost cost;
-    cost.flops = outputs * (2 * static_cast<double>(like_.in_features) + (bias_ ? 1 : 0) +
+    cost.flops = outputs * (2 * static_cast<double>(like().in_features) + (bias_ ? 1 : 0) +
                             (scale_ ? 1 : 0) + (residual_ ? 1 : 0));
-    cost.bytes_read = static_cast<double>(x_.bytes() + weight_.bytes());
-    for (const Operand* operand : {bias_, scale_, residual_}) {
-      if (operand != nullptr) cost.bytes_read += static_cast<double>(operand->bytes());
-    }
-    cost.bytes_written = static_cast<double>(y_.bytes());
+    cost.bytes_read = bytes_of({&x_, &weight_, bias_, scale_, residual_});
+    cost.bytes_written = bytes_of({&y_});
     return cost;
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const auto in = static_cast<size_t>(like_.in_features);
-    const std::span<const double> x = x_.values(member).subspan(static_cast<size_t>(row) * in, in);
-    const auto values_of = [&](const Operand* operand) {
-      return operand == nullptr ? std::span<const double>() : operand->values(member);
-    };
-    LinearReferenceRow operands{x, weight_values(member), values_of(bias_), values_of(scale_),
-                                values_of(residual_)};
-    if (residual_ != nullptr) {
-      operands.residual =
-          operands.residual.subspan(static_cast<size_t>(row) * values.size(), values.size());
-    }
-    judge_linear_row(like_, operands, options().fill, values, tolerances);
+    const LinearReferenceRow operands{row_of(&x_, member, row, like().in_features),
+                                      weight_values(member), values_of(bias_, member),
+                                      values_of(scale_, member),
+                                      row_of(residual_, member, row, like().out_features)};
+    judge_linear_row(like(), operands, options().fill, values, tolerances);
   }
 
   double mean_square_limit() const override {
-    return product_mean_square_limit(like_.dtype, like_.y_dtype.value_or(like_.dtype),
-                                     like_.allow_tf32, options().fill);
+    return product_mean_square_limit(like().dtype, like().y_dtype.value_or(like().dtype),
+                                     like().allow_tf32, options().fill);
   }
 
   double reference_row_flops() const override {
-    return 4 * static_cast<double>(like_.in_features) * static_cast<double>(like_.out_features);
+    return 4 * static_cast<double>(like().in_features) * static_cast<double>(like().out_features);
   }
 
  private:
-  LinearArguments arguments() const {
-    const auto packed = [](const Operand* operand) {
-      return operand == nullptr ? ConstTensorView() : ConstTensorView(operand->packed());
-    };
-    return {.x = x_.packed(),
-            .weight = weight_.packed(),
-            .bias = packed(bias_),
-            .y = y_.packed(),
-            .scale = packed(scale_),
-            .residual = packed(residual_)};
-  }
-
-  LinearArguments member_arguments(int64_t i) const {
-    const auto with_member_axis = [](const TensorView& view, const Shape& shape) {
-      return TensorView(view.data, view.dtype, shape, view.device);
-    };
-    LinearArguments arguments;
-    arguments.x = x_.member(i);
-    arguments.weight = with_member_axis(
-        weight_.member(i), is_quantized(like_) ? Shape{1, linear_member_bytes(like_)}
-                                               : Shape{1, like_.out_features, like_.in_features});
-    if (bias_ != nullptr) {
-      arguments.bias = with_member_axis(bias_->member(i), {1, like_.out_features});
-    }
-    if (scale_ != nullptr) {
-      arguments.scale = with_member_axis(scale_->member(i), {1, scales_of(like_)});
-    }
-    if (residual_ != nullptr) arguments.residual = residual_->member(i);
-    arguments.y = y_.member(i);
-    return arguments;
+  LinearArguments arguments(const OperandViews& view) const override {
+    return {.x = view(x_),
+            .weight = view(weight_),
+            .bias = view(bias_),
+            .y = view(y_),
+            .scale = view(scale_),
+            .residual = view(residual_)};
   }
 
   std::span<const double> weight_values(int64_t member) const {
-    if (!is_quantized(like_)) return weight_.values(member);
+    if (!is_quantized(like())) return weight_.values(member);
     if (dequantized_member_ != member) {
-      dequantized_ = linear_reference_weight(like_, weight_.values(member));
+      dequantized_ = linear_reference_weight(like(), weight_.values(member));
       dequantized_member_ = member;
     }
     return dequantized_;
@@ -259,7 +203,6 @@ class LinearWorkload final : public PackedWorkload {
     }
   }
 
-  LinearProblem like_;
   const Operand& x_;
   const Operand& weight_;
   const Operand* bias_;
@@ -386,10 +329,7 @@ const PrimitiveSpec& linear_spec() {
       .tolerance_formula = kLinearToleranceFormula,
       .impossible_reason = impossible_reason,
       .tuning_key = tuned_by(problem_of),
-      .make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
-        return std::make_unique<LinearWorkload>(context, problem_of(point), options);
-      }};
+      .make_workload = make_workload<LinearWorkload>};
   return spec;
 }
 

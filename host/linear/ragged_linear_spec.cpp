@@ -12,7 +12,7 @@
 #include "host/linear/ragged_linear_problem.hpp"
 #include "host/linear/ragged_linear_strategy.hpp"
 #include "host/operand_values.hpp"
-#include "host/spec.hpp"
+#include "host/plan_workload.hpp"
 #include "host/specs.hpp"
 #include "wide/ragged_linear.hpp"
 
@@ -110,13 +110,11 @@ class RaggedLinearWorkload final : public PackedWorkload {
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const auto view = [](const Operand* operand) {
-      return operand == nullptr ? ConstTensorView() : ConstTensorView(operand->packed());
-    };
-    const RaggedLinearArguments operands{.x = view(&x_),
-                                         .weight = view(&weight_),
+    const OperandViews view;
+    const RaggedLinearArguments operands{.x = view(x_),
+                                         .weight = view(weight_),
                                          .bias = view(bias_),
-                                         .y = y_->packed(),
+                                         .y = view(y_),
                                          .scale = view(scale_),
                                          .residual = view(residual_)};
     return prepared(make_ragged_linear_plan(context(), problem_, options), operands);
@@ -150,27 +148,18 @@ class RaggedLinearWorkload final : public PackedWorkload {
                     (2 * static_cast<double>(one.in_features) + (bias_ ? 1 : 0) + (scale_ ? 1 : 0) +
                      (residual_ ? 1 : 0));
     }
-    for (const Operand* operand : {&x_, &weight_, bias_, scale_, residual_}) {
-      if (operand != nullptr) cost.bytes_read += static_cast<double>(operand->bytes());
-    }
-    cost.bytes_written = static_cast<double>(y_->bytes());
+    cost.bytes_read = bytes_of({&x_, &weight_, bias_, scale_, residual_});
+    cost.bytes_written = bytes_of({y_});
     return cost;
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
     const LinearProblem& like = likes_[static_cast<size_t>(member)];
-    const auto in = static_cast<size_t>(like.in_features);
-    const auto values_of = [&](const Operand* operand) {
-      return operand == nullptr ? std::span<const double>() : operand->values(member);
-    };
-    LinearReferenceRow operands{values_of(&x_).subspan(static_cast<size_t>(row) * in, in),
-                                values_of(&weight_), values_of(bias_), values_of(scale_),
-                                values_of(residual_)};
-    if (residual_ != nullptr) {
-      operands.residual =
-          operands.residual.subspan(static_cast<size_t>(row) * values.size(), values.size());
-    }
+    const LinearReferenceRow operands{row_of(&x_, member, row, like.in_features),
+                                      values_of(&weight_, member), values_of(bias_, member),
+                                      values_of(scale_, member),
+                                      row_of(residual_, member, row, like.out_features)};
     judge_linear_row(like, operands, options().fill, values, tolerances);
   }
 
