@@ -21,9 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kWarmUpShare = 0.1;     // of the time limit, at most
-constexpr double kClockShare = 0.2;      // the same until clocks are stable, if that suffices
-constexpr double kMostClockShare = 0.5;  // if it does not
+constexpr double kWarmUpShare = 0.1;    // of the time limit, at most
+constexpr double kClockShare = 0.2;     // the same until clocks are stable, if that suffices
+constexpr double kMaxClockShare = 0.5;  // if it does not
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -32,7 +32,7 @@ double seconds_since(Clock::time_point start) {
 /// Seconds after which waiting for clocks ends. The previous case's clock would be free, but does
 /// not apply to this one: work that draws more power is stable at a lower clock, not throttled.
 double most_clock_wait_s(double limit_s) {
-  const double seeing_s = std::min(kClocksSeen_s, kMostClockShare * limit_s);
+  const double seeing_s = std::min(kClocksSeen_s, kMaxClockShare * limit_s);
   return std::clamp(kClockShare * limit_s, seeing_s, kMaxClockWarmUp_s);
 }
 

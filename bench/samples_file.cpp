@@ -181,7 +181,7 @@ bool wants_side_car(const RunResult& result, SamplesIn where) {
       }
     }
   }
-  return most > kMostInlineOfOne || total > kMostInline;
+  return most > kMaxInlineOfOne || total > kMaxInline;
 }
 
 std::string take_samples(Json& document, const std::string& file) {

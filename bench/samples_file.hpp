@@ -24,7 +24,7 @@ enum class SamplesIn : uint8_t { automatic, document, side_car, nowhere };
 std::optional<SamplesIn> samples_in(std::string_view name);
 
 /// `automatic` uses a side-car for results with more samples than these.
-inline constexpr int64_t kMostInlineOfOne = 4096, kMostInline = 65536;
+inline constexpr int64_t kMaxInlineOfOne = 4096, kMaxInline = 65536;
 
 /// Whether a result's samples go beside the document.
 bool wants_side_car(const RunResult& result, SamplesIn where);

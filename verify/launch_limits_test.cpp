@@ -23,7 +23,7 @@ using Catch::Matchers::Message;
 
 namespace {
 
-constexpr int64_t kTooMany = kernels::kMostBlocks + 1;
+constexpr int64_t kTooMany = kernels::kMaxGridBlocks + 1;
 
 DeviceInfo hopper() {
   DeviceInfo gpu;
@@ -39,15 +39,16 @@ TEST_CASE("launch limits: products of blocks do not overflow") {
   constexpr int64_t kHuge = int64_t{1} << 62;
   CHECK(kernels::block_product({}) == 1);
   CHECK(kernels::block_product({3, 5, 7}) == 105);
-  CHECK(kernels::block_product({kernels::kMostBlocks, 1}) == kernels::kMostBlocks);
+  CHECK(kernels::block_product({kernels::kMaxGridBlocks, 1}) == kernels::kMaxGridBlocks);
   CHECK(kernels::block_product({1 << 16, 1 << 15}) == kTooMany);
   CHECK(kernels::block_product({kHuge, kHuge, kHuge}) == kTooMany);
   CHECK(kernels::block_product({kHuge, kHuge, 0}) == 0);
 }
 
 TEST_CASE("launch limits: what one launch cannot hold runs member after member, or not at all") {
-  const LaunchRefusal all = launch_refusal(
-      "blocks", 4, [](int64_t members) { return members == 4 ? kTooMany : kernels::kMostBlocks; });
+  const LaunchRefusal all = launch_refusal("blocks", 4, [](int64_t members) {
+    return members == 4 ? kTooMany : kernels::kMaxGridBlocks;
+  });
   const auto choose = [](std::string_view name, bool is_verified, const LaunchRefusal& launches,
                          const VendorRefusal& cudnn = nullptr) {
     return choose_wide_strategy("softmax", hopper(), name, is_verified, launches, cudnn);
@@ -90,11 +91,11 @@ TEST_CASE("launch limits: rows") {
   const auto refusal = [](int64_t members, int64_t rows, int64_t features) {
     return row_launches(SoftmaxProblem{.num_members = members, .rows = rows, .features = features});
   };
-  const int64_t most = int64_t{16} * kernels::kMostBlocks;  // 16 rows of 129 to 256 features
+  const int64_t most = int64_t{16} * kernels::kMaxGridBlocks;  // 16 rows of 129 to 256 features
   CHECK(refusal(1, most, 256).sequential.empty());
   CHECK(refusal(1, most + 1, 256).sequential ==
         "a launch for a member has more than 2^31 - 1 blocks");
-  CHECK(refusal(1, kernels::kMostBlocks, 1025).sequential.empty());
+  CHECK(refusal(1, kernels::kMaxGridBlocks, 1025).sequential.empty());
   CHECK(!refusal(1, kTooMany, 1025).sequential.empty());
   // 32 rows of up to 64.
   CHECK(refusal(1024, (1 << 26) + 1, 2).sequential.empty());
@@ -219,7 +220,7 @@ TEST_CASE("launch limits: pooling's blocks") {
   CHECK(blocks(last, 1) == int64_t{1024} * 64 * 64 * 64 / 256);
   last.rows = last.columns = {.kernel = 16, .stride = 1};  // 32 threads an output
   CHECK(blocks(last, 1) == int64_t{1024} * 64 * 113 * 113 / 8);
-  CHECK(blocks(last, 1024) > kernels::kMostBlocks);
+  CHECK(blocks(last, 1024) > kernels::kMaxGridBlocks);
   last.channels = 0;
   CHECK(blocks(last, 1024) == 0);
 }
@@ -228,7 +229,7 @@ TEST_CASE("launch limits: ensemble's blocks") {
   constexpr int64_t kRows = int64_t{1} << 35;
   CHECK(kernels::ensemble_blocks(kRows, 1, 8) == kTooMany);  // 16 rows of 8 threads
   CHECK(kernels::ensemble_blocks(kRows - 1, 1, 8) == kTooMany);
-  CHECK(kernels::ensemble_blocks(kRows - 16, 64, 8) == kernels::kMostBlocks);
+  CHECK(kernels::ensemble_blocks(kRows - 16, 64, 8) == kernels::kMaxGridBlocks);
   CHECK(kernels::ensemble_blocks(8, 65, 8) == 1);         // 16 threads a row
   CHECK(kernels::ensemble_blocks(8, 129, 8) == 2);        // a warp
   CHECK(kernels::ensemble_blocks(8, 257, 8) == 8);        // two

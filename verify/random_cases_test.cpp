@@ -26,8 +26,8 @@ using catalog::PrimitiveSpec;
 using catalog::WorkloadOptions;
 
 /// Of the whole wide call: what the simulated GPU does in a fraction of a second.
-constexpr double kMostFlops = 8e6, kMostBytes = 4e6;
-constexpr int kMostDraws = 400;
+constexpr double kMaxFlops = 8e6, kMaxBytes = 4e6;
+constexpr int kMaxDraws = 400;
 
 /// Defaults are half of all words. Sizes lie up to twice the default; 0 and -1 stand for what
 /// another axis says.
@@ -71,7 +71,7 @@ struct Drawn {
 
 /// Sizes shrink from draw to draw until a case is possible and small enough.
 Drawn draw(const Context& context, const PrimitiveSpec& spec, Dice& dice) {
-  for (int attempt = 0; attempt < kMostDraws; ++attempt) {
+  for (int attempt = 0; attempt < kMaxDraws; ++attempt) {
     Values values;
     for (const AxisInfo& axis : spec.axes) {
       values.emplace_back(axis.name, draw_value(axis, dice, 1 + attempt / 8));
@@ -80,9 +80,9 @@ Drawn draw(const Context& context, const PrimitiveSpec& spec, Dice& dice) {
     if (!spec.impossible_reason(drawn.point).empty() || !is_moderate(drawn.point)) continue;
     drawn.workload = spec.make_workload(context, drawn.point, drawn.options);
     const catalog::Cost cost = drawn.workload->cost();
-    if (cost.flops <= kMostFlops && cost.bytes() <= kMostBytes) return drawn;
+    if (cost.flops <= kMaxFlops && cost.bytes() <= kMaxBytes) return drawn;
   }
-  FAIL("no case of " << spec.name << " in " << kMostDraws << " draws is small enough");
+  FAIL("no case of " << spec.name << " in " << kMaxDraws << " draws is small enough");
   return {};
 }
 

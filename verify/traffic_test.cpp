@@ -117,9 +117,9 @@ void check_ragged_case(Session& session, const catalog::PrimitiveSpec& spec,
 /// The case with one member or batch row where it would take the simulated GPU minutes: what is
 /// asked for of each byte stays the same.
 catalog::Case affordable(const catalog::PrimitiveSpec& spec, catalog::Case point) {
-  constexpr double kMostFlops = 5e7;
+  constexpr double kMaxFlops = 5e7;
   for (const std::string_view axis : {"n", "batch"}) {
-    if (spec.make_workload(Context::cpu(), point, {})->cost().flops <= kMostFlops) break;
+    if (spec.make_workload(Context::cpu(), point, {})->cost().flops <= kMaxFlops) break;
     std::vector<catalog::Case::Entry> entries(point.entries().begin(), point.entries().end());
     for (catalog::Case::Entry& entry : entries) {
       if (entry.name == axis) entry.value = int64_t{1};

@@ -11,7 +11,7 @@ namespace wide::bench {
 
 namespace {
 
-constexpr int64_t kWarp = 32, kMostRegisters = 255;
+constexpr int64_t kWarp = 32, kMaxRegisters = 255;
 
 int64_t rounded_up(int64_t value, int64_t portion) {
   return (value + portion - 1) / portion * portion;
@@ -19,7 +19,7 @@ int64_t rounded_up(int64_t value, int64_t portion) {
 
 /// A scheduler holds only whole warps, and a block's warps are distributed over the schedulers.
 int64_t blocks_by_registers(int64_t registers, int64_t warps, const SmLimits& limits) {
-  if (registers > kMostRegisters) return 0;
+  if (registers > kMaxRegisters) return 0;
   if (registers == 0) return limits.blocks;
   const int64_t of_warp = rounded_up(registers * kWarp, limits.register_portion);
   if (of_warp * rounded_up(warps, limits.schedulers) > limits.registers_of_block) return 0;

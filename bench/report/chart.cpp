@@ -18,8 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kMostTicks = 6;
-constexpr size_t kMostCounts = 12;
+constexpr int kMaxTicks = 6;
+constexpr size_t kMaxCounts = 12;
 
 const char* name_of(Unit unit) {
   switch (unit) {
@@ -69,9 +69,9 @@ ScaleFrame frame(const ChartScale& scale, const std::vector<double>& values) {
   }
   // Counts are few, and readers look for those that were measured.
   const std::set<double> counts(values.begin(), values.end());
-  frame.ticks = scale.unit == Unit::count && counts.size() <= kMostCounts
+  frame.ticks = scale.unit == Unit::count && counts.size() <= kMaxCounts
                     ? std::vector<double>(counts.begin(), counts.end())
-                    : ticks_between(frame.lo, frame.hi, scale.is_log, kMostTicks);
+                    : ticks_between(frame.lo, frame.hi, scale.is_log, kMaxTicks);
   return frame;
 }
 

@@ -223,7 +223,7 @@ Chart comparison_chart(const Comparison& comparison) {
   std::stable_sort(cells.begin(), cells.end(), [](const auto* a, const auto* b) {
     return std::abs(a->judgement.change_pct) > std::abs(b->judgement.change_pct);
   });
-  cells.resize(std::min(cells.size(), kMostComparedRows));
+  cells.resize(std::min(cells.size(), kMaxComparedRows));
   for (const ComparedCell* cell : cells) {
     const Judgement& j = cell->judgement;
     const int color = j.verdict == Verdict::faster   ? 0

@@ -47,7 +47,7 @@ Chart roofline_chart(const RunResult& result, Regime regime, const std::string& 
 /// Samples of all runners of a case.
 Chart distribution_chart(const CaseResult& point, Regime regime, Palette& palette);
 /// The largest changes, at most this many.
-inline constexpr size_t kMostComparedRows = 40;
+inline constexpr size_t kMaxComparedRows = 40;
 Chart comparison_chart(const Comparison& comparison);
 /// Series of one case, regime and device over runs, each with its noise band; empty if
 /// none has two runs.

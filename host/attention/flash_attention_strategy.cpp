@@ -65,7 +65,7 @@ std::string grid_reason(FlashAttentionStrategy strategy, const FlashAttentionPro
       : strategy == decode
           ? kernels::attention_decode_blocks(p, members, flash_attention_decode_parts(p))
           : kernels::attention_query_blocks(p, members, queries);
-  if (blocks <= kernels::kMostBlocks) return "";
+  if (blocks <= kernels::kMaxGridBlocks) return "";
   return "a launch has more than 2^31 - 1 blocks";
 }
 

@@ -38,12 +38,12 @@ std::vector<Folded> folded(ConvProblem& p) {
   return all;
 }
 
-constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();  // of any extent
+constexpr int64_t kMaxExtent = std::numeric_limits<int32_t>::max();  // of any extent
 
 /// Turns planes that no window spans into batch rows.
 bool fold_planes(ConvProblem& p) {
   const int64_t planes = p.depth.input;
-  if (planes > kMostExtent / p.batch) return false;
+  if (planes > kMaxExtent / p.batch) return false;
   for (const Folded& one : folded(p)) {
     if (p.batch > 1 && one.strides->batch != planes * *one.depth_stride) return false;
   }
@@ -55,7 +55,7 @@ bool fold_planes(ConvProblem& p) {
 
 /// Turns a plane's positions, which no window spans, into columns of images whose rows are planes.
 bool fold_positions(ConvProblem& p) {
-  if (p.input.height > kMostExtent / p.input.width) return false;
+  if (p.input.height > kMaxExtent / p.input.width) return false;
   for (const Folded& one : folded(p)) {
     const bool is_line =
         p.input.height == 1 || one.strides->row == p.input.width * one.strides->column;

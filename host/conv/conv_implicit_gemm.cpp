@@ -105,7 +105,7 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const De
   }
   // Addresses choose between the two.
   const kernels::ConvGemmTiles tiles = choose_conv_gemm_tiles(p, device);
-  return std::max(blocks_of(p, tiles.vector), blocks_of(p, tiles.gather)) > kernels::kMostBlocks
+  return std::max(blocks_of(p, tiles.vector), blocks_of(p, tiles.gather)) > kernels::kMaxGridBlocks
              ? "the output has more than 2^31 - 1 tiles"
              : "";
 }

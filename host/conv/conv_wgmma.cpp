@@ -19,10 +19,10 @@ namespace {
 using kernels::ConvRectangle;
 using kernels::ConvWgmmaTile;
 
-constexpr int64_t kMostCoordinate = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxCoordinate = std::numeric_limits<int32_t>::max();
 constexpr int32_t kHaloColumns = kernels::kConvWgmmaStorePixels / kernels::kConvHaloBatch;
-constexpr int64_t kMostBox = 256;                       // elements of a tensor map's box
-constexpr int64_t kMostStrideBytes = int64_t{1} << 40;  // of a tensor map, one too many
+constexpr int64_t kMaxBox = 256;                       // elements of a tensor map's box
+constexpr int64_t kMaxStrideBytes = int64_t{1} << 40;  // of a tensor map, one too many
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -38,7 +38,7 @@ struct Step {
 bool is_no_tile_stride(const Step& step, int64_t bytes) {
   const int64_t vector = 16 / bytes;
   return step.extent > 1 &&
-         (step.stride == 0 || step.stride % vector != 0 || step.stride >= kMostStrideBytes / bytes);
+         (step.stride == 0 || step.stride % vector != 0 || step.stride >= kMaxStrideBytes / bytes);
 }
 
 std::string stride_reason(const char* what, std::span<const Step> steps, int64_t bytes) {
@@ -190,7 +190,7 @@ std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo
                 members * whole(p.out_channels, tile_channels(tile)),
                 members * whole(p.in_channels, kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype)),
                 whole(p.batch, conv_wgmma_rectangle(p, tile).batch)}) >
-      static_cast<double>(kMostCoordinate)) {
+      static_cast<double>(kMaxCoordinate)) {
     return "it numbers members, tiles, steps and coordinates with 32 bits, the problem has more";
   }
   return "";
@@ -216,7 +216,7 @@ kernels::ConvRectangle conv_wgmma_rectangle(const ConvProblem& p, ConvWgmmaTile 
     for (int32_t rows = pixels / columns; rows >= 1; rows /= 2) {
       const ConvRectangle of{pixels / columns / rows, columns, rows};
       const bool is_whole = of.batch == kernels::kConvHaloBatch && columns >= kHaloColumns;
-      if ((columns - 1) * steps.width >= kMostBox || (rows - 1) * steps.height >= kMostBox ||
+      if ((columns - 1) * steps.width >= kMaxBox || (rows - 1) * steps.height >= kMaxBox ||
           (has_halo(tile) && !(is_whole && fits_halo(p, of)))) {
         continue;
       }

@@ -107,9 +107,9 @@ void write_and_close(Descriptor&& file, std::span<const std::string_view> pieces
 }  // namespace
 
 std::string follow_links(const std::string& path) {
-  constexpr int kMostLinks = 40;  // Linux's own limit
+  constexpr int kMaxLinks = 40;  // Linux's own limit
   std::filesystem::path target(path);
-  for (int i = 0; i < kMostLinks; ++i) {
+  for (int i = 0; i < kMaxLinks; ++i) {
     std::error_code is_no_link;
     const std::filesystem::path next = std::filesystem::read_symlink(target, is_no_link);
     if (is_no_link) return target.string();

@@ -17,7 +17,7 @@ std::string_view strategy_name(WideStrategy strategy) {
 LaunchRefusal launch_refusal(std::string_view what, int64_t num_members,
                              const std::function<int64_t(int64_t)>& count) {
   const auto reason = [&](const char* launch, int64_t members) -> std::string {
-    if (count(members) <= kernels::kMostBlocks) return "";
+    if (count(members) <= kernels::kMaxGridBlocks) return "";
     return std::string(launch) + " has more than 2^31 - 1 " + std::string(what);
   };
   return {reason("one launch for all members", num_members), reason("a launch for a member", 1)};

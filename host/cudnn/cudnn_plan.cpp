@@ -12,7 +12,7 @@ namespace wide {
 
 namespace {
 
-constexpr size_t kMostPlans = 64;  // as many as the layers of a large model
+constexpr size_t kMaxPlans = 64;  // as many as the layers of a large model
 
 }  // namespace
 
@@ -48,7 +48,7 @@ std::shared_ptr<const CudnnPlan> CudnnPlanCache::find_or_make(const CudnnGraph& 
     if (error.code() != ErrorCode::unsupported) throw;
     entry.refusal = error.what();
   }
-  if (entries_.size() == kMostPlans) entries_.pop_front();
+  if (entries_.size() == kMaxPlans) entries_.pop_front();
   const Entry& kept = entries_.emplace_back(std::move(entry));
   if (!kept.plan) throw_unsupported(kept.refusal);
   return kept.plan;

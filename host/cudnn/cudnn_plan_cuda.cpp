@@ -103,15 +103,15 @@ Engine engine_of(const Descriptor& configuration) {
 }
 
 /// Of a call: so many that calls keep them on their stacks.
-constexpr size_t kMostOperands = 32;
+constexpr size_t kMaxOperands = 32;
 
 void require_room(const CudnnGraph& graph) {
   const auto count = std::count_if(
       graph.tensors().begin(), graph.tensors().end(),
       [](const CudnnTensor& tensor) { return tensor.place != CudnnTensor::Place::inside; });
-  if (count <= static_cast<int64_t>(kMostOperands)) return;
+  if (count <= static_cast<int64_t>(kMaxOperands)) return;
   throw Refused("a graph of " + std::to_string(count) + " operands, expected at most " +
-                std::to_string(kMostOperands));
+                std::to_string(kMaxOperands));
 }
 
 /// The four bytes of a number, where cuDNN reads them.
@@ -213,8 +213,8 @@ class Plan final : public CudnnPlan {
 
   void run(void* cudnn, std::span<const CudnnBinding> bindings, const Workspace& workspace,
            Stream stream) const override {
-    std::array<int64_t, kMostOperands> ids;
-    std::array<void*, kMostOperands> addresses;
+    std::array<int64_t, kMaxOperands> ids;
+    std::array<void*, kMaxOperands> addresses;
     size_t count = 0;
     for (const CudnnBinding& binding : bindings) {
       ids[count] = unique_id(binding.tensor);

@@ -39,8 +39,8 @@ std::string impossible_reason(const Case& point) {
   if (point.word("tf32") == "yes" && point.dtype() != Dtype::fp32) {
     return "tf32 is a way to multiply fp32, dtype is " + std::string(dtype_name(point.dtype()));
   }
-  constexpr int64_t kMostLayers = 64;
-  if (point.integer("layers") > kMostLayers) return "more than 64 layers";
+  constexpr int64_t kMaxLayers = 64;
+  if (point.integer("layers") > kMaxLayers) return "more than 64 layers";
   return "";
 }
 

@@ -25,8 +25,8 @@ int64_t threads_at_once(const kernels::MlpFusedNet& net, kernels::MlpMath math,
 
 /// Minimises the total time in rounds of rows: a block that begins waits for its weights.
 int64_t choose_blocks(int64_t members, int64_t tiles, int64_t warps, int64_t at_once) {
-  constexpr int64_t kRoundsToBegin = 2, kMostWaves = 8;
-  const int64_t most = std::min((tiles - 1) / warps + 1, kMostWaves * at_once / members + 1);
+  constexpr int64_t kRoundsToBegin = 2, kMaxWaves = 8;
+  const int64_t most = std::min((tiles - 1) / warps + 1, kMaxWaves * at_once / members + 1);
   int64_t best = 1, least = 0;
   for (int64_t blocks = 1; blocks <= most; ++blocks) {
     const int64_t rounds = (tiles - 1) / (blocks * warps) + 1;

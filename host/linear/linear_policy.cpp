@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <span>
 
 #include "host/core/workspace.hpp"
 #include "host/linear/linear_cublaslt.hpp"
+#include "kernels/common/grid_blocks.hpp"
 
 namespace wide {
 
@@ -41,8 +41,8 @@ std::vector<NamedTile> tiles_of(LinearStrategy strategy) {
 }
 
 bool can_run(LinearStrategy strategy, const NamedTile& tile, const LinearProblem& problem) {
-  constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
-  if (linear_tiles_of(problem, tile.rows, tile.columns) > kMaxBlocks / problem.num_members) {
+  if (linear_tiles_of(problem, tile.rows, tile.columns) >
+      kernels::kMaxGridBlocks / problem.num_members) {
     return false;
   }
   if (strategy == LinearStrategy::weight_only)

@@ -13,6 +13,7 @@
 #include "host/core/workspace.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_vendor.hpp"
+#include "kernels/common/grid_blocks.hpp"
 
 namespace wide {
 
@@ -151,8 +152,7 @@ std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProbl
   if (strategy == LinearStrategy::small_m && problem.batch > kMaxSmallBatch) {
     return too_many_rows(kMaxSmallBatch, problem);
   }
-  constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
-  if (linear_tiles_of(problem, rows, columns) > kMaxBlocks / problem.num_members) {
+  if (linear_tiles_of(problem, rows, columns) > kernels::kMaxGridBlocks / problem.num_members) {
     return "the output has more than 2^31 - 1 tiles";
   }
   return "";

@@ -137,12 +137,12 @@ int choose_linear_planes(const LinearProblem& problem, kernels::LinearMmaTile ti
   // Few long sums leave most of a device idle, and its blocks wait on memory latency. A plane's
   // share is long enough to pay for a second launch, and for its sums, written and read again, to
   // be few bytes beside the weights.
-  constexpr int64_t kEnoughBlocks = 64, kLeastSteps = 32, kMostPlanes = 8, kStepBytes = 128;
+  constexpr int64_t kEnoughBlocks = 64, kLeastSteps = 32, kMaxPlanes = 8, kStepBytes = 128;
   if (tile_m(tile) >= 64) return 1;
   const int64_t blocks = linear_tiles_of(problem, tile_m(tile), tile_n(tile));
   const int64_t steps = ceil_div(problem.in_features, kStepBytes / dtype_bytes(problem.dtype));
   if (blocks == 0) return 1;
-  const int64_t planes = std::min({kEnoughBlocks / blocks, steps / kLeastSteps, kMostPlanes});
+  const int64_t planes = std::min({kEnoughBlocks / blocks, steps / kLeastSteps, kMaxPlanes});
   return static_cast<int>(std::max(planes, int64_t{1}));
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kMembersKey = "wide.num_members";
 constexpr const char* kGraphKey = "wide.graph";
-constexpr int64_t kMostMembers = 1 << 20;  // of a file without tensors
+constexpr int64_t kMaxMembers = 1 << 20;  // of a file without tensors
 
 /// "3/fc1.weight" -> 3; -1 where there is no number in front.
 int64_t member_of(const std::string& name, size_t& slash) {
@@ -66,7 +66,7 @@ MembersFile MembersFile::open(const std::string& path) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
   // Members without parameters have no tensors: their number may be any valid count.
   const auto entries = static_cast<int64_t>(file->entries().size());
-  const int64_t most = entries == 0 ? kMostMembers : entries;
+  const int64_t most = entries == 0 ? kMaxMembers : entries;
   WIDE_REQUIRE(
       error == std::errc() && end == digits.data() + digits.size() && count >= 1 && count <= most,
       "model: " + path + ": " + kMembersKey + " is \"" + digits +

@@ -205,13 +205,13 @@ constexpr std::array<NamedModel, 9> kModels{{
 
 void check_sizes(std::string_view model, const ModelSizes& sizes) {
   // Larger ones would take minutes to build, or exceed 64 bits.
-  constexpr int64_t kMostLayers = 1 << 14, kMost = 1 << 24;
+  constexpr int64_t kMaxLayers = 1 << 14, kMost = 1 << 24;
   const auto check = [&](const char* what, int64_t size, int64_t most) {
     WIDE_REQUIRE(size >= 0 && size <= most,
                  "model: " + std::string(model) + ": " + what + " is " + std::to_string(size) +
                      ", expected 1 to " + std::to_string(most) + ", or 0 for the model's own");
   };
-  check("layers", sizes.layers, kMostLayers);
+  check("layers", sizes.layers, kMaxLayers);
   check("width", sizes.width, kMost);
   check("heads", sizes.heads, kMost);
   check("seq", sizes.seq, kMost);

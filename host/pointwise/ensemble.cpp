@@ -109,17 +109,17 @@ struct EnsemblePlan::State : WideState<EnsembleProblem> {};
 
 EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& problem,
                                 const PlanOptions& options) {
-  constexpr int64_t kMostFeatures = 0x7fffffff;
+  constexpr int64_t kMaxFeatures = 0x7fffffff;
   const EnsembleProblem full = resolved(problem);
   require_no_policy(kEnsembleName, options.policy);
   const bool is_trusted = is_verified(kEnsembleName, "wide", context.info().compute_capability);
   const EnsemblePlan::State state{
       make_wide_state(kEnsembleName, context, full, options, is_trusted, launches_of(full))};
   if (full.function == EnsembleFunction::vote &&
-      (full.num_members > kMostVoters || full.features > kMostFeatures)) {
+      (full.num_members > kMaxVoters || full.features > kMaxFeatures)) {
     throw_unsupported("ensemble: vote of " + std::to_string(full.num_members) + " members on " +
                       std::to_string(full.features) + " features, expected up to " +
-                      std::to_string(kMostVoters) + " and " + std::to_string(kMostFeatures));
+                      std::to_string(kMaxVoters) + " and " + std::to_string(kMaxFeatures));
   }
   return EnsemblePlan(std::make_shared<const EnsemblePlan::State>(state));
 }

@@ -29,12 +29,12 @@ std::string softmax_cudnn_unsupported_reason(const SoftmaxProblem& p) {
     return "the rows of all members do not lie at one distance";
   }
   // "cuDNN Backend API", cudnnSetTensor4dDescriptorEx: up to 2 Giga-elements, padding included.
-  constexpr int64_t kMostElements = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
   const int64_t rows = p.rows * p.num_members;
   for (const RowStrides& strides : {p.x, p.y}) {
     const int64_t stride = row_stride(p, strides);
     if (stride < p.features) return "rows overlap, and cuDNN's do not";
-    if (rows > kMostElements / stride) return "cuDNN takes up to 2^31 - 1 elements";
+    if (rows > kMaxElements / stride) return "cuDNN takes up to 2^31 - 1 elements";
   }
   return "";
 }

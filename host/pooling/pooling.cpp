@@ -33,8 +33,8 @@ static std::string text(const PoolingWindow& w) {
 namespace {
 
 constexpr std::string_view kPoolingName = "pooling";
-constexpr int64_t kMostPositions = int64_t{1} << 30;  // of an image: kernels count them in 32 bits
-constexpr int64_t kMostSpan = int64_t{1} << 29;       // of a window
+constexpr int64_t kMaxPositions = int64_t{1} << 30;  // of an image: kernels count them in 32 bits
+constexpr int64_t kMaxSpan = int64_t{1} << 29;       // of a window
 
 /// `argument` and, where there is one, `field` name it.
 [[noreturn]] void refuse(const char* argument, int64_t value, const std::string& expected,
@@ -63,9 +63,9 @@ void require_legal(const PoolingProblem& p) {
   require_at_least(kPoolingName, "num_members", p.num_members, 1);
   require_at_least(kPoolingName, "batch", p.batch, 0);
   require_at_least(kPoolingName, "channels", p.channels, 0);
-  require_range("height", p.height, 1, kMostPositions);
-  require_range("width", p.width, 1, kMostPositions);
-  require_range("height * width", p.height * p.width, 1, kMostPositions);
+  require_range("height", p.height, 1, kMaxPositions);
+  require_range("width", p.width, 1, kMaxPositions);
+  require_range("height * width", p.height * p.width, 1, kMaxPositions);
   require_float_dtype(kPoolingName, p.dtype);
   if (p.mode == PoolingMode::adaptive_average) {
     require_adaptive_outputs("out_height", p.out_height);
@@ -96,8 +96,8 @@ void complete_windows(PoolingProblem& p) {
 
 PoolingProblem resolved(PoolingProblem p) {
   complete_windows(p);
-  require_range("height", p.height, 1, kMostPositions);
-  require_range("width", p.width, 1, kMostPositions);
+  require_range("height", p.height, 1, kMaxPositions);
+  require_range("width", p.width, 1, kMaxPositions);
   if (p.mode != PoolingMode::adaptive_average) {
     if (p.out_height == 0) p.out_height = pooling_outputs(p.height, p.rows, p.ceil_mode);
     if (p.out_width == 0) p.out_width = pooling_outputs(p.width, p.columns, p.ceil_mode);
@@ -158,19 +158,19 @@ TuningKey tuning_key(const PoolingProblem& problem) {
 
 void require_pooling_window(const char* name, PoolingWindow w, PoolingMode mode) {
   if (w.stride == 0) w.stride = w.kernel;
-  require_range(name, w.kernel, 1, kMostSpan, ".kernel");
-  require_range(name, w.stride, 1, kMostSpan, ".stride");
+  require_range(name, w.kernel, 1, kMaxSpan, ".kernel");
+  require_range(name, w.stride, 1, kMaxSpan, ".stride");
   require_range(name, w.padding, 0, w.kernel / 2, ".padding");
-  require_range(name, w.dilation, 1, kMostSpan, ".dilation");
+  require_range(name, w.dilation, 1, kMaxSpan, ".dilation");
   if (mode == PoolingMode::average && w.dilation != 1) {
     refuse(name, w.dilation, "1 for averages", ".dilation");
   }
-  const bool is_short = (w.kernel - 1) <= (kMostSpan - 1) / w.dilation;
+  const bool is_short = (w.kernel - 1) <= (kMaxSpan - 1) / w.dilation;
   if (!is_short) refuse(name, w.dilation, "a window below 2^29 positions", ".dilation");
 }
 
 void require_adaptive_outputs(const char* name, int64_t outputs) {
-  require_range(name, outputs, 1, kMostPositions);
+  require_range(name, outputs, 1, kMaxPositions);
 }
 
 int64_t pooling_outputs(int64_t size, const PoolingWindow& window, bool ceil_mode) {

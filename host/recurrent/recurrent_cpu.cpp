@@ -18,11 +18,11 @@ namespace {
 using kernels::RecurrentCellParams;
 
 constexpr int64_t kChunk = 128;  ///< units whose gates stay in the first-level cache
-constexpr int kMostGates = 4;
+constexpr int kMaxGates = 4;
 
 /// A chunk's gates u and v as floats, the previous states, and the results.
 struct Chunk {
-  const float *u[kMostGates], *v[kMostGates];
+  const float *u[kMaxGates], *v[kMaxGates];
   const float *before, *cell_before;  ///< for gru and lstm
   float *h, *cell_after;
   int64_t count;
@@ -60,7 +60,7 @@ void run_sequence(const RecurrentCellParams& p, int64_t row, int64_t member) {
   const char* inputs = row_at(p.input_gates, p.input_strides, row, member, p.dtype);
   const char* hiddens = row_at(p.hidden_gates, p.hidden_strides, row, member, p.dtype);
   char* y = row_at(p.y, p.y_strides, row, member, p.dtype);
-  float decoded[2 * kMostGates + 1][kChunk], h[kChunk];
+  float decoded[2 * kMaxGates + 1][kChunk], h[kChunk];
   const float zeros[kChunk] = {};
   for (int64_t first = 0; first < p.hidden; first += kChunk) {
     Chunk c{};
@@ -68,14 +68,14 @@ void run_sequence(const RecurrentCellParams& p, int64_t row, int64_t member) {
     for (int g = 0; g < gates; ++g) {
       const int64_t at = g * p.hidden + first;
       c.u[g] = cpu::chunk_of(p.dtype, inputs, at, c.count, decoded[g]);
-      c.v[g] = cpu::chunk_of(p.dtype, hiddens, at, c.count, decoded[kMostGates + g]);
+      c.v[g] = cpu::chunk_of(p.dtype, hiddens, at, c.count, decoded[kMaxGates + g]);
     }
     c.h = p.dtype == Dtype::fp32 ? reinterpret_cast<float*>(y) + first : h;
     c.before =
         p.before == nullptr
             ? zeros
             : cpu::chunk_of(p.dtype, row_at(p.before, p.before_strides, row, member, p.dtype),
-                            first, c.count, decoded[2 * kMostGates]);
+                            first, c.count, decoded[2 * kMaxGates]);
     if (p.cell == RecurrentCell::gru) {
       run_gru(c);
     } else {

@@ -70,7 +70,7 @@ class EnsemblePlan {
   ///        device.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, unsupported (votes of more than kMostVoters or on 2^31 features; on
+  /// Errors: invalid_argument, unsupported (votes of more than kMaxVoters or on 2^31 features; on
   ///         CUDA y in more than 2^31 - 1 blocks, each of a row or a piece of one, or of several
   ///         short ones), cuda. Threads: safe with an Execution each.
   /// Sources: Welford, "Note on a method for calculating corrected sums of squares and products",

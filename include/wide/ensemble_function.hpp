@@ -43,6 +43,6 @@ constexpr std::optional<EnsembleFunction> parse_ensemble_function(std::string_vi
   return parse_enumerator(name, kAllEnsembleFunctions, ensemble_function_name);
 }
 
-inline constexpr int64_t kMostVoters = 4096;  ///< members of a vote
+inline constexpr int64_t kMaxVoters = 4096;  ///< members of a vote
 
 }  // namespace wide

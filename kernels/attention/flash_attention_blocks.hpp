@@ -33,7 +33,7 @@ template <class P>
 int64_t attention_short_blocks(const P& p, int64_t members) {
   if (p.seq == 0 || p.kv_heads == 0) return 0;
   const int64_t tiles = block_product({p.heads / p.kv_heads, (p.seq - 1) / kTileQueries + 1});
-  if (tiles > kMostBlocks) return tiles;
+  if (tiles > kMaxGridBlocks) return tiles;
   return block_product({attention_units(p, members), (tiles - 1) / kTilesPerBlock + 1});
 }
 

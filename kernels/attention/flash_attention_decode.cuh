@@ -376,7 +376,7 @@ cudaError_t launch_decode_width(const FlashAttentionDecodeParams& params, cudaSt
   const FlashAttentionParams& p = params.attention;
   const int64_t units = attention_units(p, p.num_members);
   const int64_t blocks = attention_decode_blocks(p, p.num_members, params.num_parts);
-  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
+  if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   const auto kernel = flash_attention_decode<T, width>;
   cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;

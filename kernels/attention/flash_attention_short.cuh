@@ -254,7 +254,8 @@ cudaError_t launch_short(const FlashAttentionParams& p, cudaStream_t stream) {
   constexpr AttentionMmaPolicy policy = short_policy_of(tile);
   constexpr int64_t kMaxUnitBytes = 64 << 10;
   static_assert(kShortWarps <= kTilesPerBlock, "units share blocks where each has one");
-  if (attention_short_blocks(p, p.num_members) > kMostBlocks) return cudaErrorInvalidConfiguration;
+  if (attention_short_blocks(p, p.num_members) > kMaxGridBlocks)
+    return cudaErrorInvalidConfiguration;
   const int64_t units = attention_units(p, p.num_members);
   const int64_t tiles_per_head = (p.seq - 1) / kTileQueries + 1;
   const int64_t tiles = p.heads / p.kv_heads * tiles_per_head;

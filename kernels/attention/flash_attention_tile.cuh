@@ -277,7 +277,7 @@ template <class Kernel>
 cudaError_t launch_query_blocks(Kernel* kernel, const FlashAttentionParams& p, int queries,
                                 int threads, int shared_bytes, cudaStream_t stream) {
   const int64_t blocks = attention_query_blocks(p, p.num_members, queries);
-  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
+  if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   const auto per_head = static_cast<uint32_t>((p.seq - 1) / queries + 1);
   if (const cudaError_t status = allow_shared_bytes(kernel, shared_bytes); status != cudaSuccess) {
     return status;

@@ -231,7 +231,7 @@ cudaError_t launch_wgmma_width(const FlashAttentionWgmmaParams& params, cudaStre
   const FlashAttentionParams& p = params.attention;
   const int64_t per_head = (p.seq - 1) / kAttentionBlock + 1;
   const int64_t count = attention_query_blocks(p, p.num_members, kAttentionBlock);
-  if (count > kMostBlocks) return cudaErrorInvalidConfiguration;
+  if (count > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   const auto heads = static_cast<uint32_t>(count / per_head);
   const AttentionOrder order = attention_order(p, heads, static_cast<uint32_t>(per_head),
                                                static_cast<uint32_t>(params.num_multiprocessors),

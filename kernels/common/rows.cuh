@@ -293,7 +293,7 @@ template <class T, class Policy>
 RowLaunch row_launch(int64_t rows, int64_t members, int64_t features, bool is_aligned,
                      bool is_packed, int tiles) {
   constexpr int64_t kSize = Vec16<T>::kSize;
-  constexpr int64_t kMostBytes = 96 * 1024;  // available on every device of sm_80 and later
+  constexpr int64_t kMaxBytes = 96 * 1024;  // available on every device of sm_80 and later
   const int threads = Policy::threads_for(features);
   const int64_t rows_together = rows_of_block(rows * members, features);
   RowLaunch launch;
@@ -312,7 +312,7 @@ RowLaunch row_launch(int64_t rows, int64_t members, int64_t features, bool is_al
   const int64_t bytes =
       pitch * (is_packed ? 1 : rows_together) * tiles * static_cast<int64_t>(sizeof(T));
   const bool is_kept = features <= Policy::max_features;
-  access.is_staged = is_kept && !access.is_aligned && bytes <= kMostBytes;
+  access.is_staged = is_kept && !access.is_aligned && bytes <= kMaxBytes;
   if (!access.is_staged) return launch;
   access.runs = staged_runs(pitch, kSize);
   launch.bytes = static_cast<int>(bytes);
@@ -323,7 +323,7 @@ RowLaunch row_launch(int64_t rows, int64_t members, int64_t features, bool is_al
 template <class... Parameters, class... Arguments>
 cudaError_t launch_rows(void (*kernel)(Parameters...), const RowLaunch& launch, cudaStream_t stream,
                         const Arguments&... arguments) {
-  if (launch.blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
+  if (launch.blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   constexpr int kBytesOfSums = 512;  // or fewer, of blocks that share a row
   const cudaError_t status = allow_shared_bytes(kernel, launch.bytes, kBytesOfSums);
   if (status != cudaSuccess) return status;

@@ -4,10 +4,10 @@
 // Dispatches a form and a tile to conv_implicit_gemm.cuh's kernel.
 #pragma once
 
-#include <limits>
 #include <type_traits>
 
 #include "kernels/common/dispatch.hpp"
+#include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/conv/conv_implicit_gemm.cuh"
 
@@ -16,13 +16,12 @@ namespace wide::kernels {
 template <class Math, int kAxes, ConvGemmForm form, ConvGemmTile tile>
 cudaError_t launch_conv_gemm_tile(const ConvGemmParams& params, cudaStream_t stream) {
   using Shared = ConvGemmShared<typename Math::Element, kAxes, form, tile>;
-  constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
   const ConvParams& conv = params.conv;
   const int64_t tiles_p = (params.num_pixels - 1) / tile_pixels(tile) + 1;
   const int64_t tiles_c = (conv.out_per_group - 1) / tile_channels(tile) + 1;
   // Each factor is checked before it is used, so that no product can overflow.
-  if (tiles_p > kMaxBlocks / tiles_c || conv.groups > kMaxBlocks / (tiles_p * tiles_c) ||
-      conv.num_members > kMaxBlocks / (tiles_p * tiles_c * conv.groups)) {
+  if (tiles_p > kMaxGridBlocks / tiles_c || conv.groups > kMaxGridBlocks / (tiles_p * tiles_c) ||
+      conv.num_members > kMaxGridBlocks / (tiles_p * tiles_c * conv.groups)) {
     return cudaErrorInvalidConfiguration;
   }
   const auto kernel = conv_implicit_gemm<Math, kAxes, form, tile>;

@@ -27,6 +27,7 @@
 #include "kernels/arch/cp_async.cuh"
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/activation.cuh"
+#include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/fused/mlp_fused.hpp"
@@ -237,11 +238,11 @@ __global__ void __launch_bounds__(32 * kMaxMlpWarps, 1)
 
 template <class Rows>
 cudaError_t launch_mlp(MlpFusedParams p, cudaStream_t stream) {
-  constexpr int64_t kMaxBlocks = 0x7fffffff;
   constexpr int64_t kBytes = sizeof(typename Rows::Element), kVector = 16 / kBytes;
   p.x_is_aligned = is_aligned(p.x, p.x_strides.row, p.x_strides.member, kVector, kBytes);
   p.y_is_aligned = is_aligned(p.y, p.y_strides.row, p.y_strides.member, kVector, kBytes);
-  if (p.num_members > kMaxBlocks / p.shape.blocks_per_member) return cudaErrorInvalidConfiguration;
+  if (p.num_members > kMaxGridBlocks / p.shape.blocks_per_member)
+    return cudaErrorInvalidConfiguration;
   const auto kernel = mlp_fused<Rows>;
   const cudaError_t status = allow_shared_bytes(kernel, p.shape.shared_bytes);
   if (status != cudaSuccess) return status;

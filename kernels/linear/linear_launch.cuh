@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
+#include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_params.hpp"
 
@@ -51,11 +51,10 @@ inline void set_alignment(LinearParams& params, int64_t element_bytes) {
 template <class Kernel, class Params>
 cudaError_t launch_tiles(Kernel* kernel, const Params& params, int64_t tile_m, int64_t tile_n,
                          int threads, int shared_bytes, cudaStream_t stream) {
-  constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
   // Each factor is checked before it is used, so that no product can overflow.
   const int64_t tiles_m = (params.m - 1) / tile_m + 1, tiles_n = (params.n - 1) / tile_n + 1;
   const int64_t shares = params.num_members * std::max(params.planes.count, 1);
-  if (tiles_m > kMaxBlocks / tiles_n || shares > kMaxBlocks / (tiles_m * tiles_n)) {
+  if (tiles_m > kMaxGridBlocks / tiles_n || shares > kMaxGridBlocks / (tiles_m * tiles_n)) {
     return cudaErrorInvalidConfiguration;
   }
   if (const cudaError_t status = allow_shared_bytes(kernel, shared_bytes); status != cudaSuccess) {

@@ -195,7 +195,7 @@ cudaError_t launch_eval(const BatchnormParams& p, cudaStream_t stream) {
   static_assert(kEvalChunks == kAtOnce * kEvalThreads);
   const int64_t blocks_per_slice = batchnorm_eval_blocks(p, Vec16<T>::kSize);
   const int64_t blocks = block_product({p.num_members, p.channels, blocks_per_slice});
-  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
+  if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   const bool is_aligned = is_aligned16<T>(p);
   const PackedParams packed = packed_channels(p);
   if (!is_aligned && packed.rows > 0) return launch_ragged_eval<T>(p, packed, stream);

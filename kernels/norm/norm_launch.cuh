@@ -78,7 +78,7 @@ SliceAccess staged_access(const ChannelNormParams& p, const SliceRuns& slice, Sl
 template <class T>
 SliceAccess slice_access(const ChannelNormParams& p, const SliceRuns& slice, int64_t most_bytes) {
   constexpr int64_t kRunBytes = 640;  // the sectors at its ends are a tenth of it
-  constexpr int64_t kMostRounds = 8;
+  constexpr int64_t kMaxRounds = 8;
   const int64_t chunks = chunks_of<T>(p, slice.runs);
   SliceAccess access;
   access.is_aligned = is_aligned16<T>(p);
@@ -100,7 +100,7 @@ SliceAccess slice_access(const ChannelNormParams& p, const SliceRuns& slice, int
   access.slices_per_row = static_cast<uint32_t>(row);
   const int64_t bytes =
       p.height * p.width * (one.x.is_joined ? slice.runs : 1) * int64_t{sizeof(T)};
-  const int64_t most = std::min(row, kMostRounds * teams_at_once(access));
+  const int64_t most = std::min(row, kMaxRounds * teams_at_once(access));
   const int64_t wanted = std::clamp<int64_t>(
       (kRunBytes + bytes - 1) / bytes, std::min<int64_t>(access.slices_per_block, most), most);
   const int64_t blocks = row / wanted;  // each of at least `wanted` slices, except the last
@@ -117,7 +117,7 @@ cudaError_t launch_slices(void (*kept)(Params, SliceAccess), void (*unkept)(Para
                           const Params& p, const SliceRuns& slice, int64_t shared_bytes_per_block,
                           cudaStream_t stream) {
   constexpr int kBytesOfSums = 1024;  // and a little more
-  if (slice.slices > kMostBlocks) return cudaErrorInvalidConfiguration;
+  if (slice.slices > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   const SliceAccess access = slice_access<T>(p, slice, shared_bytes_per_block - kBytesOfSums);
   const int64_t blocks = slice.slices / access.slices_per_row * access.blocks_per_row();
   const int64_t rounds = (access.slices_per_block - 1) / teams_at_once(access) + 1;

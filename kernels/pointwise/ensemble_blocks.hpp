@@ -11,7 +11,7 @@
 namespace wide::kernels {
 
 /// Threads of a block of several rows, and the most of any other.
-constexpr int kShortThreads = 128, kMostThreads = 256;
+constexpr int kShortThreads = 128, kMaxThreads = 256;
 /// For votes: threads, and features of all rows of a block that are counted at a time.
 constexpr int kVoteThreads = 256, kVoteCounts = 2048;
 
@@ -21,7 +21,7 @@ constexpr int ensemble_lanes(int64_t features, int64_t vector) {
   return vectors <= 8 ? 8
          : vectors <= 16
              ? 16
-             : static_cast<int>(std::min<int64_t>((vectors + 31) / 32 * 32, kMostThreads));
+             : static_cast<int>(std::min<int64_t>((vectors + 31) / 32 * 32, kMaxThreads));
 }
 /// Pieces per block.
 constexpr int ensemble_pieces(int lanes) {

@@ -166,7 +166,7 @@ template <class T>
 cudaError_t launch_votes(const EnsembleParams& p, cudaStream_t stream) {
   constexpr int64_t kSize = Vec16<T>::kSize;
   const int64_t members = p.last - p.first;
-  if (p.num_members > kMostVoters || p.features > 0x7fffffff) return cudaErrorInvalidValue;
+  if (p.num_members > kMaxVoters || p.features > 0x7fffffff) return cudaErrorInvalidValue;
   VoteCut cut;
   cut.lanes = vote_lanes(p.features, kSize);
   cut.rows = vote_rows(members, p.features, kSize);
@@ -179,7 +179,7 @@ cudaError_t launch_votes(const EnsembleParams& p, cudaStream_t stream) {
   const int64_t warps = (cut.rows * members * cut.lanes + 31) / 32;
   const auto threads = static_cast<unsigned>(std::min<int64_t>(warps * 32, kVoteThreads));
   const int64_t blocks = vote_blocks(members, p.rows, p.features, kSize);
-  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
+  if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   const int64_t bytes = cut.rows * (pitch * static_cast<int64_t>(sizeof(T)) +
                                     members * static_cast<int64_t>(sizeof(int)));
   return launch_kernel(ensemble_vote_kernel<T>, static_cast<unsigned>(blocks), threads,

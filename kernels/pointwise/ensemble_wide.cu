@@ -150,7 +150,7 @@ class EnsembleTile {
 };
 
 template <class T, EnsembleFunction kFunction>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMaxThreads)
     ensemble_kernel(const __grid_constant__ EnsembleParams p,
                     const __grid_constant__ EnsembleCut cut) {
   constexpr int kSize = Vec16<T>::kSize;
@@ -235,7 +235,7 @@ template <class T, EnsembleFunction kFunction>
 cudaError_t launch(const EnsembleParams& p, cudaStream_t stream) {
   const EnsembleCut cut = cut_rows<T>(p);
   const int64_t blocks = ensemble_blocks(p.rows, p.features, Vec16<T>::kSize);
-  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
+  if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   const size_t bytes =
       cut.is_staged ? static_cast<size_t>(kAtOnce * cut.pieces * cut.runs.pitch) * sizeof(T) : 0;
   return launch_kernel(ensemble_kernel<T, kFunction>, static_cast<unsigned>(blocks),

@@ -16,12 +16,12 @@ namespace wide::kernels {
 constexpr int kTileBytes = 16 * 1024;  // four 16-byte copies per thread: enough in flight
 constexpr int kMaxOutputs = 8192;      // per tile: adaptive pools may have more than inputs
 constexpr int kMaxRuns = 1024;
-constexpr int kMostLanes = 32;
+constexpr int kMaxLanes = 32;
 constexpr int kPoolingThreads = 256;
 
 // For channels last.
 constexpr int kLastThreads = 256;
-constexpr int kMostTeam = 32;
+constexpr int kMaxTeam = 32;
 constexpr int kTapsOfThread = 8;  // at least, before a window is divided
 
 /// The contiguous part of x's inputs to a tile.
@@ -176,7 +176,7 @@ class Cutter {
     const auto across = static_cast<unsigned>(taps_along(mode_, p_.columns));
     const int64_t taps = int64_t{taps_along(mode_, p_.rows)} * across;
     const auto lanes = std::bit_floor(
-        static_cast<unsigned>(std::min<int64_t>({inputs_per_output(), taps, int64_t{kMostLanes}})));
+        static_cast<unsigned>(std::min<int64_t>({inputs_per_output(), taps, int64_t{kMaxLanes}})));
     if (lanes < 16) return;
     cut_.lanes_x = static_cast<int>(std::min(lanes, std::bit_ceil(across)));
     cut_.lanes_y = static_cast<int>(lanes) / cut_.lanes_x;
@@ -200,7 +200,7 @@ inline int64_t pooling_blocks(const PoolingParams& p, const Cut& cut, bool is_lo
 inline int pooling_last_team(PoolingMode mode, const PoolingParams& p) {
   const int64_t taps = int64_t{taps_along(mode, p.rows)} * taps_along(mode, p.columns);
   return static_cast<int>(std::bit_floor(
-      static_cast<unsigned>(std::clamp<int64_t>(taps / kTapsOfThread, 1, kMostTeam))));
+      static_cast<unsigned>(std::clamp<int64_t>(taps / kTapsOfThread, 1, kMaxTeam))));
 }
 inline int64_t pooling_last_blocks(PoolingMode mode, const PoolingParams& p, int vector) {
   const int64_t vectors =

@@ -174,7 +174,7 @@ template <PoolingMode kMode, class T, int kVector>
 cudaError_t launch(const PoolingParams& p, cudaStream_t stream) {
   const Work work = work_of(kMode, p, kVector);
   const int64_t blocks = pooling_last_blocks(kMode, p, kVector);
-  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
+  if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   return launch_kernel(pooling_last_kernel<kMode, T, kVector>, static_cast<unsigned>(blocks),
                        kThreads, 0, stream, p, work);
 }

@@ -319,7 +319,7 @@ cudaError_t launch(PoolingParams p, cudaStream_t stream) {
   const Cut cut = cutter.cut();
   const bool is_long = cutter.is_long();
   const int64_t blocks = pooling_blocks(p, cut, is_long);
-  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
+  if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   const auto grid = static_cast<unsigned>(blocks);
   if (is_long) {
     return launch_kernel(pooling_long_kernel<kMode, T>, grid, kThreads, 0, stream, p, cut);

@@ -6,6 +6,7 @@
 // its launches.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
+#include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/numeric.cuh"
 #include "kernels/recurrent/recurrent.hpp"
@@ -52,9 +53,8 @@ __global__ void __launch_bounds__(32 * kWarps)
 }  // namespace
 
 cudaError_t launch_recurrent_cell(const RecurrentCellParams& params, cudaStream_t stream) {
-  constexpr int64_t kMaxBlocks = 0x7fffffff;
   const int64_t blocks = (params.batch * params.num_members + kWarps - 1) / kWarps;
-  if (blocks > kMaxBlocks) return cudaErrorInvalidConfiguration;
+  if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   return dispatch_float(params.dtype, [&]<class T>(std::type_identity<T>) {
     return with_recurrent_cell(params.cell, [&]<RecurrentCell cell>() {
       return launch_kernel(recurrent_cell<T, cell>, static_cast<unsigned>(blocks), 32 * kWarps, 0,

@@ -21,6 +21,7 @@
 #pragma once
 
 #include "kernels/arch/grid.cuh"
+#include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/recurrent/recurrent.hpp"
@@ -212,7 +213,6 @@ __global__ void __launch_bounds__(32 * kMaxRecurrentWarps, 1)
 
 template <class Product>
 cudaError_t launch_recurrent(RecurrentFusedParams p, cudaStream_t stream) {
-  constexpr int64_t kMaxBlocks = 0x7fffffff;
   constexpr int64_t kBytes = sizeof(typename Product::Element), kVector = 16 / kBytes;
   const auto rows_are_aligned = [](const void* data, const RowStrides& strides) {
     return is_aligned(data, strides.row, strides.member, kVector, kBytes);
@@ -227,7 +227,7 @@ cudaError_t launch_recurrent(RecurrentFusedParams p, cudaStream_t stream) {
   p.weight_is_aligned = rows_are_aligned(p.weight, p.weight_strides);
   p.first_is_aligned = rows_are_aligned(p.first_hidden, p.first_hidden_strides);
   const int64_t tiles = (p.batch + Product::kRows - 1) / Product::kRows;
-  if (tiles > kMaxBlocks / p.num_members) return cudaErrorInvalidConfiguration;
+  if (tiles > kMaxGridBlocks / p.num_members) return cudaErrorInvalidConfiguration;
   return with_recurrent_cell(p.cell, [&]<RecurrentCell cell>() {
     const auto kernel = recurrent_fused<Product, cell>;
     const cudaError_t status = allow_shared_bytes(kernel, p.shape.shared_bytes);

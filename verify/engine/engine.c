@@ -26,13 +26,13 @@ static const char* const kUsage =
     "  --write PREFIX        writes the members to PREFIX0.safetensors, .. and ends\n"
     "  -h, --help            this text\n";
 
-enum { kMostExtents = 8 };
+enum { kMaxExtents = 8 };
 
 typedef struct Settings {
   const char *model, *device, *prefix, *ensemble;
   int64_t num_members, batch, num_requests;
   char** files;
-  wide_onnx_extent extents[kMostExtents];
+  wide_onnx_extent extents[kMaxExtents];
   int64_t num_extents;
 } Settings;
 
@@ -66,7 +66,7 @@ static int64_t positive(const char* option, const char* text) {
 /* "sequence=128" */
 static void add_extent(Settings* s, char* text) {
   char* number = strchr(text, '=');
-  if (number == NULL || s->num_extents == kMostExtents)
+  if (number == NULL || s->num_extents == kMaxExtents)
     misuse("--extent: expected NAME=NUMBER, at most 8 times, got", text);
   *number++ = '\0';
   s->extents[s->num_extents++] =

@@ -81,7 +81,7 @@ int64_t num_combinations(const PrimitiveSpec& spec) {
 }
 
 /// More words than these are tried in pairs.
-constexpr int64_t kMostCombinations = 400;
+constexpr int64_t kMaxCombinations = 400;
 
 /// Small, and different for every axis, so that no two extents are mixed up unseen: the axis's own
 /// size where it has one, else the `index`-th of a few primes.
@@ -181,8 +181,8 @@ bool affords_large_cases(const PrimitiveSpec& spec) {
 
 std::vector<Values> word_combinations(const PrimitiveSpec& spec) {
   std::vector<Values> combinations = wants_small_cases() ? single_words(spec)
-                                     : num_combinations(spec) > kMostCombinations ? word_pairs(spec)
-                                                                                  : all_words(spec);
+                                     : num_combinations(spec) > kMaxCombinations ? word_pairs(spec)
+                                                                                 : all_words(spec);
   std::erase_if(combinations, [&](const Values& words) {
     return !is_possible(spec, odd_case(spec, 3, 3, words));
   });
