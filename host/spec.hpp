@@ -27,6 +27,41 @@ inline AxisInfo dtype_axis(std::string_view summary) {
   return {"dtype", summary, "fp32", {"fp32", "fp16", "bf16"}, 0};
 }
 
+inline AxisInfo tf32_axis() {
+  return {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}, 0};
+}
+
+inline std::string tf32_impossible_reason(const Case& point) {
+  if (point.word("tf32") == "yes" && point.dtype() != Dtype::fp32) {
+    return "tf32 is a way to multiply fp32, dtype is " + std::string(dtype_name(point.dtype()));
+  }
+  return "";
+}
+
+inline AxisInfo shared_axis() {
+  return {"shared", "whether all members read one x", "no", {"no", "yes"}, 0};
+}
+
+inline AxisInfo activation_axis(std::string_view summary) {
+  return {"activation", summary, "none", {"none", "relu", "gelu", "gelu_tanh", "silu"}, 0};
+}
+
+/// Where a product's epilogue adds a residual.
+inline AxisInfo epilogue_residual_axis() {
+  return {"residual",
+          "where one is added: before or after the activation",
+          "no",
+          {"no", "before", "after"},
+          0};
+}
+
+/// Axes of a primitive or of a sweep, and more of them.
+template <class Each>
+std::vector<Each> joined(std::vector<Each> some, const std::vector<Each>& more) {
+  some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
+
 inline AxisInfo weights_axis(std::string_view summary) {
   return {"weights",
           summary,

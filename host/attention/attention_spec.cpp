@@ -191,7 +191,7 @@ std::vector<AxisInfo> axes() {
           {"kv_seq", "cross: positions of keys and values; 0: seq", int64_t{0}, {}, 0, {7, 37}},
           {"kdim", "cross: features of keys' input; 0: d_model", int64_t{0}, {}, 0, {5, 24}},
           {"vdim", "cross: features of values' input; 0: d_model", int64_t{0}, {}, 0, {7, 11}},
-          {"dtype", "of all operands but lengths", "fp32", {"fp32", "fp16", "bf16"}},
+          dtype_axis("of all operands but lengths"),
           {"inputs", "of keys and values: x, or their own", "self", {"self", "cross"}},
           {"bias", "of every projection", "yes", {"yes", "no"}},
           {"causal", "whether a query sees no later key", "no", {"no", "yes"}},

@@ -182,7 +182,7 @@ std::vector<AxisInfo> axes() {
           {"heads", "of queries, per member", int64_t{8}, {}, 1, {3, 2}},
           {"kv_heads", "of keys and values, divides heads; 0: heads", int64_t{0}, {}, 0, {1}},
           {"head_dim", "elements of a head D", int64_t{32}, {}, 1, {3, 20, 72}},
-          {"dtype", "of q, k, v and y", "fp32", {"fp32", "fp16", "bf16"}},
+          dtype_axis("of q, k, v and y"),
           {"causal", "whether a query sees no later key", "no", {"no", "yes"}},
           {"window", "keys nearer than this are seen; 0: all", int64_t{0}, {}, 0, {0}},
           {"lengths",

@@ -208,31 +208,27 @@ std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions, std::vector<i
       {"out", "channels of a member's y; 0: as channels", int64_t{0}, {}, 0, {6, 12}},
       {"kernel", "taps along each axis of positions", int64_t{3}, {}, 1, {3}}};
   all.insert(all.end(), positions.begin(), positions.end());
-  all.insert(
-      all.end(),
-      {{"stride", "positions from one output to the next", int64_t{1}, {}, 1, {2, 1}},
-       {"padding",
-        "zeros on either side; -1: kernel / 2 * dilation",
-        int64_t{-1},
-        {},
-        -1,
-        std::move(paddings)},
-       {"dilation", "positions from one tap to the next", int64_t{1}, {}, 1, {2, 1}},
-       {"groups", "of a member's channels", int64_t{1}, {}, 1, {3, 2}},
-       dtype_axis("of all operands"),
-       {"layout", "whether channels are first or last", "first", {"first", "last"}},
-       {"x_layout", "those of x, where it is another", "same", {"same", "first", "last"}},
-       {"form",
-        "as the axes say; or kernel, stride, groups 1 and no padding; or groups = channels",
-        "full",
-        {"full", "pointwise", "depthwise"}},
-       {"activation", "after the bias", "none", {"none", "relu", "gelu", "gelu_tanh", "silu"}},
-       {"bias", "whether there is one", "yes", {"yes", "no"}},
-       {"residual",
-        "where one is added: before or after the activation",
-        "no",
-        {"no", "before", "after"}},
-       {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}}});
+  all.insert(all.end(),
+             {{"stride", "positions from one output to the next", int64_t{1}, {}, 1, {2, 1}},
+              {"padding",
+               "zeros on either side; -1: kernel / 2 * dilation",
+               int64_t{-1},
+               {},
+               -1,
+               std::move(paddings)},
+              {"dilation", "positions from one tap to the next", int64_t{1}, {}, 1, {2, 1}},
+              {"groups", "of a member's channels", int64_t{1}, {}, 1, {3, 2}},
+              dtype_axis("of all operands"),
+              {"layout", "whether channels are first or last", "first", {"first", "last"}},
+              {"x_layout", "those of x, where it is another", "same", {"same", "first", "last"}},
+              {"form",
+               "as the axes say; or kernel, stride, groups 1 and no padding; or groups = channels",
+               "full",
+               {"full", "pointwise", "depthwise"}},
+              activation_axis("after the bias"),
+              {"bias", "whether there is one", "yes", {"yes", "no"}},
+              epilogue_residual_axis(),
+              tf32_axis()});
   return all;
 }
 
@@ -286,23 +282,19 @@ std::vector<Sweep> sweeps(std::vector<AxisValue> full_batch, std::vector<AxisVal
                           const std::vector<Axis>& small_positions,
                           const std::vector<Axis>& full_positions,
                           const std::vector<Axis>& ci_positions = {}) {
-  const auto sweep = [](std::vector<Axis> axes, const std::vector<Axis>& more) {
-    axes.insert(axes.end(), more.begin(), more.end());
-    return axes;
-  };
   const auto small = [&](std::vector<AxisValue> n, const std::vector<Axis>& positions) {
-    return sweep({{"n", std::move(n)},
-                  {"batch", ints({8})},
-                  {"channels", ints({64})},
-                  {"kernel", ints({3})}},
-                 positions);
+    return joined<Axis>({{"n", std::move(n)},
+                         {"batch", ints({8})},
+                         {"channels", ints({64})},
+                         {"kernel", ints({3})}},
+                        positions);
   };
   return {{"quick", small(ints({4, 8, 16, 32}), small_positions)},
-          {"full", sweep({{"n", ints({2, 4, 6, 8, 10, 12, 16, 20, 32, 64})},
-                          {"batch", std::move(full_batch)},
-                          {"channels", ints({32, 64, 128})},
-                          {"kernel", std::move(full_kernel)}},
-                         full_positions)},
+          {"full", joined<Axis>({{"n", ints({2, 4, 6, 8, 10, 12, 16, 20, 32, 64})},
+                                 {"batch", std::move(full_batch)},
+                                 {"channels", ints({32, 64, 128})},
+                                 {"kernel", std::move(full_kernel)}},
+                                full_positions)},
           {"ci", small(ints({4, 16}), ci_positions.empty() ? small_positions : ci_positions)}};
 }
 

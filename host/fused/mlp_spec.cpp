@@ -36,9 +36,8 @@ MlpProblem problem_of(const Case& point) {
 }
 
 std::string impossible_reason(const Case& point) {
-  if (point.word("tf32") == "yes" && point.dtype() != Dtype::fp32) {
-    return "tf32 is a way to multiply fp32, dtype is " + std::string(dtype_name(point.dtype()));
-  }
+  const std::string reason = tf32_impossible_reason(point);
+  if (!reason.empty()) return reason;
   constexpr int64_t kMaxLayers = 64;
   if (point.integer("layers") > kMaxLayers) return "more than 64 layers";
   return "";
@@ -175,8 +174,8 @@ std::vector<AxisInfo> axes() {
       {"activation", "after hidden layers", "relu", {"none", "relu", "gelu", "gelu_tanh", "silu"}},
       {"last", "whether the last layer has the activation, too", "no", {"no", "yes"}},
       {"bias", "of every layer", "yes", {"yes", "no"}},
-      {"shared", "whether all members read one x", "no", {"no", "yes"}},
-      {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}}};
+      shared_axis(),
+      tf32_axis()};
 }
 
 std::vector<StrategyInfo> strategies() {

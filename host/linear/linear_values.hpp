@@ -30,13 +30,6 @@ inline Epilogue epilogue_of_case(const Case& point) {
   return epilogue;
 }
 
-inline std::string tf32_impossible_reason(const Case& point) {
-  if (point.word("tf32") == "yes" && point.dtype() != Dtype::fp32) {
-    return "tf32 is a way to multiply fp32, dtype is " + std::string(dtype_name(point.dtype()));
-  }
-  return "";
-}
-
 // Integer fills: products of two values in [-2, 2] are at most 4, or 8 with their scale, so
 // 2^digits / 8 of them (less bias and residual) add up exactly, in any order and in the output's
 // dtype; longer sums get zeros among x.

@@ -253,15 +253,12 @@ std::vector<AxisInfo> axes() {
        int64_t{75},
        {},
        0},
-      {"dtype", "of x, weight, bias and y", "fp32", {"fp32", "fp16", "bf16"}},
-      {"activation", "after the bias", "none", {"none", "relu", "gelu", "gelu_tanh", "silu"}},
+      dtype_axis("of x, weight, bias and y"),
+      activation_axis("after the bias"),
       {"bias", "whether there is one", "yes", {"yes", "no"}},
       {"scale", "what fp32 factors the sums get", "no", {"no", "member", "output"}},
-      {"residual",
-       "where one is added: before or after the activation",
-       "no",
-       {"no", "before", "after"}},
-      {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}},
+      epilogue_residual_axis(),
+      tf32_axis(),
   };
 }
 

@@ -134,19 +134,15 @@ PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
   spec.strategies = with_cudnn(wide_strategies(
       "one launch; eval streams, train keeps a channel on chip: read once, written once",
       {.streamed = 1.04, .rereads = 0.05, .is_memory_bound = true}));
-  const auto sweep = [](std::vector<Axis> axes, const std::vector<Axis>& more) {
-    axes.insert(axes.end(), more.begin(), more.end());
-    return axes;
-  };
   const auto small = [&](std::vector<AxisValue> n) {
-    return sweep({{"n", std::move(n)}, {"batch", ints({8})}, {"channels", ints({64})}},
-                 small_positions);
+    return joined<Axis>({{"n", std::move(n)}, {"batch", ints({8})}, {"channels", ints({64})}},
+                        small_positions);
   };
   spec.sweeps = {{"quick", small(ints({4, 8, 16, 32}))},
-                 {"full", sweep({{"n", ints({2, 4, 8, 16, 32, 64, 100})},
-                                 {"batch", ints({4, 8, 16, 32})},
-                                 {"channels", ints({32, 64, 128, 256})}},
-                                full_positions)},
+                 {"full", joined<Axis>({{"n", ints({2, 4, 8, 16, 32, 64, 100})},
+                                        {"batch", ints({4, 8, 16, 32})},
+                                        {"channels", ints({32, 64, 128, 256})}},
+                                       full_positions)},
                  {"ci", small(ints({4, 16}))}};
   spec.tolerance_formula =
       "train: |gamma| s (|x - mean| + sqrt(var)) (min(16 + sqrt(M), 48) + 4 V floor((C - 1) / "

@@ -37,7 +37,7 @@ PrimitiveSpec make_spec() {
   PrimitiveSpec spec = row_norm_spec<Chain>(
       "chain", "y = norm(residual + activation(x + bias)), every row of every member",
       {{"norm", "of the sum", "layernorm", {"layernorm", "rmsnorm", "none"}, 0},
-       {"activation", "of x + bias", "none", {"none", "relu", "gelu", "gelu_tanh", "silu"}, 0},
+       activation_axis("of x + bias"),
        {"bias", "per feature", "yes", {"yes", "no"}, 0},
        {"residual", "whether one is added, and the sum stored", "yes", {"yes", "no", "stored"}, 0},
        dtype_axis("of all operands")},

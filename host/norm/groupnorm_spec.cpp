@@ -124,9 +124,7 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
                       {.streamed = 1.07, .rereads = 0.07, .is_memory_bound = true});
   const auto sweep = [](std::vector<AxisValue> n, std::vector<AxisValue> batch,
                         const std::vector<Axis>& more) {
-    std::vector<Axis> axes{{"n", std::move(n)}, {"batch", std::move(batch)}};
-    axes.insert(axes.end(), more.begin(), more.end());
-    return axes;
+    return joined<Axis>({{"n", std::move(n)}, {"batch", std::move(batch)}}, more);
   };
   spec.sweeps = {
       {"quick", sweep(ints({4, 8, 16, 32}), ints({8}), small_sizes)},
@@ -158,10 +156,10 @@ std::vector<AxisInfo> image_axes() {
 
 const PrimitiveSpec& groupnorm_spec() {
   static const PrimitiveSpec spec = [] {
-    std::vector<AxisInfo> axes{{"groups", "groups G of a member", int64_t{8}, {}, 1, {2, 3, 3}},
-                               {"group_size", "channels of a group", int64_t{8}, {}, 0, {5, 7, 7}}};
-    const std::vector<AxisInfo> image = image_axes();
-    axes.insert(axes.end(), image.begin(), image.end());
+    const auto axes =
+        joined<AxisInfo>({{"groups", "groups G of a member", int64_t{8}, {}, 1, {2, 3, 3}},
+                          {"group_size", "channels of a group", int64_t{8}, {}, 0, {5, 7, 7}}},
+                         image_axes());
     return make_spec(
         "groupnorm", "y = (x - mean) / sqrt(variance + eps) * gamma + beta, group by group", axes,
         {{"groups", ints({8})}, {"group_size", ints({8})}, {"height", ints({32})}},

@@ -95,7 +95,7 @@ PrimitiveSpec make_spec() {
       {"d", "features", int64_t{256}, {}, 0},
       {"function", "of x", "relu", function_names(), 0},
       {"slopes", "prelu's: of a member, or of each feature", "member", {"member", "feature"}, 0},
-      {"dtype", "of x, slopes and y", "fp32", {"fp32", "fp16", "bf16"}, 0}};
+      dtype_axis("of x, slopes and y")};
   spec.strategies =
       wide_strategies("one launch over all elements of all members, 16 bytes a load and store",
                       {.streamed = 1.03, .is_memory_bound = true});

@@ -59,7 +59,7 @@ PrimitiveSpec make_spec() {
                {"batch", "rows of x per member: B, or B*T", int64_t{1024}, {}, 0},
                {"d", "features that add up to 1", int64_t{256}, {}, 0},
                {"log", "whether the logarithm is taken", "no", {"no", "yes"}, 0},
-               {"dtype", "of x and y", "fp32", {"fp32", "fp16", "bf16"}, 0}};
+               dtype_axis("of x and y")};
   spec.strategies = with_cudnn(
       wide_strategies(
           "one launch; a row in the registers of 8 lanes or a block, read once, written once",

@@ -144,7 +144,7 @@ PrimitiveSpec make_spec() {
       {"out", "adaptive outputs along each axis", int64_t{1}, {}, 1, {3, 2, 5}},
       {"ceil", "whether a last window may end outside", "no", {"no", "yes"}, 0},
       {"count_padding", "whether averages count it", "yes", {"yes", "no"}, 0},
-      {"dtype", "of x and y", "fp32", {"fp32", "fp16", "bf16"}, 0},
+      dtype_axis("of x and y"),
       {"layout", "whether channels are first or last", "first", {"first", "last"}}};
   spec.strategies = with_cudnn(wide_strategies(
       "one launch; channels first: whole images in shared memory, read once; last: 16 bytes of "

@@ -38,13 +38,6 @@ RecurrentProblem problem_of(const Case& point) {
   return p;
 }
 
-std::string impossible_reason(const Case& point) {
-  if (point.word("tf32") == "yes" && point.dtype() != Dtype::fp32) {
-    return "tf32 is a way to multiply fp32, dtype is " + std::string(dtype_name(point.dtype()));
-  }
-  return "";
-}
-
 class RecurrentWorkload final : public PlanWorkload<describe_recurrent, make_recurrent_plan> {
  public:
   RecurrentWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
@@ -158,8 +151,8 @@ std::vector<AxisInfo> axes() {
           {"bias", "of x's products and of the hidden state's", "yes", {"yes", "no"}},
           {"state", "what sequences begin with", "zeros", {"zeros", "given"}},
           {"reversed", "whether steps go from the last to the first", "no", {"no", "yes"}},
-          {"shared", "whether all members read one x", "no", {"no", "yes"}},
-          {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}}};
+          shared_axis(),
+          tf32_axis()};
 }
 
 std::vector<StrategyInfo> strategies() {
@@ -217,7 +210,7 @@ const PrimitiveSpec& recurrent_spec() {
                                   .strategies = strategies(),
                                   .sweeps = sweeps(),
                                   .tolerance_formula = kRecurrentToleranceFormula,
-                                  .impossible_reason = impossible_reason,
+                                  .impossible_reason = tf32_impossible_reason,
                                   .tuning_key = tuned_by(problem_of),
                                   .make_workload = make_workload<RecurrentWorkload>};
   return spec;
