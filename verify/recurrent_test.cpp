@@ -221,6 +221,21 @@ TEST_CASE("recurrent: sequences without steps end as they begin") {
   });
 }
 
+TEST_CASE("recurrent: a plan calls a vendor only where there are steps") {
+  const Context context = test::require_cuda();
+  for (const char* strategy : {"sequential", "cublas_batched"}) {
+    const auto calls = [&](int64_t steps) {
+      const RecurrentProblem p = problem_of(RecurrentCell::gru, 2, 3, steps, 4, 5, Dtype::fp32);
+      RecurrentOperands o(context, p);
+      const RecurrentProblem described = describe_recurrent(o.arguments(), p);
+      return make_recurrent_plan(context, described, {.strategy = strategy}).vendor_calls();
+    };
+    INFO(strategy);
+    CHECK(calls(1) == VendorCalls{.cublas = true});
+    CHECK(calls(0) == VendorCalls{});
+  }
+}
+
 TEST_CASE("recurrent: a sequence cut into calls has the same bits, in place too") {
   on_every_strategy([](const Context& context, const std::string& strategy) {
     if (strategy == "stepwise") return;  // kernels may differ for the first step

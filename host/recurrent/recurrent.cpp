@@ -157,7 +157,7 @@ RecurrentPlan make_recurrent_plan(const Context& context, const RecurrentProblem
     const std::string name = recurrent_product_strategy(strategy, product, device);
     s.explain += " " + name;
     LinearPlan plan = make_linear_plan(context, product, {.strategy = name});
-    s.calls |= plan.vendor_calls();
+    if (!is_empty(full)) s.calls |= plan.vendor_calls();
     return plan;
   };
   s.input = plan_of(recurrent_input_product(full, s.members_at_once));
