@@ -363,9 +363,9 @@ Types infer(const ReshapeOp& op, const Operands& at) {
     return n;
   };
   for (int axis = first; axis < op.shape.rank(); ++axis) {  // -1, which would infer one, is refused
-    at.require(op.shape[axis] >= 0, "shape is " + shape_text(op.shape) +
-                                        ", expected extents of at least 0" +
-                                        (has_batch ? " after the batch" : ""));
+    at.require(op.shape[axis] >= 0,
+               "shape is " + (has_batch ? shape_text(op.shape) : to_string(op.shape)) +
+                   ", expected extents of at least 0" + (has_batch ? " after the batch" : ""));
   }
   at.require(
       elements(x.shape) == elements(op.shape),
