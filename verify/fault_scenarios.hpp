@@ -348,7 +348,7 @@ inline Bytes run_rmsnorm() {
   return read(context, y, stream.get());
 }
 
-inline Bytes run_ensemble(EnsembleFunction mode) {
+inline Bytes run_ensemble(EnsembleFunction function) {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
   const Tensor x = filled(context, {3, 20}, stream.get());
@@ -356,7 +356,7 @@ inline Bytes run_ensemble(EnsembleFunction mode) {
   fill_bytes(mask.view(), 1, stream.get());
   const EnsembleArguments arguments{.x = x, .mask = mask, .y = y};
   const EnsemblePlan plan = make_ensemble_plan(
-      context, describe_ensemble(arguments, {.num_members = 2, .function = mode}), {"wide"});
+      context, describe_ensemble(arguments, {.num_members = 2, .function = function}), {"wide"});
   plan.run(arguments, {stream.get()});
   return read(context, y, stream.get());
 }

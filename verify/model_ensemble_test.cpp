@@ -29,9 +29,9 @@ Graph classifier(int64_t classes, Dtype dtype = Dtype::fp32) {
   x = layers::relu(g, "act", layers::linear(g, "fc1", x, 16));
   x = layers::log_softmax(g, "log_softmax", layers::linear(g, "fc2", x, classes));
   g.output("members", x);
-  for (const EnsembleFunction mode : kAllEnsembleFunctions) {
-    const std::string name(ensemble_function_name(mode));
-    g.output(name, layers::ensemble(g, name, x, mode));
+  for (const EnsembleFunction function : kAllEnsembleFunctions) {
+    const std::string name(ensemble_function_name(function));
+    g.output(name, layers::ensemble(g, name, x, function));
   }
   return std::move(g).build();
 }

@@ -139,8 +139,12 @@ std::vector<catalog::Case> cases_of(const catalog::PrimitiveSpec& spec) {
        {"dtype", "weights", "bag", "mode", "function", "broadcast", "layout", "form"}) {
     cases = with_words_of(spec, axis, cases);
   }
-  std::erase_if(cases,
-                [&](const catalog::Case& point) { return !spec.impossible_reason(point).empty(); });
+  // Every block reads prelu's slopes again, which count in rows that are no longer than these;
+  // ragged_cases_of() has it.
+  std::erase_if(cases, [&](const catalog::Case& point) {
+    const bool is_prelu = spec.name == "pointwise" && point.word("function") == "prelu";
+    return is_prelu || !spec.impossible_reason(point).empty();
+  });
   return cases;
 }
 

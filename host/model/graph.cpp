@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "host/core/check.hpp"
-#include "host/model/infer_operands.hpp"
+#include "host/model/shape_text.hpp"
 
 namespace wide {
 
@@ -85,7 +85,7 @@ Value GraphBuilder::add_value(const std::string& name, ValueType type, ValueKind
                            std::string(kind == ValueKind::computed    ? ""
                                        : kind == ValueKind::parameter ? "parameter "
                                                                       : "input ") +
-                           name + " is " + infer_detail::shape_text(type.shape) + " of " +
+                           name + " is " + shape_text(type.shape) + " of " +
                            std::string(dtype_name(type.dtype)) +
                            ", expected fewer bytes than 64 bits count");
   }
@@ -105,17 +105,17 @@ Value GraphBuilder::declare(const std::string& name, const Shape& shape, Dtype d
                                           (known->second == "input" ? "n " : " ") + known->second);
   const bool has_batch = shape.rank() >= 1 && shape[0] == kBatch;
   WIDE_REQUIRE(is_parameter || has_batch,
-               "graph: input " + name + " is " + infer_detail::shape_text(shape) +
+               "graph: input " + name + " is " + shape_text(shape) +
                    ", expected a shape that begins with the batch, -1 (kBatch, WIDE_BATCH)");
   for (int axis = has_batch && !is_parameter ? 1 : 0; axis < shape.rank(); ++axis) {
-    WIDE_REQUIRE(shape[axis] >= 1,
-                 "graph: " + what + " " + name + " is " + infer_detail::shape_text(shape) +
-                     ", expected extents of at least 1" + (is_parameter ? "" : " after the batch"));
+    WIDE_REQUIRE(shape[axis] >= 1, "graph: " + what + " " + name + " is " + shape_text(shape) +
+                                       ", expected extents of at least 1" +
+                                       (is_parameter ? "" : " after the batch"));
   }
   // One more axis, that of the members, must fit.
-  WIDE_REQUIRE(shape.rank() < kMaxRank,
-               "graph: " + what + " " + name + " is " + infer_detail::shape_text(shape) +
-                   ", expected at most " + std::to_string(kMaxRank - 1) + " axes");
+  WIDE_REQUIRE(shape.rank() < kMaxRank, "graph: " + what + " " + name + " is " + shape_text(shape) +
+                                            ", expected at most " + std::to_string(kMaxRank - 1) +
+                                            " axes");
   const Value value = add_value(name, {dtype, shape}, kind, -1);
   names_.emplace(name, what);
   return value;

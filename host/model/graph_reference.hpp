@@ -41,7 +41,7 @@ std::map<std::string, Doubles> evaluate_graph(const Graph& graph,
                                               RoundingNoise noise = {});
 
 /// An ensemble of members' values, features last.
-Doubles joined_members(EnsembleFunction mode, const std::vector<Doubles>& members);
+Doubles joined_members(EnsembleFunction function, const std::vector<Doubles>& members);
 
 /// Multiplications and additions of one member for one row of the batch; moving or comparing an
 /// element counts as one.

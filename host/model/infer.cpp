@@ -19,7 +19,7 @@ namespace wide {
 
 namespace {
 
-using infer_detail::Operands, infer_detail::Types, infer_detail::shape_text, infer_detail::text;
+using infer_detail::Operands, infer_detail::Types, infer_detail::text;
 
 ValueType with_last(ValueType type, int64_t last) {
   type.shape[type.shape.rank() - 1] = last;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host/core/check.hpp"
+#include "host/model/shape_text.hpp"
 #include "wide/graph.hpp"
 
 namespace wide::infer_detail {
@@ -22,16 +23,6 @@ inline std::string text(std::string_view s) {
 template <std::integral T>
 std::string text(T value) {
   return std::to_string(value);
-}
-
-/// [B, 64]
-inline std::string shape_text(const Shape& shape) {
-  std::string out = "[";
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    out += axis == 0 ? "" : ", ";
-    out += shape[axis] == kBatch ? "B" : std::to_string(shape[axis]);
-  }
-  return out + "]";
 }
 
 /// A node's operands, looked up by name.

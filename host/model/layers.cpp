@@ -294,7 +294,7 @@ Value dropout(GraphBuilder& g, const std::string& name, Value x, float probabili
 Value dropout(GraphBuilder& g, const std::string& name, Value x) {
   const GraphBuilder::Rollback rollback(g);
   const Value probability = g.parameter(name + ".probability", {1}, Dtype::fp32);
-  return g.append(name, DropoutOp{}, {{"x", x}, {"probability", probability}});
+  return g.append(name, DropoutOp{.probability = 0}, {{"x", x}, {"probability", probability}});
 }
 
 Value flatten(GraphBuilder& g, const std::string& name, Value x) {
@@ -320,8 +320,8 @@ Value slice(GraphBuilder& g, const std::string& name, Value x, int axis, int64_t
 Value transpose(GraphBuilder& g, const std::string& name, Value x, const Dims& order) {
   return g.append(name, TransposeOp{.order = order}, {{"x", x}});
 }
-Value ensemble(GraphBuilder& g, const std::string& name, Value x, EnsembleFunction kind) {
-  return g.append(name, EnsembleOp{.ensemble = kind}, {{"x", x}});
+Value ensemble(GraphBuilder& g, const std::string& name, Value x, EnsembleFunction function) {
+  return g.append(name, EnsembleOp{.ensemble = function}, {{"x", x}});
 }
 
 }  // namespace wide::layers

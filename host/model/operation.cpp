@@ -142,7 +142,7 @@ void list(const SoftmaxOp& op, Attributes& a) {
   a.add("log", op.is_log, false);
 }
 void list(const DropoutOp& op, Attributes& a) {
-  a.add("probability", op.probability, DropoutOp{}.probability);
+  a.add("probability", op.probability, 0.0f);  // 0 where members have their own
 }
 void list(const ConcatOp& op, Attributes& a) {
   a.add("axis", op.axis, -1);

@@ -25,8 +25,8 @@ inline constexpr std::array<EnsembleFunction, 4> kAllEnsembleFunctions{
     EnsembleFunction::mean, EnsembleFunction::variance, EnsembleFunction::vote,
     EnsembleFunction::log_mean_exp};
 
-constexpr std::string_view ensemble_function_name(EnsembleFunction ensemble) {
-  switch (ensemble) {
+constexpr std::string_view ensemble_function_name(EnsembleFunction function) {
+  switch (function) {
     case EnsembleFunction::mean:
       return "mean";
     case EnsembleFunction::variance:

@@ -149,6 +149,6 @@ Value slice(GraphBuilder& g, const std::string& name, Value x, int axis, int64_t
             int64_t count);
 /// Axis i of y is axis order[i] of x; the batch stays in front.
 Value transpose(GraphBuilder& g, const std::string& name, Value x, const Dims& order);
-Value ensemble(GraphBuilder& g, const std::string& name, Value x, EnsembleFunction ensemble);
+Value ensemble(GraphBuilder& g, const std::string& name, Value x, EnsembleFunction function);
 
 }  // namespace wide::layers

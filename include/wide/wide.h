@@ -34,7 +34,8 @@
  * with it is complete where it is a tensor, model, chunked model, replay or ragged plan: its memory
  * goes back to its allocator at once. wide_synchronize() waits for the work.
  *
- * Custom graphs: wide_builder.h; graphs of ONNX files: wide_onnx.h. In C++ only: primitives by
+ * Status, devices, streams and memory: wide_runtime.h, which this includes. Custom graphs:
+ * wide_builder.h; graphs of ONNX files: wide_onnx.h. In C++ only: primitives by
  * themselves (wide/linear.hpp, ..), operations that are not layers (GraphBuilder::append), graphs
  * as text, NumPy's files, tuning caches and checkpoints in memory, single steps of a run.
  */

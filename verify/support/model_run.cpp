@@ -247,12 +247,12 @@ ModelRun::Outputs ModelRun::reference() const {
 }
 
 /// Every member's value becomes that of all that are not masked.
-void ModelRun::join(EnsembleFunction mode, std::vector<catalog::Doubles>& members) const {
+void ModelRun::join(EnsembleFunction function, std::vector<catalog::Doubles>& members) const {
   std::vector<Doubles> counted;
   for (size_t m = 0; m < members.size(); ++m) {
     if (!model_.is_masked(static_cast<int64_t>(m))) counted.push_back(members[m]);
   }
-  const Doubles joined = catalog::joined_members(mode, counted);
+  const Doubles joined = catalog::joined_members(function, counted);
   for (Doubles& member : members) member = joined;
 }
 

@@ -54,7 +54,7 @@ class ModelRun {
  private:
   int64_t rows_of(int64_t member) const;
   catalog::Doubles input_of(size_t input, int64_t id, int64_t rows) const;
-  void join(EnsembleFunction mode, std::vector<catalog::Doubles>& members) const;
+  void join(EnsembleFunction function, std::vector<catalog::Doubles>& members) const;
   std::vector<MemberParameters> all_parameters();
 
   Context context_, host_;  ///< the device, and what rounds inputs
