@@ -5,7 +5,7 @@
 #include "bench/cli.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <iterator>
 #include <ostream>
 
 #include "bench/cli_compare.hpp"

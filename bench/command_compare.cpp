@@ -4,7 +4,6 @@
 // `compare`: whether a candidate's results are slower than a base's. Needs no device.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <ostream>
 #include <set>

@@ -7,10 +7,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <optional>
 #include <ostream>
 #include <sstream>
-#include <string_view>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
@@ -22,7 +20,6 @@
 #include "bench/report/terminal.hpp"
 #include "bench/running.hpp"
 #include "bench/simulation.hpp"
-#include "host/core/file.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {

@@ -5,6 +5,7 @@
 // the report is kept: blobs are made where the weights are, by prepare_weights.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>

@@ -4,7 +4,6 @@
 // `run` and `verify`: select, run, write, judge.
 #include <fmt/format.h>
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <ostream>

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
+#include <system_error>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"

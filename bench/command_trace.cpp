@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -4,8 +4,6 @@
 // The facts without which a number is worthless: build, machine, time.
 #pragma once
 
-#include <string>
-
 #include "bench/result.hpp"
 
 namespace wide::bench {

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <memory>
 
 #include "host/model/model_catalog.hpp"
 #include "wide/error.hpp"

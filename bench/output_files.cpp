@@ -3,6 +3,7 @@
 #include "bench/output_files.hpp"
 
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "bench/commands.hpp"

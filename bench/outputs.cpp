@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
+#include <system_error>
 
 #include "bench/history/names.hpp"
 #include "bench/report/exports.hpp"

@@ -4,6 +4,7 @@
 // Reading; every error names the field.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "bench/json_field.hpp"

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "wide/error.hpp"

@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <filesystem>
+#include <system_error>
 
 #include "bench/json_field.hpp"
 #include "bench/result_json.hpp"

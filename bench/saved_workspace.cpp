@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <list>
+#include <system_error>
 #include <vector>
 
 #include "host/import/safetensors_header.hpp"

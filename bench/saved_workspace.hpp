@@ -4,7 +4,6 @@
 // A checked call as a file: its inputs, its outputs and the expected outputs.
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "host/compare.hpp"

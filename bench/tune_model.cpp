@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>

@@ -5,7 +5,6 @@
 // static library by the linker.
 #include "wide/catalog.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "host/core/check.hpp"

@@ -6,13 +6,14 @@
 // size. (What the reasons say is checked beside each parser.)
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <new>
 #include <set>
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "host/c_api/builder.hpp"
+#include "wide/error.hpp"
 
 using namespace wide;
 using namespace wide::c_api;

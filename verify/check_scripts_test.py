@@ -93,13 +93,28 @@ class IncludesTest(ScriptTest):
         self.assertEqual(code, 0, output)
 
     def test_what_is_named_is_included(self):
-        self.put("host/h/x.cpp", SPDX + '#include "wide/w.hpp"\nstd::vector<std::string> v;\n')
-        self.put("include/wide/w.hpp", SPDX + "#include <string>\n")
+        self.put("host/h/x.cpp", SPDX + '#include "wide/w.hpp"\nstd::vector<std::string> v = w();\n')
+        self.put("include/wide/w.hpp", SPDX + "#include <string>\nstd::string w();\n")
         code, output = self.check()
         self.assertEqual(code, 1)
         self.assertEqual(output.splitlines()[:-1], ["host/h/x.cpp: names std::vector without <vector>"])
-        self.put("include/wide/w.hpp", SPDX + "#include <string>\n#include <vector>\n")
+        self.put("include/wide/w.hpp", SPDX + "#include <string>\n#include <vector>\nstd::vector<std::string> w();\n")
         self.assertEqual(self.check(), (0, "check_includes: 2 files, 0 violations\n"))
+
+    def test_idle_headers_are_found(self):
+        self.put("include/wide/w.hpp", SPDX + "#include <vector>\n#include <string>\nstruct Width { std::string text; };\n")
+        self.put("include/wide/all.hpp", SPDX + '#include "wide/w.hpp"\n')
+        self.put("host/h/x.hpp", SPDX + "struct Other;\n")
+        self.put("host/h/x.cpp", SPDX + '#include "host/h/x.hpp"\n#include <cmath>\n#include "wide/all.hpp"\nint Width; // std::sqrt\n')
+        code, output = self.check()
+        self.assertEqual(code, 1)
+        self.assertEqual(output.splitlines()[:-1], ["include/wide/w.hpp: names nothing of vector", "host/h/x.cpp: names nothing of cmath"])
+        self.put("host/h/x.cpp", SPDX + '#include "host/h/x.hpp"\n#include "wide/all.hpp"\nint depth = sqrt(2);\n')
+        self.assertIn("host/h/x.cpp: names nothing of wide/all.hpp\n", self.check()[1])
+
+    def test_names_of_several_headers_excuse_each(self):
+        self.put("host/h/x.cpp", SPDX + "#include <span>\n#include <vector>\nauto n = std::ssize(values);\n")
+        self.assertEqual(self.check(), (0, "check_includes: 1 files, 0 violations\n"))
 
     def test_what_nobody_compiles_is_passed_over(self):
         self.put("host/h/x.cpp", SPDX + '// std::vector\nconst char* text = "std::map";\n')

@@ -4,10 +4,8 @@
 // The proof that the verifier can fail: implementations of linear that are wrong in one way each,
 // all of which it must catch, next to correct ones of every order of summation, all of which it
 // must let pass.
-#include <algorithm>
 #include <bit>
 #include <catch2/catch_test_macros.hpp>
-#include <cmath>
 #include <cstring>
 #include <limits>
 

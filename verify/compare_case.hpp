@@ -4,7 +4,6 @@
 // Runs made by hand, for the tests of comparisons.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "bench/compare/compare.hpp"

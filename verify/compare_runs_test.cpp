@@ -3,11 +3,12 @@
 //
 // `wbench compare`: results made by hand, paired, judged, written in every format and judged again
 // by the exit code.
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstdlib>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

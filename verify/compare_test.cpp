@@ -5,7 +5,6 @@
 // rows that were never sampled, members of the wrong size.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "host/compare.hpp"

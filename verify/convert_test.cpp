@@ -8,7 +8,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <functional>
 #include <vector>
 
 #if WIDE_HAS_CUDA

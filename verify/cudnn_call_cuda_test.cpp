@@ -13,7 +13,6 @@
 
 #include "host/conv/conv_cudnn.hpp"
 #include "host/conv/conv_problem.hpp"
-#include "host/core/check.hpp"
 #include "host/cudnn/cudnn_plan_cache.hpp"
 #include "verify/support/cudnn_devices.hpp"
 

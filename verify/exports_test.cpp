@@ -4,6 +4,7 @@
 // Exports, read back as their consumers read them, hostile strings included.
 #include "bench/report/exports.hpp"
 
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

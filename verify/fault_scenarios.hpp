@@ -4,7 +4,6 @@
 // A small run of every public entry point, for tests that make calls of the runtime fail.
 #pragma once
 
-#include <cstring>
 #include <functional>
 #include <vector>
 

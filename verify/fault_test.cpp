@@ -5,9 +5,6 @@
 // wide::Error of the right code, nothing leaks, and the next call gives the right result. Needs
 // the simulated runtime, which can be told to fail.
 #include <catch2/catch_test_macros.hpp>
-#include <cstring>
-#include <functional>
-#include <vector>
 
 #include "verify/fault_scenarios.hpp"
 #include "verify/support/simulation.hpp"

@@ -18,7 +18,6 @@
 #include "verify/support/devices.hpp"
 #include "verify/support/run_plan.hpp"
 #include "wide/convert.hpp"
-#include "wide/error.hpp"
 #include "wide/flash_attention.hpp"
 
 namespace wide::test {

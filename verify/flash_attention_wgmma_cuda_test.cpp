@@ -4,6 +4,8 @@
 // flash_attention's wgmma: widths, rings that come round, turns, masks, what nobody may look at.
 // Simulated devices have two multiprocessors here, so that blocks of the kernel go on from queries
 // to queries. Skipped without a device of compute capability 9.0.
+#include <algorithm>
+
 #include <catch2/generators/catch_generators_all.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 

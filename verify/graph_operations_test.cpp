@@ -5,13 +5,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
-#include <string>
 
 #include "verify/graph_case.hpp"
-#include "wide/error.hpp"
 #include "wide/layers.hpp"
 
 using namespace wide;

@@ -5,6 +5,7 @@
 // where members may stand.
 #include "wide/graph.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>

@@ -12,7 +12,6 @@
 #include "verify/support/devices.hpp"
 #include "verify/support/session.hpp"
 #include "wide/convert.hpp"
-#include "wide/error.hpp"
 
 namespace wide::test {
 

@@ -3,6 +3,8 @@
 //
 // The kernels around cuBLAS's calls, alone: the epilogue behind them, and the addresses that a call
 // by pointers reads. They need a device, but no cuBLAS.
+#include <algorithm>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 

@@ -6,7 +6,6 @@
 // scheduler that computes addresses; the limits are what the kernels take, and a twentieth.
 #include <catch2/catch_test_macros.hpp>
 #include <string>
-#include <vector>
 
 #include "verify/support/simulation.hpp"
 #include "verify/support/traffic.hpp"

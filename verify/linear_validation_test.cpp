@@ -6,6 +6,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "wide/wide.hpp"

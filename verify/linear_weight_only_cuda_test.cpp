@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 
-#include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "verify/linear_case.hpp"
 #include "verify/support/devices.hpp"

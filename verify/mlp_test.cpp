@@ -12,6 +12,7 @@
 #include <cmath>
 #include <vector>
 
+#include "host/fused/mlp_problem.hpp"
 #include "host/fused/mlp_reference.hpp"
 #include "host/fused/mlp_strategy.hpp"
 #include "verify/support/devices.hpp"

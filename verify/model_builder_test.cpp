@@ -11,7 +11,6 @@
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
-#include "wide/error.hpp"
 #include "wide/model_builder.hpp"
 #include "wide/model_replay.hpp"
 

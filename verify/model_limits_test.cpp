@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "verify/support/model_run.hpp"
-#include "wide/error.hpp"
 #include "wide/layers.hpp"
 
 using namespace wide;

@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "host/model/passes.hpp"
 #include "host/model/rewrite.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"

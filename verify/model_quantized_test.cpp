@@ -7,7 +7,6 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
-#include <string>
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"

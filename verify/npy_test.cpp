@@ -9,7 +9,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstring>
 #include <numeric>
 
 #include "host/core/file.hpp"

@@ -5,8 +5,6 @@
 // library would write.
 #pragma once
 
-#include <cstring>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -5,7 +5,6 @@
 // operators that are spelled out, one file for each member.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cmath>
 
 #include "host/core/file.hpp"
 #include "verify/support/folder.hpp"

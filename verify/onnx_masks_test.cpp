@@ -3,7 +3,6 @@
 //
 // Attention whose masks are inputs, heads that share keys and values, and rotary embeddings, as
 // exporters spell them out: what a graph computes against the file's own nodes.
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>

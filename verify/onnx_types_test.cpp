@@ -9,7 +9,6 @@
 
 #include "verify/onnx_case.hpp"
 #include "verify/support/model_run.hpp"
-#include "wide/error.hpp"
 #include "wide/onnx.hpp"
 
 namespace {

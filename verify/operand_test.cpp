@@ -3,7 +3,6 @@
 //
 // Operands as memory: layouts against index arithmetic of this test's own, guard bands, gaps and
 // inputs against writes made by hand.
-#include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

@@ -6,6 +6,7 @@
 // shows as a wrong number.
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstdint>

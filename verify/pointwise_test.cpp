@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wide/pointwise.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>

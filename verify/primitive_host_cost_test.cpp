@@ -6,7 +6,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "host/attention/flash_attention_cudnn.hpp"
 #include "host/conv/conv_cudnn.hpp"

@@ -3,6 +3,7 @@
 //
 // PTX's integer instructions, line by line, against what the PTX ISA says they compute.
 #include <algorithm>
+#include <bit>
 
 #include "verify/support/ptx_lanes.hpp"
 

@@ -8,6 +8,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
 
+#include "host/recurrent/recurrent_problem.hpp"
 #include "host/recurrent/recurrent_strategy.hpp"
 #include "verify/recurrent_case.hpp"
 #include "verify/support/known_devices.hpp"

@@ -6,9 +6,9 @@
 // restored.
 #include "wide/recurrent.hpp"
 
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
+#include "host/recurrent/recurrent_problem.hpp"
 #include "host/recurrent/recurrent_reference.hpp"
 #include "host/recurrent/recurrent_strategy.hpp"
 #include "verify/recurrent_case.hpp"

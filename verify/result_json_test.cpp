@@ -14,7 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <iterator>
 #include <limits>
 
 #include "verify/sample_result.hpp"

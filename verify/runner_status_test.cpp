@@ -3,7 +3,6 @@
 //
 // The runner with a primitive that misbehaves in every way a real one could: what is wrong is never
 // ranked, what throws fails alone, and the sweep goes on.
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <memory>

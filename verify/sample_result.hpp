@@ -5,8 +5,6 @@
 // of every status one. For the tests of files and tables.
 #pragma once
 
-#include <limits>
-
 #include "bench/result.hpp"
 
 namespace wide::bench {

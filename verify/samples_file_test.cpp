@@ -13,7 +13,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 
 #include "bench/result_json.hpp"

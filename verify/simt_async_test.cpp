@@ -6,7 +6,6 @@
 // right, whenever things land.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
-#include <cstring>
 
 #include "verify/simt_case.hpp"
 

@@ -6,7 +6,6 @@
 // of them, and must have nothing to say about the kernels without.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <set>
 

@@ -4,6 +4,7 @@
 // Sums as a tensor core makes them, against cases worked out by hand.
 #include "verify/simt/tensor_core.hpp"
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

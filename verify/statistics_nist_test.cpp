@@ -4,6 +4,7 @@
 // Certified values of the Statistical Reference Datasets of NIST. Sets that a formula makes are
 // made here; the others are in nist_strd.txt. Digits are judged by the log relative error, as NIST
 // does: -log10(|got - certified| / |certified|).
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <fstream>

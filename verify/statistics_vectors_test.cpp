@@ -3,6 +3,7 @@
 //
 // Statistics against SciPy's and R's values, which scripts/statistics_vectors.py wrote down. Both
 // sides make the same data from a seed, so that the file holds expectations only.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <fstream>

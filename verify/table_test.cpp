@@ -4,6 +4,7 @@
 // Tables for people: the width is kept, numbers stay whole, what matters stays.
 #include "bench/report/table.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

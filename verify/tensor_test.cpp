@@ -9,9 +9,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstring>
 #include <fstream>
-#include <limits>
 #include <new>
 #include <numeric>
 #include <thread>

@@ -9,6 +9,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
+#include <iterator>
+#include <limits>
 #include <thread>
 #include <vector>
 

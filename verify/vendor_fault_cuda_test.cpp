@@ -11,7 +11,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "host/compare.hpp"

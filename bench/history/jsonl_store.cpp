@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <tuple>
 
 #include "bench/history/run_json.hpp"

@@ -4,6 +4,7 @@
 // The default store: one SQLite database. Readers never wait for writers (write-ahead log), writers
 // wait for each other; a writer takes its lock before it reads, so that none has to be retried.
 #include <filesystem>
+#include <system_error>
 
 #include "bench/history/history.hpp"
 #include "bench/history/sqlite.hpp"

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <utility>
 
 namespace wide::bench::nvml {
 

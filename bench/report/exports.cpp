@@ -11,7 +11,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "bench/report/flat_rows.hpp"
 #include "bench/report/report.hpp"

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/report/html.hpp"
 
-#include <algorithm>
-
 namespace wide::bench {
 
 std::string escape_html(std::string_view text) {

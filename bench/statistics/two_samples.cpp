@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/statistics/two_samples.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "bench/statistics/distributions.hpp"

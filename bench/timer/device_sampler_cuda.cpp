@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Samplers of warm calls on a GPU's own clock, and the streams of the baseline `streams`.
-#include <algorithm>
 #include <cstdio>
 #include <iterator>
 #include <vector>

@@ -5,8 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <type_traits>
 
 #include "bench/timer/sampler.hpp"
 #include "host/core/capture_cuda.hpp"

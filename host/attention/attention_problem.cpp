@@ -5,7 +5,6 @@
 #include "host/attention/attention_problem.hpp"
 
 #include <string>
-#include <utility>
 
 #include "host/attention/flash_attention_problem.hpp"
 #include "host/core/plan_checks.hpp"

@@ -8,7 +8,6 @@
 
 #include <limits>
 
-#include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/pointer.hpp"
 

@@ -7,7 +7,6 @@
 #include "host/attention/flash_attention_cudnn.hpp"
 #include "host/attention/flash_attention_problem.hpp"
 #include "host/attention/flash_attention_reference.hpp"
-#include "host/attention/flash_attention_strategy.hpp"
 #include "host/plan_workload.hpp"
 #include "host/specs.hpp"
 

@@ -4,7 +4,6 @@
 // Which strategy runs a flash_attention: pure functions of problem, device and what was verified.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

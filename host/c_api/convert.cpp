@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "host/c_api/handles.hpp"
+#include "wide/error.hpp"
 
 namespace wide::c_api {
 

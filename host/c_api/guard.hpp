@@ -9,9 +9,7 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
-#include <optional>
 #include <string>
-#include <utility>
 
 #include "host/core/check.hpp"
 #include "wide/wide.h"

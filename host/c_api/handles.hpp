@@ -6,7 +6,6 @@
 #pragma once
 
 #include <exception>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>

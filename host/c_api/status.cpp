@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "host/c_api/guard.hpp"
+#include "wide/error.hpp"
 #include "wide/version.hpp"
 
 namespace wide::c_api {

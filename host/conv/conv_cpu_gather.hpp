@@ -12,7 +12,6 @@
 #include <array>
 
 #include "host/conv/conv_cpu_tile.hpp"
-#include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_run.hpp"
 #include "wide/convert.hpp"
 

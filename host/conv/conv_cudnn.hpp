@@ -8,7 +8,6 @@
 // that order. Others follow in a second call, on sums of fp32 in the workspace.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "host/cudnn/cudnn_plan.hpp"

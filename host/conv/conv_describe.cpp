@@ -3,7 +3,6 @@
 //
 // From operands to the problem. Sizes are read off x and the weight; the others must fit.
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 

@@ -3,6 +3,7 @@
 //
 // Starts conv_direct for all members at once, or for one after another.
 #include "host/conv/conv_params.hpp"
+#include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_run.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"

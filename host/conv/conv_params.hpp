@@ -4,9 +4,9 @@
 // From a problem and its operands to the parameters of the hand-written kernels.
 #pragma once
 
-#include "host/conv/conv_problem.hpp"
 #include "host/core/pointer.hpp"
 #include "kernels/conv/conv_params.hpp"
+#include "wide/conv.hpp"
 #include "wide/dtype.hpp"
 
 namespace wide {

@@ -4,10 +4,8 @@
 // Folding of position axes, with messages that name the argument.
 #include "host/core/channels.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string>
-#include <vector>
 
 #include "host/core/check.hpp"
 

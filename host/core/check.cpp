@@ -4,6 +4,8 @@
 // Out of line, so that a check in a header costs its callers a comparison and a call.
 #include "host/core/check.hpp"
 
+#include "wide/error.hpp"
+
 namespace wide {
 
 std::string range_text(int64_t first, int64_t count) {

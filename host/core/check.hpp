@@ -5,10 +5,9 @@
 // it is needed.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "wide/error.hpp"
 
 namespace wide {
 

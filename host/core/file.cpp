@@ -12,10 +12,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include "wide/error.hpp"

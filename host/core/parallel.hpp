@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <type_traits>
 
 #include "wide/context.hpp"
 

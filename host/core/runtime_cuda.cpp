@@ -9,10 +9,10 @@
 #include <cuda_runtime_api.h>
 
 #include "host/core/beside_captures.hpp"
-#include "host/core/check.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
+#include "wide/error.hpp"
 
 namespace wide::runtime {
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The runtime of a build without CUDA: there is no device, and nothing can be asked of one.
-#include "host/core/check.hpp"
 #include "host/core/runtime.hpp"
+#include "wide/error.hpp"
 
 namespace wide::runtime {
 

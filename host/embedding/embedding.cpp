@@ -5,7 +5,6 @@
 #include "wide/embedding.hpp"
 
 #include <utility>
-#include <vector>
 
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"

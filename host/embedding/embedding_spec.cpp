@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "host/core/check.hpp"
 #include "host/embedding/quantized_rows.hpp"
 #include "host/operand_values.hpp"
 #include "host/plan_workload.hpp"

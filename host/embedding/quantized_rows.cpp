@@ -12,7 +12,6 @@
 
 #include "host/core/check.hpp"
 #include "host/core/parallel.hpp"
-#include "host/core/plan_checks.hpp"
 #include "host/linear/quantized_codes.hpp"
 #include "wide/convert.hpp"
 #include "wide/pack.hpp"

@@ -14,7 +14,9 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
+#include "host/fused/mlp_problem.hpp"
 #include "host/fused/mlp_run.hpp"
+#include "host/fused/mlp_strategy.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {

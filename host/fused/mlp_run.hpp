@@ -4,7 +4,8 @@
 // How the fused kernel is started. Arguments are checked and not empty, the problem is complete.
 #pragma once
 
-#include "host/fused/mlp_strategy.hpp"
+#include "kernels/fused/mlp_fused_shape.hpp"
+#include "wide/mlp.hpp"
 
 namespace wide {
 

@@ -9,9 +9,10 @@
 #include <string>
 
 #include "host/core/strategy_choice.hpp"
-#include "host/fused/mlp_problem.hpp"
 #include "kernels/fused/mlp_fused_shape.hpp"
 #include "wide/device.hpp"
+#include "wide/linear.hpp"
+#include "wide/mlp.hpp"
 
 namespace wide {
 

@@ -13,6 +13,7 @@
 
 #include "host/core/check.hpp"
 #include "host/import/messages.hpp"
+#include "wide/error.hpp"
 
 namespace wide {
 

@@ -3,7 +3,6 @@
 //
 // Writing NumPy's files. An archive's entries are stored, so that they can be mapped; a header's
 // padding puts the elements after it at a multiple of 64 bytes of the whole file.
-#include <algorithm>
 #include <set>
 #include <vector>
 

@@ -8,7 +8,6 @@
 #include "host/import/zip.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "host/core/check.hpp"

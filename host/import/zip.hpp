@@ -7,10 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace wide {

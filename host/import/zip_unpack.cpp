@@ -10,6 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/import/messages.hpp"
 #include "host/import/zip.hpp"
+#include "wide/error.hpp"
 
 namespace wide {
 

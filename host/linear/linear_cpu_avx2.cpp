@@ -8,8 +8,6 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #include <immintrin.h>
 
-#include <algorithm>
-
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,f16c")
 #include "host/linear/linear_cpu_tile.hpp"

@@ -8,8 +8,6 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #include <immintrin.h>
 
-#include <algorithm>
-
 #pragma GCC push_options
 #pragma GCC target("avx512f")
 #include "host/linear/linear_cpu_tile.hpp"

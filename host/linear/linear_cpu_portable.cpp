@@ -3,7 +3,6 @@
 //
 // The block kernel for every processor, and the choice among the versions. Sixteen floats as four
 // short vectors, the registers of SSE2 and NEON.
-#include <algorithm>
 #include <cstring>
 
 #include "host/linear/linear_cpu_block.hpp"

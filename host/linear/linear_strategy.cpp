@@ -8,7 +8,6 @@
 #include <array>
 #include <limits>
 
-#include "host/core/check.hpp"
 #include "host/core/hopper.hpp"
 #include "host/core/workspace.hpp"
 #include "host/linear/linear_problem.hpp"

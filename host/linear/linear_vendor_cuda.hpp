@@ -6,7 +6,9 @@
 
 #include <cublas_v2.h>
 
-#include "host/linear/linear_run.hpp"
+#include "host/linear/linear_strategy.hpp"
+#include "wide/dtype.hpp"
+#include "wide/linear.hpp"
 
 namespace wide {
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "host/core/check.hpp"
 #include "host/core/workspace.hpp"
 #include "host/linear/linear_vendor.hpp"
 #include "host/linear/ragged_linear_problem.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_reference.hpp"
 #include "host/linear/linear_values.hpp"
 #include "host/linear/ragged_linear_problem.hpp"

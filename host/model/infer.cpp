@@ -3,7 +3,6 @@
 //
 // Types of what nodes compute, from those of their operands. One function per operation; they share
 // Operands, whose messages name the node.
-#include <algorithm>
 #include <cmath>
 #include <string>
 

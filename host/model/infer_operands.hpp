@@ -13,6 +13,7 @@
 
 #include "host/core/check.hpp"
 #include "host/model/shape_text.hpp"
+#include "wide/error.hpp"
 #include "wide/graph.hpp"
 
 namespace wide::infer_detail {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Element by element: pointwise, binary, dropout; and nodes that move nothing, or only copy.
-#include "host/core/check.hpp"
 #include "host/model/broadcast.hpp"
 #include "host/model/lowering.hpp"
 #include "host/model/move.hpp"

@@ -3,7 +3,6 @@
 //
 // Nodes with weights to multiply by: linear, conv, attention, flash_attention, recurrent,
 // embedding.
-#include "host/core/check.hpp"
 #include "host/model/lowering.hpp"
 #include "wide/attention.hpp"
 #include "wide/embedding.hpp"

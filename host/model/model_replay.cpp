@@ -3,7 +3,6 @@
 //
 // ModelReplay: a captured run, or on the CPU the run itself.
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "host/core/check.hpp"

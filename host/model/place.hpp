@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "wide/graph.hpp"
 #include "wide/tensor.hpp"

@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gives every value a place.
-#include <algorithm>
 #include <optional>
 
-#include "host/core/check.hpp"
 #include "host/model/layout.hpp"
 #include "host/model/lowering.hpp"
 

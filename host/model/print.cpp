@@ -3,7 +3,6 @@
 //
 // Graphs as text: for people, for Graphviz and for programs.
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "wide/graph.hpp"

@@ -10,6 +10,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/verified.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"

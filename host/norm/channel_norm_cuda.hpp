@@ -4,7 +4,6 @@
 // From the operands of the norms over channels to the parameters that their kernels share.
 #pragma once
 
-#include "host/core/current_device.hpp"
 #include "host/core/pointer.hpp"
 #include "kernels/norm/norm_params.hpp"
 #include "wide/dtype.hpp"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From operands to kernel parameters.
+#include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
 #include "host/norm/channel_norm_cuda.hpp"
 #include "host/norm/groupnorm_run.hpp"

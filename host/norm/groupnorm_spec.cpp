@@ -3,6 +3,8 @@
 //
 // groupnorm, instancenorm1d and instancenorm2d for bench and verify: one workload under three
 // names. Instances are groups of one channel.
+#include <algorithm>
+
 #include "host/norm/batchnorm_reference.hpp"
 #include "host/norm/instancenorm_cudnn.hpp"
 #include "host/norm/norm_spec.hpp"

@@ -9,6 +9,7 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/verified.hpp"
+#include "host/core/wide_plan.hpp"
 #include "host/norm/norm_plan.hpp"
 #include "host/norm/row_norm.hpp"
 #include "wide/pack.hpp"

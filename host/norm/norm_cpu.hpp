@@ -5,7 +5,6 @@
 // floats on the stack, a chunk at a time.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "host/core/lanes_cpu.hpp"

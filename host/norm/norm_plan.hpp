@@ -6,8 +6,6 @@
 
 #include <string_view>
 
-#include "host/core/plan_checks.hpp"
-#include "host/core/wide_plan.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {

@@ -12,7 +12,6 @@
 
 #include "host/norm/chain_reference.hpp"
 #include "host/norm/norm_spec.hpp"
-#include "host/norm/row_norm.hpp"
 
 namespace wide::catalog {
 

@@ -5,7 +5,6 @@
 // layout knowledge is in packed_shape and member_view.
 #include "wide/pack.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>

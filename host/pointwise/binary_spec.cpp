@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // binary for bench and verify: axes, sweeps, strategies, operands, cost.
+#include <algorithm>
+
 #include "host/plan_workload.hpp"
 #include "host/pointwise/binary_reference.hpp"
 #include "host/specs.hpp"

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"

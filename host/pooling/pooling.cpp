@@ -4,8 +4,6 @@
 // pooling's verbs: validate, choose, launch.
 #include "wide/pooling.hpp"
 
-#include <utility>
-
 #include "host/core/channels.hpp"
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"

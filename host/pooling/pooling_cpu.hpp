@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "host/pooling/pooling_run.hpp"
+#include "host/core/wide_strategy.hpp"
+#include "wide/pooling.hpp"
 
 namespace wide {
 

@@ -17,7 +17,9 @@
 #include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
 #include "host/pack/member_copy.hpp"
+#include "host/recurrent/recurrent_problem.hpp"
 #include "host/recurrent/recurrent_run.hpp"
+#include "host/recurrent/recurrent_strategy.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {

@@ -5,7 +5,8 @@
 // complete.
 #pragma once
 
-#include "host/recurrent/recurrent_strategy.hpp"
+#include "kernels/recurrent/recurrent_params.hpp"
+#include "wide/recurrent.hpp"
 
 namespace wide {
 

@@ -9,9 +9,10 @@
 #include <string>
 
 #include "host/core/strategy_choice.hpp"
-#include "host/recurrent/recurrent_problem.hpp"
 #include "kernels/recurrent/recurrent_params.hpp"
 #include "wide/device.hpp"
+#include "wide/linear.hpp"
+#include "wide/recurrent.hpp"
 
 namespace wide {
 

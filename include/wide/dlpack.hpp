@@ -8,9 +8,7 @@
 // (https://dmlc.github.io/dlpack/latest/c_api.html).
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 

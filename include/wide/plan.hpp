@@ -23,7 +23,6 @@
 //                 handles without that library
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace wide {

@@ -7,8 +7,6 @@
 // Source: PTX ISA, "Parallel Synchronization and Communication Instructions: bar / barrier".
 #pragma once
 
-#include <cstdint>
-
 namespace wide::kernels::arch {
 
 /// Waits until `num_threads` have arrived at barrier `id` in [1, 15]; their earlier writes are

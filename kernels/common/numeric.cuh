@@ -9,8 +9,6 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
-#include <cstdint>
-
 namespace wide::kernels {
 
 __device__ inline float to_float(float value) {

@@ -15,7 +15,6 @@
 // vocab) reads nothing: its row becomes 0xFF bytes, NaN in every float dtype. The padding id reads
 // nothing either: zeros.
 #include <algorithm>
-#include <limits>
 
 #include "kernels/arch/grid.cuh"
 #include "kernels/arch/load.cuh"

@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/embedding/embedding_params.hpp"
+#include "wide/dtype.hpp"
 
 namespace wide::kernels {
 

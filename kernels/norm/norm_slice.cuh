@@ -7,9 +7,6 @@
 // these change no bit of a sum: if all is aligned it is one access, else one by one.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-
 #include "kernels/common/vector_load.cuh"
 #include "kernels/norm/norm_params.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "kernels/common/grid_blocks.hpp"
 #include "kernels/pooling/pooling_params.hpp"
+#include "wide/pooling_mode.hpp"
 
 namespace wide::kernels {
 

@@ -8,7 +8,6 @@
 
 #include "kernels/common/divisor.hpp"
 #include "wide/channels.hpp"
-#include "wide/pooling_mode.hpp"
 
 namespace wide::kernels {
 

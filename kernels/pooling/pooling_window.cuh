@@ -6,6 +6,7 @@
 
 #include "kernels/arch/maximum.cuh"
 #include "kernels/pooling/pooling_cut.hpp"
+#include "wide/pooling_mode.hpp"
 
 namespace wide::kernels {
 

@@ -8,7 +8,6 @@
 #include <cuda_bf16.h>
 #include <cuda/barrier>
 
-#include <cassert>
 #include <cstdio>
 #include <cstdlib>
 #include <type_traits>

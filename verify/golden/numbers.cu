@@ -9,7 +9,6 @@
 #include <cuda_fp8.h>
 
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <limits>
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // atom and red on global and shared memory, and the fences that give relaxed ones their order.
+#include <cstring>
+
 #include "verify/ptx/access.hpp"
 #include "verify/ptx/numbers.hpp"
 #include "verify/simt/async.hpp"

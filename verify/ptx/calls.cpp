@@ -5,7 +5,6 @@
 // of its own; parameters and results are slots of local memory that a call copies. Recursion would
 // need registers for every depth: it is refused.
 #include <algorithm>
-#include <charconv>
 
 #include "verify/ptx/kernel_decoder.hpp"
 #include "verify/ptx/text.hpp"

@@ -5,7 +5,6 @@
 // integer of 64 bits or a double, which hold all of them exactly; the one rounding is the last
 // step.
 #include <algorithm>
-#include <limits>
 
 #include "verify/ptx/decoder.hpp"
 #include "verify/ptx/numbers.hpp"

@@ -8,7 +8,6 @@
 
 #include <bit>
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <vector>
 

@@ -3,6 +3,7 @@
 //
 // ld and st in every space, scalars and vectors.
 #include <algorithm>
+#include <type_traits>
 
 #include "verify/ptx/access.hpp"
 #include "verify/ptx/kernel.hpp"

@@ -5,6 +5,8 @@
 // they are asked for.
 #include "verify/ptx/module.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 

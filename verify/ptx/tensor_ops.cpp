@@ -3,6 +3,7 @@
 //
 // ldmatrix stmatrix mma wgmma: shapes and types are read here, values are computed by the engine.
 #include <algorithm>
+#include <cstdio>
 
 #include "verify/ptx/access.hpp"
 #include "verify/simt/async.hpp"

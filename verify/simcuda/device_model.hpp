@@ -4,8 +4,6 @@
 // What the device says it is: an H200 or an A100, in the numbers that code asks for.
 #pragma once
 
-#include <cstdint>
-
 namespace wide::simcuda {
 
 struct DeviceModel {

@@ -3,7 +3,6 @@
 //
 // Allocations, copies and fills. A copy reads its source when it is carried out; a pageable source
 // is staged when it is enqueued, as the runtime does, and a pinned one is read late.
-#include <algorithm>
 #include <cstring>
 
 #include "verify/simcuda/device.hpp"

@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <random>
-#include <set>
 #include <vector>
 
 #include "verify/simcuda/control.hpp"

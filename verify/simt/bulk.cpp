@@ -6,7 +6,6 @@
 // from the wait for its results: before that nobody may rely on them.
 #include "verify/simt/bulk.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 

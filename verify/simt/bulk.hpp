@@ -6,7 +6,6 @@
 // and a thread may wait for either.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>

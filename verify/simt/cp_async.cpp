@@ -5,7 +5,6 @@
 // change anyway, and what changes them is found as a race.
 #include "verify/simt/cp_async.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>

@@ -7,6 +7,7 @@
 #include "verify/simt/formats.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace wide::simt {

@@ -5,7 +5,6 @@
 // loops over operands become vector instructions; back rounds to nearest, ties to even.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstdint>
 

@@ -7,6 +7,7 @@
 #include "verify/simt/global_memory.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
 #include "verify/simt/arena.hpp"

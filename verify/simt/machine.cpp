@@ -5,7 +5,6 @@
 #include "verify/simt/machine.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "verify/simt/async.hpp"
 #include "verify/simt/global_memory.hpp"

@@ -3,7 +3,6 @@
 //
 // Single accesses that are right, or outside, misaligned, too early, or to what is only read. in,
 // out and state have as many elements as there are threads.
-#include <cstdint>
 
 extern "C" {
 

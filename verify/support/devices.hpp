@@ -5,7 +5,6 @@
 // are skipped and say why; with WIDE_REQUIRE_GPU=1 that is a failure.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "wide/context.hpp"

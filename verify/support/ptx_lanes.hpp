@@ -6,7 +6,6 @@
 // and writes %h %w %l %f %d or %p. a, b and c lie side by side in global memory at %at.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

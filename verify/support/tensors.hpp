@@ -4,7 +4,6 @@
 // Values to and from tensors of any device, for tests that judge numbers one by one.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "wide/tensor.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "host/core/check.hpp"
 #include "host/import/onnx/axes.hpp"

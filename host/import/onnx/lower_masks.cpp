@@ -5,7 +5,6 @@
 // arithmetic applies.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "host/import/onnx/lowering.hpp"

@@ -3,6 +3,8 @@
 //
 // Activations as operators read them: in place, or with axes that need not be moved as long as
 // elements or rows are independent.
+#include <algorithm>
+
 #include "host/core/check.hpp"
 #include "host/import/messages.hpp"
 #include "host/import/onnx/lowering.hpp"

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -15,6 +16,7 @@
 #include "host/import/messages.hpp"
 #include "host/import/onnx/file.hpp"
 #include "host/import/onnx/wire.hpp"
+#include "wide/error.hpp"
 
 namespace wide::onnx {
 
