@@ -19,6 +19,7 @@
 #include "verify/support/model_run.hpp"
 #include "verify/support/simulation.hpp"
 #include "wide/error.hpp"
+#include "wide/linear.hpp"
 #include "wide/model_replay.hpp"
 
 namespace wide::test {
@@ -26,6 +27,19 @@ namespace {
 
 cudaStream_t native(const OwnedStream& stream) {
   return static_cast<cudaStream_t>(stream.get().native());
+}
+
+/// Why the vendors' libraries cannot be opened, if so: the simulated GPU alone has none.
+std::string vendor_refusals(const Context& context) {
+  const VendorHandles handles(context);
+  std::string refusals = handles.cublas_unavailable_reason() + handles.cudnn_unavailable_reason();
+  try {
+    const LinearProblem problem{.num_members = 2, .batch = 4, .in_features = 8, .out_features = 8};
+    make_linear_plan(context, problem, {.strategy = "cublaslt"});
+  } catch (const Error& error) {
+    refusals += error.what();
+  }
+  return refusals;
 }
 
 /// Everything there is, so that it can be changed and given back.
@@ -47,6 +61,7 @@ struct Things {
   std::unique_ptr<ModelReplay> replay;
   Tensor tensor;
   std::optional<OwnedStream> stream;
+  std::string refusals = vendor_refusals(context);
 };
 
 const std::map<std::string, std::function<void(Things&)>>& changes() {
@@ -71,6 +86,11 @@ const std::map<std::string, std::function<void(Things&)>>& changes() {
          ModelReplay(t.context, t.run->model(), t.run->arguments(), t.run->execution())
              .run(t.stream->get());
          t.context.synchronize(t.stream->get());
+       }},
+      {"vendors' libraries are opened and closed",
+       [](Things& t) {
+         const std::string refusals = vendor_refusals(t.context);
+         if (refusals != t.refusals) throw Error(ErrorCode::cuda, refusals);
        }},
       {"a replay goes", [](Things& t) { t.replay.reset(); }}};
   return all;

@@ -169,6 +169,7 @@ void destroy_stream(int, Stream stream) noexcept {
 
 void* create_cublas(int ordinal, std::string& reason) {
   const CurrentDevice current(ordinal);
+  const BesideCaptures beside;  // it allocates
   cublasHandle_t handle = nullptr;
   const cublasStatus_t status = cublasCreate(&handle);
   if (status == CUBLAS_STATUS_SUCCESS) return handle;
@@ -180,6 +181,7 @@ void* create_cublas(int ordinal, std::string& reason) {
 void destroy_cublas(int ordinal, void* handle) noexcept {
   try {
     const CurrentDevice current(ordinal);
+    const BesideCaptures beside;
     (void)cublasDestroy(static_cast<cublasHandle_t>(handle));
   } catch (const Error&) {  // the runtime is gone already, and the handle with it
   }

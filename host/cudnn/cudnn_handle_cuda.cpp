@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cudnn_graph.h>
 
+#include "host/core/beside_captures.hpp"
 #include "host/core/current_device.hpp"
 #include "host/cudnn/cudnn_handle.hpp"
 #include "wide/error.hpp"
@@ -10,6 +11,7 @@ namespace wide {
 
 void* create_cudnn(int ordinal, std::string& reason) {
   const CurrentDevice current(ordinal);
+  const BesideCaptures beside;  // it allocates
   cudnnHandle_t handle = nullptr;
   const cudnnStatus_t status = cudnnCreate(&handle);
   if (status == CUDNN_STATUS_SUCCESS) return handle;
@@ -21,6 +23,7 @@ void* create_cudnn(int ordinal, std::string& reason) {
 void destroy_cudnn(int ordinal, void* handle) noexcept {
   try {
     const CurrentDevice current(ordinal);
+    const BesideCaptures beside;
     (void)cudnnDestroy(static_cast<cudnnHandle_t>(handle));
   } catch (const Error&) {  // the runtime is gone already, and the handle with it
   }

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 
+#include "host/core/beside_captures.hpp"
 #include "host/core/check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
@@ -263,7 +264,11 @@ std::shared_ptr<const CudnnPlan> find_cudnn_engine(std::string_view primitive,
                                                    const CudnnGraph& graph,
                                                    const CudnnNumerics& numerics) {
   std::optional<CurrentDevice> current;  // what an engine loads is for its device
-  if (device.properties.empty()) current.emplace(device.ordinal);
+  std::optional<BesideCaptures> beside;
+  if (device.properties.empty()) {
+    current.emplace(device.ordinal);
+    beside.emplace();
+  }
   try {
     return std::make_shared<const Plan>(device, graph, numerics);
   } catch (const Failed& failed) {

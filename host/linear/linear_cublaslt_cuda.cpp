@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "host/core/beside_captures.hpp"
 #include "host/core/check.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
@@ -88,6 +89,7 @@ class LtHandle {
   cublasLtHandle_t get() const { return handle_; }
 
  private:
+  const BesideCaptures beside_;  ///< as it allocates, and frees
   cublasLtHandle_t handle_ = nullptr;
 };
 

@@ -10,7 +10,9 @@
 #include <cublas_v2.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "verify/simvendors/device_memory.hpp"
 #include "verify/simvendors/faults.hpp"
 #include "verify/simvendors/matrix.hpp"
 
@@ -23,12 +25,15 @@ CublasControl& cublas_control() {
 
 namespace {
 
-struct Handle {
+struct Settings {
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
   cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
+};
+struct Handle : Settings {
+  KeptMemory kept = keep_memory();
 };
 
 Handle& of(cublasHandle_t handle) {
@@ -67,7 +72,7 @@ cublasStatus_t status_of(cudaError_t error) {
 }
 
 /// One call's products, in the order of the handle's stream.
-cublasStatus_t multiply(const Handle& handle, const std::vector<Product>& products) {
+cublasStatus_t multiply(const Settings& handle, const std::vector<Product>& products) {
   if (handle.pointer_mode != CUBLAS_POINTER_MODE_HOST) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!std::all_of(products.begin(), products.end(),
                    [](const Product& p) { return p.is_legal(); })) {
@@ -120,7 +125,9 @@ extern "C" {
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   if (fails(__func__)) return CUBLAS_STATUS_ALLOC_FAILED;
   if (!is_simulated()) return CUBLAS_STATUS_NOT_INITIALIZED;
-  *handle = reinterpret_cast<cublasHandle_t>(new Handle);
+  auto made = std::make_unique<Handle>();
+  if (made->kept == nullptr) return CUBLAS_STATUS_ALLOC_FAILED;
+  *handle = reinterpret_cast<cublasHandle_t>(made.release());
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {

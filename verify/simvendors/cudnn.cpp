@@ -5,6 +5,7 @@
 // one engine, which computes what the documentation says. What the real library refuses is not
 // known here; it plans without a device, and tests of plans ask it.
 #include <algorithm>
+#include <memory>
 #include <mutex>
 
 #include "verify/simvendors/cudnn_reader.hpp"
@@ -113,7 +114,9 @@ extern "C" {
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (fails(__func__)) return CUDNN_STATUS_INTERNAL_ERROR;
   if (!is_simulated()) return CUDNN_STATUS_NOT_INITIALIZED;
-  *handle = reinterpret_cast<cudnnHandle_t>(new Handle);
+  auto made = std::make_unique<Handle>();
+  if (made->kept == nullptr) return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+  *handle = reinterpret_cast<cudnnHandle_t>(made.release());
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {

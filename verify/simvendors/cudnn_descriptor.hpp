@@ -14,10 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "verify/simvendors/device_memory.hpp"
+
 namespace wide::simvendors {
 
 /// What a cudnnHandle_t is here.
 struct Handle {
+  KeptMemory kept = keep_memory();
   cudaStream_t stream = nullptr;
 };
 

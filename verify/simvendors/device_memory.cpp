@@ -43,6 +43,14 @@ bool is_simulated() {
   return symbol<void()>("wide_simcuda_enqueue") != nullptr;
 }
 
+KeptMemory keep_memory() {
+  static auto* const allocate = symbol<cudaError_t(void**, size_t)>("cudaMalloc");
+  static auto* const release = symbol<cudaError_t(void*)>("cudaFree");
+  void* data = nullptr;
+  if (allocate(&data, 1) != cudaSuccess) data = nullptr;
+  return {data, [](void* kept) { (void)release(kept); }};
+}
+
 cudaError_t enqueue(cudaStream_t stream, Work work) {
   static auto* const enqueue =
       symbol<cudaError_t(cudaStream_t, cudaError_t(*)(void*), void (*)(void*), void*)>(

@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include <functional>
+#include <memory>
 
 #include "verify/support/strided_memory.hpp"
 
@@ -15,6 +16,11 @@ namespace wide::simvendors {
 
 /// Whether the simulated CUDA runtime is in front of this process.
 bool is_simulated();
+
+/// Memory that a library's handle keeps, as long as it lives: nothing else makes or frees memory.
+/// Null where the runtime refuses, as beside a stream that is captured.
+using KeptMemory = std::unique_ptr<void, void (*)(void*)>;
+KeptMemory keep_memory();
 
 /// Does `work` when the stream comes to it, as often as a graph that captures it is launched. Where
 /// it touches what it may not, the device is broken, as by a kernel.
