@@ -263,6 +263,7 @@ static void test_allocator(void) {
 #include "verify/c_api_builders.h"
 #include "verify/c_api_ensembles.h"
 #include "verify/c_api_lifecycle.h"
+#include "verify/c_api_parameters.h"
 #include "verify/c_api_refusals.h"
 #include "verify/c_api_views.h"
 
@@ -285,6 +286,8 @@ int main(int argc, char** argv) {
   test_lifecycle(device);
   test_ensembles(device);
   test_views(device);
+  test_listed_parameters(device);
+  test_shared_parameters();
   test_builders();
   test_refusals(device);
   printf("c_api_test: %d checks, %d failed\n", num_checks, num_failures);

@@ -299,6 +299,13 @@ TEST_CASE("model: what is computed once stays so beside what is each member's ow
     INFO(run.plan().explain());
     CHECK(run.worst_error(run.run()) < 2e-5);
     CHECK(run.plan().outputs()[1].member_axis < 0);
+    for (const ModelParameter& parameter : run.plan().parameters()) {
+      const Value given = graph.find_parameter(parameter.name);
+      CHECK(graph.type(given) == ValueType{parameter.dtype, parameter.shape});
+      CHECK(parameter.is_shared ==
+            (parameter.name == "fc.weight" || parameter.name == "conv.weight"));
+    }
+    CHECK(std::ssize(run.plan().parameters()) == std::ssize(graph.parameters()));
     int computed_once = 0;
     for (const ModelStep& step : run.plan().steps()) {
       const bool is_layer = step.primitive == "linear" || step.primitive.starts_with("conv");

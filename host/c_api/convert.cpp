@@ -91,6 +91,17 @@ void write_view(wide_view* out, const TensorView& view) {
   write(out, value);
 }
 
+void write_parameter(wide_parameter_info* out, const std::string& name, Dtype dtype,
+                     const Shape& shape, bool is_shared) {
+  wide_parameter_info value{};
+  value.name = name.c_str();
+  value.dtype = static_cast<wide_dtype>(dtype);
+  value.rank = shape.rank();
+  std::copy(shape.begin(), shape.end(), value.shape);
+  value.is_shared = is_shared ? 1 : 0;
+  write(out, value);
+}
+
 std::vector<MemberParameters> members_of(const wide_parameters* const* members,
                                          int64_t num_members) {
   require_array(members, num_members, "members");

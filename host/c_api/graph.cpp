@@ -32,6 +32,23 @@ wide_status wide_graph_create(const wide_builder* builder, wide_graph** out) {
     return wide_graph{GraphBuilder(own.builder).build()};
   });
 }
+wide_status wide_graph_query(const wide_graph* graph, wide_graph_info* out) {
+  return guarded(__func__, [&] {
+    const Graph& own = required(graph, "graph").graph;
+    wide_graph_info value{};
+    value.name = own.name().c_str();
+    value.num_parameters = std::ssize(own.parameters());
+    write(out, value);
+  });
+}
+wide_status wide_graph_parameter(const wide_graph* graph, int64_t index, wide_parameter_info* out) {
+  return guarded(__func__, [&] {
+    const Graph& own = required(graph, "graph").graph;
+    const Value value = element(own.parameters(), index, "parameter");
+    const ValueType& type = own.type(value);
+    write_parameter(out, own.name(value), type.dtype, type.shape, false);
+  });
+}
 wide_status wide_graph_quantize(const wide_graph* graph, const wide_weight_quantization* how,
                                 wide_graph** out) {
   return created(__func__, out, [&] {

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "host/core/check.hpp"
@@ -55,6 +57,16 @@ void require_array(const T* argument, int64_t count, const char* name) {
                                ", expected >= 0");
   WIDE_REQUIRE(argument != nullptr || count == 0,
                std::string(name) + " is null, expected " + std::to_string(count) + " elements");
+}
+
+/// One of several that a handle has: `what` is its index.
+template <class T>
+const T& element(std::span<const T> all, int64_t index, const char* what) {
+  const auto count = static_cast<int64_t>(all.size());
+  WIDE_REQUIRE(index >= 0 && index < count, std::string(what) + " is " + std::to_string(index) +
+                                                ", expected one in [0, " + std::to_string(count) +
+                                                ")");
+  return all[static_cast<size_t>(index)];
 }
 
 /// Bytes of a struct in the first version that had it. A struct that grows later, by whole words at

@@ -82,6 +82,8 @@ void write_view(wide_view* out, const TensorView& view);
 std::vector<MemberParameters> members_of(const wide_parameters* const* members,
                                          int64_t num_members);
 wide_parameters parameters_of(OwnedParameters owned);
+void write_parameter(wide_parameter_info* out, const std::string& name, Dtype dtype,
+                     const Shape& shape, bool is_shared);
 /// The number of rows of each member; `name` is the array's.
 std::vector<int64_t> batches_of(const int64_t* batches, int64_t num_batches, const char* name);
 /// Throws where the device has streams and this is not one.

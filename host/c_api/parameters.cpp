@@ -158,11 +158,8 @@ wide_status wide_members_graph(const wide_members* members, wide_graph** out) {
 
 wide_status wide_members_get(const wide_members* members, int64_t member, wide_parameters** out) {
   return created(__func__, out, [&] {
-    const auto& all = required(members, "members").members;
-    WIDE_REQUIRE(member >= 0 && member < std::ssize(all), "member is " + std::to_string(member) +
-                                                              ", expected one in [0, " +
-                                                              std::to_string(all.size()) + ")");
-    wide_parameters own = all[static_cast<size_t>(member)];
+    wide_parameters own =
+        element(std::span(required(members, "members").members), member, "member");
     write_out_repeated(own);
     return own;
   });

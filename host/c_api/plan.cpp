@@ -66,16 +66,6 @@ Planned planned_without_batches(const wide_plan_options* options) {
   return planned;
 }
 
-/// One of a plan's operands or steps.
-template <class T>
-const T& element(std::span<const T> all, int64_t index, const char* what) {
-  const auto count = static_cast<int64_t>(all.size());
-  WIDE_REQUIRE(index >= 0 && index < count, std::string(what) + " is " + std::to_string(index) +
-                                                ", expected one in [0, " + std::to_string(count) +
-                                                ")");
-  return all[static_cast<size_t>(index)];
-}
-
 void write_operand(wide_operand* out, const ModelOperand& operand, int64_t num_members) {
   wide_operand value{};
   value.name = operand.name.c_str();
@@ -125,6 +115,7 @@ wide_status wide_plan_query(const wide_plan* plan, wide_plan_info* out) {
     value.batch = own.problem().batch;
     value.num_inputs = static_cast<int64_t>(own.inputs().size());
     value.num_outputs = static_cast<int64_t>(own.outputs().size());
+    value.num_parameters = static_cast<int64_t>(own.parameters().size());
     value.num_steps = static_cast<int64_t>(own.steps().size());
     value.weights_bytes = memory.weights_bytes;
     value.workspace_bytes = memory.workspace_bytes();
@@ -157,6 +148,13 @@ wide_status wide_operand_member(const wide_operand* operand, const wide_view* vi
   return guarded(__func__, [&] {
     write_view(out, member_view(operand_of(operand, num_members), view_of(view, "view"),
                                 num_members, index));
+  });
+}
+wide_status wide_plan_parameter(const wide_plan* plan, int64_t index, wide_parameter_info* out) {
+  return guarded(__func__, [&] {
+    const ModelParameter& own =
+        element(required(plan, "plan").plan.parameters(), index, "parameter");
+    write_parameter(out, own.name, own.dtype, own.shape, own.is_shared);
   });
 }
 wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out) {

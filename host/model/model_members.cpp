@@ -69,10 +69,6 @@ std::vector<std::byte> read_slot(const ModelPlan::State& s, const Model::State& 
   return bytes;
 }
 
-bool is_one_for_all(const ModelPlan::State& s, const ParameterSlot& slot) {
-  return slot.stored_members == 1 && s.stored_members > 1;
-}
-
 /// A member must not change values that are one for all: those are removed from `contents`, as they
 /// are stored already, unless this is the very first member.
 void settle_shared(const ModelPlan::State& s, const Model::State& state,

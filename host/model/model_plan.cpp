@@ -9,6 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nearest.hpp"
 #include "host/model/layout.hpp"
+#include "host/model/member_values.hpp"
 #include "host/model/memory.hpp"
 #include "host/model/model_state.hpp"
 #include "host/model/move.hpp"
@@ -153,6 +154,7 @@ ModelPlan::State blank_state(const Context& context, const Graph& graph,
           .memory = {},
           .inputs = {},
           .outputs = {},
+          .parameters = {},
           .steps = {},
           .run = {},
           .storages = {},
@@ -161,11 +163,27 @@ ModelPlan::State blank_state(const Context& context, const Graph& graph,
           .notes = {}};
 }
 
+/// What members are loaded with, and which of it is stored once.
+std::vector<ModelParameter> parameters_of(const ModelPlan::State& s) {
+  std::set<std::string> shared;
+  for (const ParameterSlot& slot : s.slots) {
+    if (is_one_for_all(s, slot)) shared.merge(parameters_in(s.graph, slot.value));
+  }
+  std::vector<ModelParameter> all;
+  for (const Value value : s.source.parameters()) {
+    const std::string& name = s.source.name(value);
+    const ValueType& type = s.source.type(value);
+    all.push_back({name, type.dtype, type.shape, shared.contains(name)});
+  }
+  return all;
+}
+
 /// Lowers s.graph, to which copies are added where values cannot be read as they lie.
 std::shared_ptr<const ModelPlan::State> lowered(ModelPlan::State s) {
   for (Moves moves;;) {
     try {
       lower_graph(s, s.options);
+      s.parameters = parameters_of(s);
       return std::make_shared<const ModelPlan::State>(std::move(s));
     } catch (const MoveNeeded& needed) {
       if (!s.options.moves_data) throw;
@@ -231,6 +249,9 @@ std::span<const ModelOperand> ModelPlan::inputs() const {
 }
 std::span<const ModelOperand> ModelPlan::outputs() const {
   return state_->outputs;
+}
+std::span<const ModelParameter> ModelPlan::parameters() const {
+  return state_->parameters;
 }
 std::span<const ModelStep> ModelPlan::steps() const {
   return state_->steps;

@@ -25,6 +25,7 @@ struct ModelPlan::State {
   std::shared_ptr<const TuningCache> tuning;
   ModelMemory memory;
   std::vector<ModelOperand> inputs, outputs;
+  std::vector<ModelParameter> parameters;
   std::vector<ModelStep> steps;
   std::vector<RunStep> run;
   std::vector<Storage> storages;
@@ -41,6 +42,11 @@ struct ModelPlan::State {
   std::vector<std::vector<int32_t>> step_storages{};
   std::vector<Place> places{};
 };
+
+/// Whether a slot has one content, which members must agree on.
+inline bool is_one_for_all(const ModelPlan::State& s, const ParameterSlot& slot) {
+  return slot.stored_members == 1 && s.stored_members > 1;
+}
 
 /// A plan whose weights have room for `stored_members`, at least as many as the problem has.
 std::shared_ptr<const ModelPlan::State> plan_model(const Context& context, const Graph& graph,

@@ -101,6 +101,14 @@ TensorView member_view(const ModelOperand& operand, const TensorView& view, int6
 ConstTensorView member_view(const ModelOperand& operand, const ConstTensorView& view,
                             int64_t num_members, int64_t index);
 
+/// A parameter that each member is loaded with, by its name in the graph as given.
+struct ModelParameter {
+  std::string name;
+  Dtype dtype = Dtype::fp32;  ///< fp32, fp16 and bf16 are given as any of these
+  Shape shape;                ///< of one member
+  bool is_shared = false;     ///< stored once: members whose values differ are refused
+};
+
 /// A node as it runs.
 struct ModelStep {
   std::string node;
@@ -127,6 +135,7 @@ class ModelPlan {
   const ModelMemory& memory() const;
   std::span<const ModelOperand> inputs() const;
   std::span<const ModelOperand> outputs() const;
+  std::span<const ModelParameter> parameters() const;  ///< in the order of the graph as given
   std::span<const ModelStep> steps() const;
   /// What the passes did, a line for each node that they removed.
   std::span<const std::string> notes() const;

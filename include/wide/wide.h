@@ -79,6 +79,26 @@ typedef struct wide_weight_quantization {
   int64_t num_layers;
 } wide_weight_quantization;
 
+typedef struct wide_graph_info {
+  size_t struct_size;
+  const char* name;
+  int64_t num_parameters; /* tensors that each member has */
+} wide_graph_info;
+
+/* A parameter as members are loaded with it. */
+typedef struct wide_parameter_info {
+  size_t struct_size;
+  const char* name;
+  wide_dtype dtype; /* WIDE_FP32, WIDE_FP16 and WIDE_BF16 are given as any of these */
+  int32_t rank;
+  int64_t shape[WIDE_MAX_RANK]; /* of one member */
+  int32_t is_shared; /* of a plan's: stored once, so that members whose values differ are refused */
+} wide_parameter_info;
+
+WIDE_API wide_status wide_graph_query(const wide_graph* graph, wide_graph_info* out);
+WIDE_API wide_status wide_graph_parameter(const wide_graph* graph, int64_t index,
+                                          wide_parameter_info* out);
+
 /* The same network with quantised weights in its linear layers: members' parameters are unchanged,
  * and are quantised when they are loaded. x is fp16 or bf16 on CUDA. */
 WIDE_API wide_status wide_graph_quantize(const wide_graph* graph,
@@ -188,7 +208,7 @@ typedef struct wide_plan_options {
 typedef struct wide_plan_info {
   size_t struct_size;
   int64_t num_members, batch;
-  int64_t num_inputs, num_outputs, num_steps;
+  int64_t num_inputs, num_outputs, num_parameters, num_steps;
   int64_t weights_bytes;   /* what a model allocates */
   int64_t workspace_bytes; /* the caller's, for each concurrent run */
   int64_t input_bytes, output_bytes, total_bytes;
@@ -235,6 +255,9 @@ WIDE_API wide_status wide_plan_output(const wide_plan* plan, int64_t index, wide
  * num_members than the operand's is refused, unless that is 0. */
 WIDE_API wide_status wide_operand_member(const wide_operand* operand, const wide_view* view,
                                          int64_t num_members, int64_t index, wide_view* out);
+/* As wide_graph_parameter of the plan's graph, in the same order. */
+WIDE_API wide_status wide_plan_parameter(const wide_plan* plan, int64_t index,
+                                         wide_parameter_info* out);
 WIDE_API wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out);
 /* What the passes did, and a line for each step. */
 WIDE_API const char* wide_plan_explain(const wide_plan* plan);

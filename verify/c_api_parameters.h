@@ -1,0 +1,110 @@
+/* SPDX-FileCopyrightText: the wide developers
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Part of c_api_test.c: what parameters a graph has, as an engine with a file format of its own
+ * asks for them.
+ */
+#ifndef WIDE_VERIFY_C_API_PARAMETERS_H
+#define WIDE_VERIFY_C_API_PARAMETERS_H
+
+static wide_parameter_info parameter_of(const wide_graph* graph, int64_t index) {
+  wide_parameter_info info = {.struct_size = sizeof info};
+  OK(wide_graph_parameter(graph, index, &info));
+  return info;
+}
+
+/* A member as a loader makes it, which knows the network by its list alone: of zeros. */
+static wide_parameters* make_listed(const wide_graph* graph) {
+  static float zeros[kHidden * kHidden];
+  wide_graph_info graph_info = {.struct_size = sizeof graph_info};
+  wide_parameters* made = NULL;
+  OK(wide_graph_query(graph, &graph_info));
+  OK(wide_parameters_create(&made));
+  for (int64_t i = 0; i < graph_info.num_parameters; ++i) {
+    const wide_parameter_info info = parameter_of(graph, i);
+    CHECK(info.dtype == WIDE_FP32);
+    const wide_view view = host_view(zeros, info.rank, info.shape);
+    OK(wide_parameters_set(made, info.name, &view));
+  }
+  return made;
+}
+
+static void test_listed_parameters(wide_device device) {
+  Engine e = make_engine(device);
+  wide_graph_info graph = {.struct_size = sizeof graph};
+  wide_plan_info plan = {.struct_size = sizeof plan};
+  OK(wide_graph_query(e.graph, &graph));
+  OK(wide_plan_query(e.plan, &plan));
+  CHECK(strcmp(graph.name, "mlp") == 0 && graph.num_parameters == kNumParameters);
+  CHECK(plan.num_parameters == kNumParameters);
+  for (int p = 0; p < kNumParameters; ++p) {
+    const wide_parameter_info info = parameter_of(e.graph, p);
+    wide_parameter_info planned = {.struct_size = sizeof planned};
+    OK(wide_plan_parameter(e.plan, p, &planned));
+    CHECK(strcmp(info.name, kNames[p]) == 0 && strcmp(planned.name, kNames[p]) == 0);
+    CHECK(info.rank == (p % 2 == 0 ? 2 : 1) && planned.rank == info.rank);
+    CHECK(memcmp(info.shape, kShapes[p], sizeof kShapes[p]) == 0); /* unused extents are 0 */
+    CHECK(memcmp(planned.shape, info.shape, sizeof info.shape) == 0);
+    CHECK(info.dtype == WIDE_FP32 && planned.dtype == WIDE_FP32);
+    CHECK(!info.is_shared && !planned.is_shared);
+  }
+  wide_parameters* listed = make_listed(e.graph);
+  OK(wide_model_replace(e.model, 1, listed, e.stream));
+  OK(run(&e));
+  float y[kBatchRows * kMembers * kOut];
+  read_output(&e, y);
+  for (int i = 0; i < kOut; ++i) CHECK(y[kOut + i] == 0); /* row 0 of member 1 */
+  wide_parameters_destroy(listed);
+
+  wide_parameter_info info = {.struct_size = sizeof info};
+  REFUSED("parameter is 4, expected one in [0, 4)", wide_graph_parameter(e.graph, 4, &info));
+  REFUSED("parameter is -1, expected one in [0, 4)", wide_plan_parameter(e.plan, -1, &info));
+  REFUSED("graph is null", wide_graph_parameter(NULL, 0, &info));
+  REFUSED("plan is null", wide_plan_parameter(NULL, 0, &info));
+  REFUSED("out is null", wide_graph_parameter(e.graph, 0, NULL));
+  REFUSED("out is null", wide_plan_parameter(e.plan, 0, NULL));
+  REFUSED("graph is null", wide_graph_query(NULL, &graph));
+  REFUSED("out is null", wide_graph_query(e.graph, NULL));
+  destroy_engine(&e);
+}
+
+/* The same x and the same fc1 for all members, each with an fc2 of its own. */
+static void test_shared_parameters(void) {
+  wide_builder* builder = make_builder();
+  wide_graph* graph = NULL;
+  wide_value x = 0;
+  const int64_t shape[2] = {WIDE_BATCH, kIn};
+  wide_builder_shared_input(builder, "x", WIDE_FP32, shape, 2, &x);
+  wide_builder_linear(builder, "fc1", x, kHidden, NULL, &x);
+  wide_builder_linear(builder, "fc2", x, kOut, NULL, &x);
+  wide_builder_output(builder, "y", x);
+  OK(wide_graph_create(builder, &graph));
+  wide_builder_destroy(builder);
+
+  wide_context* cpu = NULL;
+  wide_plan* plan = NULL;
+  wide_model* model = NULL;
+  const wide_plan_options options = {.struct_size = sizeof options,
+                                     .num_members = 2,
+                                     .shared_parameters = kNames,
+                                     .num_shared_parameters = 2};
+  OK(wide_context_create(NULL, &cpu));
+  OK(wide_plan_create(cpu, graph, &options, &plan));
+  for (int p = 0; p < kNumParameters; ++p) {
+    wide_parameter_info info = {.struct_size = sizeof info};
+    OK(wide_plan_parameter(plan, p, &info));
+    CHECK(info.is_shared == (p < 2));
+    CHECK(!parameter_of(graph, p).is_shared);
+  }
+  wide_parameters *zeros = make_listed(graph), *other = make_parameters(0);
+  const wide_parameters* members[2] = {zeros, other};
+  REFUSED("differs from that of the other members",
+          wide_model_create(cpu, plan, members, 2, &model));
+  wide_parameters_destroy(other);
+  wide_parameters_destroy(zeros);
+  wide_plan_destroy(plan);
+  wide_graph_destroy(graph);
+  wide_context_destroy(cpu);
+}
+
+#endif
