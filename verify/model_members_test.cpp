@@ -37,11 +37,10 @@ class Rooms {
       const ModelOperand &own = plan.inputs()[i], &theirs = whole.plan().inputs()[i];
       tensors_.emplace_back(whole.context(), own.dtype, own.shape);
       const TensorView view = tensors_.back().view();
-      const int64_t members = own.member_axis < 0 ? 1 : plan.problem().num_members;
+      const int64_t members = own.member_axis < 0 ? 1 : own.num_members;
       for (int64_t m = 0; m < members; ++m) {
-        copy(
-            member_view(theirs, whole.arguments().inputs[i], whole.plan().problem().num_members, m),
-            member_view(own, view, plan.problem().num_members, m), whole.stream());
+        copy(member_view(theirs, whole.arguments().inputs[i], m), member_view(own, view, m),
+             whole.stream());
       }
       inputs_.emplace_back(view);
     }
@@ -60,11 +59,11 @@ class Rooms {
   /// A member's part of an output; of an ensemble, all of it.
   std::vector<float> output(size_t index, int64_t member) const {
     const ModelOperand& operand = part_.plan().outputs()[index];
-    return download(operand, outputs_[index], part_.plan().problem().num_members, member);
+    return download(operand, outputs_[index], member);
   }
   std::vector<float> download(const ModelOperand& operand, const ConstTensorView& all,
-                              int64_t num_members, int64_t member) const {
-    const ConstTensorView own = member_view(operand, all, num_members, member);
+                              int64_t member) const {
+    const ConstTensorView own = member_view(operand, all, member);
     std::vector<float> values(static_cast<size_t>(own.num_elements()));
     copy(own, TensorView(values.data(), own.dtype, own.shape, Device{}), whole_.stream());
     whole_.context().synchronize(whole_.stream());
@@ -102,8 +101,7 @@ void check_first(ModelRun& whole, int64_t count) {
   for (size_t i = 0; i < whole.plan().outputs().size(); ++i) {
     const ModelOperand& operand = whole.plan().outputs()[i];
     for (int64_t m = 0; m < count; ++m) {
-      CHECK(are_near(rooms.output(i, m), rooms.download(operand, whole.arguments().outputs[i],
-                                                        whole.plan().problem().num_members, m)));
+      CHECK(are_near(rooms.output(i, m), rooms.download(operand, whole.arguments().outputs[i], m)));
     }
   }
 }
@@ -170,7 +168,7 @@ TEST_CASE("model members: a change of one is a change of both") {
     const auto replayed = rooms.output(0, 0);
     (void)whole.run();
     CHECK(are_near(replayed,
-                   rooms.download(whole.plan().outputs()[0], whole.arguments().outputs[0], 4, 0)));
+                   rooms.download(whole.plan().outputs()[0], whole.arguments().outputs[0], 0)));
     // Of another batch, and of fewer members still.
     CHECK(part.with_batch(5).plan().problem() == ModelProblem{.num_members = 2, .batch = 5});
     CHECK(part.with_batch(5).with_num_members(1).plan().problem().num_members == 1);
@@ -204,7 +202,7 @@ TEST_CASE("model members: a search halves its members, and then runs half") {
     half.run(rooms.arguments(), rooms.execution());
     (void)run.run();
     CHECK(are_near(rooms.output(1, 0),
-                   rooms.download(run.plan().outputs()[1], run.arguments().outputs[1], 4, 0)));
+                   rooms.download(run.plan().outputs()[1], run.arguments().outputs[1], 0)));
     // Masks are theirs, too: one of the half must remain.
     half.mask(1, run.stream());
     CHECK(run.model().is_masked(1));

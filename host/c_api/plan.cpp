@@ -66,7 +66,7 @@ Planned planned_without_batches(const wide_plan_options* options) {
   return planned;
 }
 
-void write_operand(wide_operand* out, const ModelOperand& operand, int64_t num_members) {
+void write_operand(wide_operand* out, const ModelOperand& operand) {
   wide_operand value{};
   value.name = operand.name.c_str();
   value.dtype = static_cast<wide_dtype>(operand.dtype);
@@ -75,21 +75,22 @@ void write_operand(wide_operand* out, const ModelOperand& operand, int64_t num_m
   value.member_axis = operand.member_axis;
   value.is_stacked = operand.is_stacked ? 1 : 0;
   value.first_rows = operand.first_rows.empty() ? nullptr : operand.first_rows.data();
-  value.num_members = num_members;
+  value.num_members = operand.num_members;
   write(out, value);
 }
 
-ModelOperand operand_of(const wide_operand* operand, int64_t num_members) {
+ModelOperand operand_of(const wide_operand* operand) {
   const wide_operand given = sized(operand, "operand");
-  WIDE_REQUIRE(num_members >= 1,
-               "num_members is " + std::to_string(num_members) + ", expected >= 1");
-  WIDE_REQUIRE(given.num_members == 0 || given.num_members == num_members,
-               "num_members is " + std::to_string(num_members) + ", expected the operand's = " +
-                   std::to_string(given.num_members));  // first_rows has as many entries, and one
-  ModelOperand own{text(given.name, "operand.name"), dtype_of(given.dtype),
-                   dims_of(given.shape, given.rank), given.member_axis, given.is_stacked != 0};
+  WIDE_REQUIRE(given.num_members >= 1,
+               "operand.num_members is " + std::to_string(given.num_members) + ", expected >= 1");
+  ModelOperand own{.name = text(given.name, "operand.name"),
+                   .dtype = dtype_of(given.dtype),
+                   .shape = dims_of(given.shape, given.rank),
+                   .member_axis = given.member_axis,
+                   .is_stacked = given.is_stacked != 0,
+                   .num_members = given.num_members};
   if (given.first_rows != nullptr)
-    own.first_rows.assign(given.first_rows, given.first_rows + num_members + 1);
+    own.first_rows.assign(given.first_rows, given.first_rows + given.num_members + 1);
   return own;
 }
 
@@ -133,21 +134,18 @@ wide_status wide_plan_query(const wide_plan* plan, wide_plan_info* out) {
 
 wide_status wide_plan_input(const wide_plan* plan, int64_t index, wide_operand* out) {
   return guarded(__func__, [&] {
-    const ModelPlan& own = required(plan, "plan").plan;
-    write_operand(out, element(own.inputs(), index, "input"), own.problem().num_members);
+    write_operand(out, element(required(plan, "plan").plan.inputs(), index, "input"));
   });
 }
 wide_status wide_plan_output(const wide_plan* plan, int64_t index, wide_operand* out) {
   return guarded(__func__, [&] {
-    const ModelPlan& own = required(plan, "plan").plan;
-    write_operand(out, element(own.outputs(), index, "output"), own.problem().num_members);
+    write_operand(out, element(required(plan, "plan").plan.outputs(), index, "output"));
   });
 }
-wide_status wide_operand_member(const wide_operand* operand, const wide_view* view,
-                                int64_t num_members, int64_t index, wide_view* out) {
+wide_status wide_operand_member(const wide_operand* operand, const wide_view* view, int64_t index,
+                                wide_view* out) {
   return guarded(__func__, [&] {
-    write_view(out, member_view(operand_of(operand, num_members), view_of(view, "view"),
-                                num_members, index));
+    write_view(out, member_view(operand_of(operand), view_of(view, "view"), index));
   });
 }
 wide_status wide_plan_parameter(const wide_plan* plan, int64_t index, wide_parameter_info* out) {

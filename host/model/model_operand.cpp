@@ -15,8 +15,7 @@ std::string text(Dtype dtype, const Shape& shape) {
 }
 
 template <class View>
-View view_of_member(const ModelOperand& operand, const View& view, int64_t num_members,
-                    int64_t index) {
+View view_of_member(const ModelOperand& operand, const View& view, int64_t index) {
   const std::string name = "model: " + operand.name;
   const bool is_ragged = !operand.first_rows.empty();
   Shape expected = operand.shape;
@@ -25,32 +24,32 @@ View view_of_member(const ModelOperand& operand, const View& view, int64_t num_m
   WIDE_REQUIRE(
       view.dtype == operand.dtype && view.shape == expected,
       name + " is " + text(view.dtype, view.shape) + ", expected " + text(operand.dtype, expected));
-  WIDE_REQUIRE(index >= 0 && index < num_members,
-               name + ": member " + std::to_string(index) + " of " + std::to_string(num_members));
+  WIDE_REQUIRE(
+      index >= 0 && index < operand.num_members,
+      name + ": member " + std::to_string(index) + " of " + std::to_string(operand.num_members));
   if (operand.member_axis < 0) return view;
   if (is_ragged) {
     const auto& rows = operand.first_rows;
-    WIDE_REQUIRE(std::ssize(rows) == num_members + 1,
+    WIDE_REQUIRE(std::ssize(rows) == operand.num_members + 1,
                  name + " has rows of " + std::to_string(std::ssize(rows) - 1) +
-                     " members, expected of num_members = " + std::to_string(num_members));
+                     " members, expected of num_members = " + std::to_string(operand.num_members));
     const auto i = static_cast<size_t>(index);
     return view.narrow(0, rows[i], rows[i + 1] - rows[i]);
   }
   using Kind = PackedOperand::Kind;
   const PackedOperand packed{operand.name, operand.is_stacked ? Kind::stacked : Kind::joined,
                              operand.member_axis, 1, kMaxRank};
-  return member_view(packed, view, num_members, index);
+  return member_view(packed, view, operand.num_members, index);
 }
 
 }  // namespace
 
-TensorView member_view(const ModelOperand& operand, const TensorView& view, int64_t num_members,
-                       int64_t index) {
-  return view_of_member(operand, view, num_members, index);
+TensorView member_view(const ModelOperand& operand, const TensorView& view, int64_t index) {
+  return view_of_member(operand, view, index);
 }
 ConstTensorView member_view(const ModelOperand& operand, const ConstTensorView& view,
-                            int64_t num_members, int64_t index) {
-  return view_of_member(operand, view, num_members, index);
+                            int64_t index) {
+  return view_of_member(operand, view, index);
 }
 
 }  // namespace wide

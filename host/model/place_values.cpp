@@ -36,15 +36,18 @@ Shape with_batch(const Shape& shape, int64_t batch) {
 }
 
 /// The shape of all members, and their layout in it.
-ModelOperand operand_of(const std::string& name, const Place& place,
+ModelOperand operand_of(const std::string& name, const Place& place, int64_t num_members,
                         const std::vector<int64_t>& first_rows) {
+  ModelOperand operand{.name = name,
+                       .dtype = place.dtype,
+                       .shape = place.shape,
+                       .member_axis = place.member_axis,
+                       .num_members = num_members};
   if (!first_rows.empty()) {
-    const bool is_shared = place.is_shared();
-    return {name,        place.dtype,
-            place.shape, place.member_axis,
-            false,       is_shared ? std::vector<int64_t>{} : first_rows};
+    if (!place.is_shared()) operand.first_rows = first_rows;
+    return operand;
   }
-  ModelOperand operand{name, place.dtype, place.shape, place.member_axis, place.member_axis == 0};
+  operand.is_stacked = place.member_axis == 0;
   if (place.member_axis > 0) {
     operand.shape[place.member_axis] *= place.num_members;
   } else if (place.member_axis == 0) {
@@ -62,7 +65,7 @@ class Placer {
   Placer(Lowering& lowering, const ModelProblem& problem)
       : l_(lowering),
         graph_(lowering.graph()),
-        batch_(problem.batch),
+        problem_(problem),
         num_members_(lowering.is_ragged() ? 1 : problem.num_members),
         axes_(lowering.is_ragged() ? rows_first()
                                    : choose_member_axes(graph_, lowering.is_shared_)),
@@ -75,7 +78,8 @@ class Placer {
       place(input) = packed(input);
       place(input).storage =
           add({MemoryKind::input, static_cast<int64_t>(i), 0, bytes_of(place(input))});
-      l_.inputs.push_back(operand_of(graph_.name(input), place(input), l_.first_rows_));
+      l_.inputs.push_back(
+          operand_of(graph_.name(input), place(input), problem_.num_members, l_.first_rows_));
     }
     choose_outputs();
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
@@ -99,7 +103,7 @@ class Placer {
   }
   Shape concrete(Value v) const {
     const bool has_all_rows = l_.is_ragged() && !l_.is_shared(v);
-    return with_batch(graph_.type(v).shape, has_all_rows ? l_.first_rows_.back() : batch_);
+    return with_batch(graph_.type(v).shape, has_all_rows ? l_.first_rows_.back() : problem_.batch);
   }
   Place packed(Value v) const {
     return packed_place(graph_.type(v).dtype, concrete(v), num_members_,
@@ -215,7 +219,7 @@ class Placer {
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const Operand& output = graph_.outputs()[i];
       Place to = packed(output.value);
-      l_.outputs.push_back(operand_of(output.name, to, l_.first_rows_));
+      l_.outputs.push_back(operand_of(output.name, to, problem_.num_members, l_.first_rows_));
       const Place& from = place(output.value);
       if (wanted_[static_cast<size_t>(root(output.value).index)] == static_cast<int>(i)) continue;
       to.storage = add({MemoryKind::output, static_cast<int64_t>(i), 0, bytes_of(to)});
@@ -226,7 +230,8 @@ class Placer {
 
   Lowering& l_;
   const Graph& graph_;
-  int64_t batch_, num_members_;
+  const ModelProblem& problem_;
+  int64_t num_members_;  ///< of a value: 1 where all are rows of one
   std::vector<int> axes_;
   std::vector<int> last_use_;  ///< of roots: the last node that reads them
   std::vector<int> wanted_;    ///< of roots: the output that they are written to

@@ -74,8 +74,7 @@ class Run {
 
 /// Element `i` of member `m` among those of all, where members stand in front of `axis`, or have
 /// rows of their own.
-int64_t place_of(const ModelOperand& operand, const ModelOperand& single, int64_t n, int64_t m,
-                 int64_t i) {
+int64_t place_of(const ModelOperand& operand, const ModelOperand& single, int64_t m, int64_t i) {
   if (operand.member_axis < 0) return i;
   if (!operand.first_rows.empty()) {
     return operand.first_rows[static_cast<size_t>(m)] *
@@ -85,7 +84,7 @@ int64_t place_of(const ModelOperand& operand, const ModelOperand& single, int64_
   int64_t inner = 1;
   const int first = operand.is_stacked ? 0 : operand.member_axis;
   for (int axis = first; axis < single.shape.rank(); ++axis) inner *= single.shape[axis];
-  return (i / inner * n + m) * inner + i % inner;
+  return (i / inner * operand.num_members + m) * inner + i % inner;
 }
 
 /// Ids below the tables' rows, lengths below the number of positions; floats in [-1, 1].
@@ -141,21 +140,19 @@ Input random_input(const Graph& graph, size_t k, const ModelOperand& wide_operan
       const auto words = kernels::philox4x32(seed, static_cast<uint64_t>(i), k << 32 | member);
       const double value = input_value(graph, graph.inputs()[k], words.word[0]);
       store_element(own.data(), single.dtype, i, value);
-      store_element(input.packed.data(), single.dtype, place_of(wide_operand, single, n, m, i),
-                    value);
+      store_element(input.packed.data(), single.dtype, place_of(wide_operand, single, m, i), value);
     }
   }
   return input;
 }
 
 /// One output of a member in the model of all against its output alone.
-double error_of(const ModelOperand& wide_operand, const ModelOperand& single, int64_t n, int64_t m,
+double error_of(const ModelOperand& wide_operand, const ModelOperand& single, int64_t m,
                 const Bytes& all, const Bytes& alone) {
   double scale = 0, error = 0;
   for (int64_t i = 0; i < num_elements(single.shape); ++i) {
     const double expected = load_element(alone.data(), single.dtype, i);
-    const double got =
-        load_element(all.data(), single.dtype, place_of(wide_operand, single, n, m, i));
+    const double got = load_element(all.data(), single.dtype, place_of(wide_operand, single, m, i));
     if (got == expected) {  // infinities, too, which give no scale
       if (std::isfinite(expected)) scale = std::max(scale, std::abs(expected));
       continue;
@@ -220,7 +217,6 @@ std::vector<double> validate_model(const Context& context, const Graph& given,
                                    const ModelProblem& problem,
                                    std::span<const MemberParameters> members,
                                    const ModelOptions& options, uint64_t seed) {
-  const int64_t n = problem.num_members;
   const Graph graph = with_joined_values(given);
   const ModelPlan wide_plan = make_model_plan(context, graph, problem, options);
   const std::vector<std::optional<ModelPlan>> alone =
@@ -233,7 +229,7 @@ std::vector<double> validate_model(const Context& context, const Graph& given,
   }
   const std::vector<Bytes> wide_outputs = all.run();
   std::vector<double> errors;
-  for (int64_t m = 0; m < n; ++m) {
+  for (int64_t m = 0; m < problem.num_members; ++m) {
     const auto& plan = alone[static_cast<size_t>(m)];
     errors.push_back(0);
     if (!plan) continue;
@@ -246,7 +242,7 @@ std::vector<double> validate_model(const Context& context, const Graph& given,
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (is_ensemble(graph, graph.outputs()[k].value)) continue;  // says nothing of one member
       errors.back() =
-          std::max(errors.back(), error_of(wide_plan.outputs()[k], dense(plan->outputs()[k]), n, m,
+          std::max(errors.back(), error_of(wide_plan.outputs()[k], dense(plan->outputs()[k]), m,
                                            wide_outputs[k], outputs[k]));
     }
   }

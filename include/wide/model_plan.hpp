@@ -90,16 +90,16 @@ struct ModelOperand {
   bool is_stacked = false;
   /// In a ragged model N + 1 entries: member i has the rows [first_rows[i], first_rows[i + 1]).
   std::vector<int64_t> first_rows{};
+  int64_t num_members = 1;  ///< of the plan, also where it is one for all
 };
 
 /// Member `index` of an operand's tensor, without a copy: [B, D] of [B, N*D], or its rows in a
 /// ragged model; the whole tensor where it is one for all members. copy() brings members in and out
 /// one by one. For a chunked model the batch may differ. Throws invalid_argument where the view
 /// does not fit the operand, or there is no such member.
-TensorView member_view(const ModelOperand& operand, const TensorView& view, int64_t num_members,
-                       int64_t index);
+TensorView member_view(const ModelOperand& operand, const TensorView& view, int64_t index);
 ConstTensorView member_view(const ModelOperand& operand, const ConstTensorView& view,
-                            int64_t num_members, int64_t index);
+                            int64_t index);
 
 /// A parameter that each member is loaded with, by its name in the graph as given.
 struct ModelParameter {

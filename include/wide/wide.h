@@ -250,11 +250,10 @@ WIDE_API wide_status wide_plan_create(const wide_context* context, const wide_gr
 WIDE_API wide_status wide_plan_query(const wide_plan* plan, wide_plan_info* out);
 WIDE_API wide_status wide_plan_input(const wide_plan* plan, int64_t index, wide_operand* out);
 WIDE_API wide_status wide_plan_output(const wide_plan* plan, int64_t index, wide_operand* out);
-/* Member `index` of the plan's num_members: its part of the operand's tensor, for wide_copy: [B, D]
- * of [B, N*D], or its rows in a ragged plan; the whole where it is one for all members. Another
- * num_members than the operand's is refused, unless that is 0. */
+/* Member `index` of the operand's num_members: its part of the operand's tensor, for wide_copy:
+ * [B, D] of [B, N*D], or its rows in a ragged plan; the whole where it is one for all members. */
 WIDE_API wide_status wide_operand_member(const wide_operand* operand, const wide_view* view,
-                                         int64_t num_members, int64_t index, wide_view* out);
+                                         int64_t index, wide_view* out);
 /* As wide_graph_parameter of the plan's graph, in the same order. */
 WIDE_API wide_status wide_plan_parameter(const wide_plan* plan, int64_t index,
                                          wide_parameter_info* out);
