@@ -21,13 +21,14 @@ static void refuse_contexts(void) {
   REFUSED("options.device is {5, 0}, expected {WIDE_CPU, 0}",
           wide_context_create(&options, &context));
   options.device.type = WIDE_CUDA;
-  options.device.ordinal = 99;
-  FAILS(WIDE_CUDA_ERROR, "cuda", wide_context_create(&options, &context));
+  OK(wide_num_cuda_devices(&options.device.ordinal)); /* the first that there is not */
+  FAILS(WIDE_CUDA_ERROR, "cuda: ", wide_context_create(&options, &context));
   options.device.type = WIDE_CPU;
   options.device.ordinal = 0;
   options.allocate = count_allocate;
   REFUSED("one of allocate and deallocate", wide_context_create(&options, &context));
   CHECK(context == NULL);
+  REFUSED("out is null", wide_num_cuda_devices(NULL));
   wide_stream* stream = NULL;
   wide_handles* handles = NULL;
   REFUSED("context is null", wide_stream_create(NULL, &stream));

@@ -146,6 +146,10 @@ static void test_queries(wide_device device) {
   CHECK(context.num_threads == (device.type == WIDE_CPU ? 2 : 0)); /* as start_engine() asks for */
   CHECK((context.num_multiprocessors > 0) == (device.type == WIDE_CUDA));
   CHECK(context.memory_bytes > 1 << 20);
+  CHECK(context.device.ordinal == 0);
+  int32_t num_devices = -1;
+  OK(wide_num_cuda_devices(&num_devices));
+  CHECK(num_devices >= (device.type == WIDE_CUDA ? 1 : 0));
   wide_plan_info info = {.struct_size = sizeof info};
   OK(wide_plan_query(e.plan, &info));
   CHECK(info.num_members == kMembers && info.batch == kBatchRows);

@@ -38,6 +38,13 @@ Context make_context(const wide_context_options& options) {
 
 }  // namespace
 
+wide_status wide_num_cuda_devices(int32_t* out) {
+  return guarded(__func__, [&] {
+    int32_t& place = required(out, "out");
+    place = query_cuda().num_devices;
+  });
+}
+
 wide_status wide_context_create(const wide_context_options* options, wide_context** out) {
   return created(__func__, out, [&] {
     return wide_context{make_context(options_or_default(options, "options"))};

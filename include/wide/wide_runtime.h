@@ -119,6 +119,10 @@ typedef struct wide_context_info {
   int64_t memory_bytes;        /* of the device, in use or not */
 } wide_context_info;
 
+/* CUDA devices that there are: 0 also without a driver, and in a build without CUDA; then
+ * wide_context_create for one says why. */
+WIDE_API wide_status wide_num_cuda_devices(int32_t* out);
+
 /* `options` NULL: the CPU, whose threads serve one run at a time: others run in their own thread. A
  * process may fork while nothing runs; the child runs in the calling thread. */
 WIDE_API wide_status wide_context_create(const wide_context_options* options, wide_context** out);
