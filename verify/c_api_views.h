@@ -60,6 +60,32 @@ static void test_operand_members(wide_device device) {
   destroy_engine(&e);
 }
 
+/* One member's part is filled, and no other's. */
+static void test_filling(wide_device device) {
+  Engine e = make_engine(device);
+  wide_operand x = {.struct_size = sizeof x};
+  wide_view own = {.struct_size = sizeof own};
+  float rows[kBatchRows * kIn];
+  OK(wide_plan_input(e.plan, 0, &x));
+  OK(wide_operand_member(&x, &e.x_view, 1, &own));
+  OK(wide_fill_bytes(&own, 255, e.stream)); /* NaNs */
+  copy_member(&e, &x, &e.x_view, 1, rows, 1);
+  for (int i = 0; i < kBatchRows * kIn; ++i) CHECK(isnan(rows[i]));
+  OK(wide_fill_bytes(&own, 0, e.stream));
+  copy_member(&e, &x, &e.x_view, 1, rows, 1);
+  for (int i = 0; i < kBatchRows * kIn; ++i) CHECK(rows[i] == 0);
+  for (int m = 0; m < kMembers; m += 2) {
+    copy_member(&e, &x, &e.x_view, m, rows, 1);
+    for (int i = 0; i < kBatchRows * kIn; ++i)
+      CHECK(rows[i] == inputs[(i / kIn * kMembers + m) * kIn + i % kIn]);
+  }
+  REFUSED("view: view is null", wide_fill_bytes(NULL, 0, e.stream));
+  own.data = NULL;
+  REFUSED("view is a null pointer", wide_fill_bytes(&own, 0, e.stream));
+  if (device.type == WIDE_CUDA) REFUSED("stream is null", wide_fill_bytes(&e.x_view, 0, NULL));
+  destroy_engine(&e);
+}
+
 /* Parameters of a file may be written to, which the file does not see. */
 static void test_mapped_parameters(wide_device device) {
   const char* path = scratch("mapped", device);
@@ -128,4 +154,5 @@ static void test_views(wide_device device) {
   refuse_dlpack_without_shape();
 }
 
+  test_filling(device);
 #endif

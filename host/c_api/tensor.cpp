@@ -62,10 +62,14 @@ void wide_tensor_destroy(wide_tensor* tensor) {
 wide_status wide_copy(const wide_view* source, const wide_view* destination, void* stream) {
   return guarded(__func__, [&] {
     const TensorView from = view_of(source, "source"), to = view_of(destination, "destination");
-    const bool is_host_only =
-        from.device.type == DeviceType::cpu && to.device.type == DeviceType::cpu;
-    const Device device{is_host_only ? DeviceType::cpu : DeviceType::cuda, 0};
+    const Device device = from.device.type == DeviceType::cpu ? to.device : from.device;
     copy(from, to, stream_of(device, stream));
+  });
+}
+wide_status wide_fill_bytes(const wide_view* view, uint8_t byte, void* stream) {
+  return guarded(__func__, [&] {
+    const TensorView own = view_of(view, "view");
+    fill_bytes(own, byte, stream_of(own.device, stream));
   });
 }
 

@@ -159,6 +159,10 @@ WIDE_API void wide_tensor_destroy(wide_tensor* tensor); /* when queued work with
  * elements share a place. They do not overlap. Does not wait on CUDA. */
 WIDE_API wide_status wide_copy(const wide_view* source, const wide_view* destination, void* stream);
 
+/* Every byte of the view's elements, and none between them, becomes `byte`: 0 for zeros, 255 for
+ * NaNs. Strides as wide_copy's. Does not wait on CUDA. */
+WIDE_API wide_status wide_fill_bytes(const wide_view* view, uint8_t byte, void* stream);
+
 /* DLPack (dlpack.h): a view of the tensor's memory, which stays `managed`'s; and a tensor's memory
  * as a managed tensor, which keeps it alive until its deleter is called. WIDE_UNSUPPORTED for
  * negative strides, and where one element is repeated along every axis. */
