@@ -127,6 +127,11 @@ static void test_names_of_loaded_parameters(wide_device device) {
   CHECK(wide_parameters_name(loaded, 0) == bias_name);
   CHECK(wide_parameters_name(loaded, kNumParameters) == own);
   CHECK(wide_parameters_name(loaded, kNumParameters + 1) == NULL);
+  CHECK(wide_parameters_name(loaded, 1) != own && wide_parameters_name(loaded, 0) == bias_name);
+  view = host_view(bias, 1, (const int64_t[]){kHidden});
+  OK(wide_parameters_set(loaded, "a", &view)); /* between two names of a listing */
+  CHECK(strcmp(wide_parameters_name(loaded, 0), "a") == 0);
+  CHECK(wide_parameters_name(loaded, 1) == bias_name);
   OK(wide_parameters_get(loaded, "fc1.bias", &view));
   CHECK(memcmp(view.data, parameters[0][1], sizeof bias) == 0);
   wide_parameters_destroy(loaded);
@@ -149,10 +154,10 @@ static void refuse_dlpack_without_shape(void) {
 
 static void test_views(wide_device device) {
   test_operand_members(device);
+  test_filling(device);
   test_mapped_parameters(device);
   test_names_of_loaded_parameters(device);
   refuse_dlpack_without_shape();
 }
 
-  test_filling(device);
 #endif

@@ -18,6 +18,21 @@
 #include "wide/model_replay.hpp"
 #include "wide/wide_builder.h"
 
+namespace wide::c_api {
+
+/// Where a listing of names is, so that the next one is a step away. Of one map: a copy is nowhere.
+struct Listing {
+  Listing() = default;
+  Listing(const Listing&) noexcept {}
+  Listing& operator=(const Listing&) = delete;
+
+  size_t num_names = 0;  ///< when `at` was reached; names are only ever added
+  int64_t index = 0;
+  MemberParameters::const_iterator at;
+};
+
+}  // namespace wide::c_api
+
 struct wide_context {
   wide::Context context;
 };
@@ -41,6 +56,7 @@ struct wide_graph {
 struct wide_parameters {
   wide::MemberParameters views;
   std::vector<std::shared_ptr<const void>> kept;  ///< files and tensors that views point into
+  mutable wide::c_api::Listing listing{};
 };
 struct wide_members {
   std::string graph_name;

@@ -117,9 +117,18 @@ wide_status wide_parameters_get(const wide_parameters* parameters, const char* n
 }
 
 const char* wide_parameters_name(const wide_parameters* parameters, int64_t index) {
-  const auto count = parameters == nullptr ? 0 : static_cast<int64_t>(parameters->views.size());
-  if (index < 0 || index >= count) return nullptr;
-  return std::next(parameters->views.begin(), index)->first.c_str();
+  if (parameters == nullptr) return nullptr;
+  const MemberParameters& views = parameters->views;
+  if (index < 0 || index >= std::ssize(views)) return nullptr;
+  Listing& listing = parameters->listing;
+  if (listing.num_names != views.size() || index < listing.index) {
+    listing.num_names = views.size();
+    listing.index = 0;
+    listing.at = views.begin();
+  }
+  std::advance(listing.at, index - listing.index);
+  listing.index = index;
+  return listing.at->first.c_str();
 }
 void wide_parameters_destroy(wide_parameters* parameters) {
   delete parameters;
