@@ -7,7 +7,6 @@
 #include <initializer_list>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "wide/error.hpp"
@@ -205,21 +204,13 @@ void refuse_idle_sizes(const CLI::App& command, const Given& given) {
   for (const std::string& op : given.list("--op")) {
     if (op.starts_with("model:")) names.push_back(op.substr(op.find(':') + 1));
   }
-  const std::pair<std::string, bool NamedModel::*> sizes[] = {{"layers", &NamedModel::has_layers},
-                                                              {"seq", &NamedModel::has_seq},
-                                                              {"image", &NamedModel::has_image}};
-  for (const auto& [axis, is_there] : sizes) {
+  for (const std::string axis : {"layers", "seq", "image"}) {
     if (!given.has_size(axis)) continue;
-    std::string owners;
-    for (const NamedModel& model : named_models()) {
-      if (model.*is_there) owners += (owners.empty() ? "" : ", ") + std::string(model.name);
-    }
     for (const NamedModel& model : named_models()) {
       const bool is_named = std::find(names.begin(), names.end(), model.name) != names.end();
-      if (!is_named || model.*is_there) continue;
-      throw Error(ErrorCode::invalid_argument, command.get_name() + ": --" + axis +
-                                                   " has no effect here: it is of " + owners +
-                                                   ", not of " + std::string(model.name));
+      if (!is_named || model.has_size(axis)) continue;
+      throw Error(ErrorCode::invalid_argument,
+                  command.get_name() + ": --" + axis + " " + idle_size_text(axis, model));
     }
   }
 }

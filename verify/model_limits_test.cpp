@@ -95,6 +95,36 @@ TEST_CASE("model: deep chains are planned soon, and models of too many layers ar
                     ContainsSubstring("model: bert: seq is -1, expected 1 to"));
 }
 
+TEST_CASE("model: sizes that a named model does not have are refused") {
+  CHECK_THROWS_WITH(make_named_model("mlp", {.layers = 3}),
+                    ContainsSubstring("model: mlp: layers is 3, expected 0, as it has no effect "
+                                      "here: it is of deep_mlp, bert, vit, not of mlp"));
+  struct Field {
+    const char* name;
+    int64_t ModelSizes::*size;
+    int64_t value;
+  };
+  const Field fields[] = {{"layers", &ModelSizes::layers, 2}, {"width", &ModelSizes::width, 48},
+                          {"heads", &ModelSizes::heads, 2},   {"seq", &ModelSizes::seq, 2},
+                          {"image", &ModelSizes::image, 48},  {"classes", &ModelSizes::classes, 3},
+                          {"vocab", &ModelSizes::vocab, 2}};
+  for (const NamedModel& model : named_models()) {
+    const std::string usual = to_string(make_named_model(model.name), GraphStyle::json);
+    for (const auto& [name, size, value] : fields) {
+      CAPTURE(model.name, name);
+      ModelSizes sizes;
+      sizes.*size = value;
+      if (model.has_size(name)) {
+        CHECK(to_string(make_named_model(model.name, sizes), GraphStyle::json) != usual);
+      } else {
+        CHECK_THROWS_WITH(make_named_model(model.name, sizes),
+                          ContainsSubstring(idle_size_text(name, model)));
+        CHECK(to_string(model.make(sizes), GraphStyle::json) == usual);
+      }
+    }
+  }
+}
+
 TEST_CASE("parameters: of no member, or spread by no number, there are none") {
   const Graph graph = make_named_model("mlp", {.width = 2});
   const OwnedParameters owned = random_parameters(graph, 1, 0);

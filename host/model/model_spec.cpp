@@ -97,10 +97,8 @@ GraphOf graph_of(const NamedModel& named) {
 /// Why a size that this model does not have was chosen in vain; otherwise two cases would have one
 /// graph.
 std::string idle_size(const NamedModel& named, const Case& point) {
-  const std::pair<const char*, bool> sizes[] = {
-      {"layers", named.has_layers}, {"seq", named.has_seq}, {"image", named.has_image}};
-  for (const auto& [axis, is_there] : sizes) {
-    if (!is_there && point.integer(axis) != 0) {
+  for (const char* axis : {"layers", "seq", "image"}) {
+    if (!named.has_size(axis) && point.integer(axis) != 0) {
       return std::string(axis) + " is " + std::to_string(point.integer(axis)) +
              ", which changes nothing of this model, expected 0";
     }

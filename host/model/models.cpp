@@ -4,6 +4,7 @@
 // The named architectures, by the public builder.
 #include "wide/models.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -191,25 +192,39 @@ Graph agent(const ModelSizes& sizes) {
 }
 
 constexpr std::array<NamedModel, 9> kModels{{
-    {"mlp", "linear 64-128-64 with a relu", mlp},
-    {"mlp256", "linear 256-512-256 with a relu", mlp256},
-    {"deep_mlp", "8 linear layers of 512 with relus", deep_mlp, true},
-    {"agent", "a step of a recurrent policy: linear, an LSTM of 128, actions and a value", agent},
-    {"convnet", "3 convolutions with batchnorms and pools, 32x32 images", convnet, false, false,
-     true},
-    {"resblock", "a residual block of 64 channels, 32x32", resblock, false, false, true},
-    {"resnet18", "ResNet-18, 224x224 images", resnet18, false, false, true},
-    {"bert", "an encoder of 4 layers of 256 with its classifier, 128 positions", bert, true, true},
-    {"vit", "a vision transformer of 12 layers of 192, 224x224 images", vit, true, false, true},
+    {"mlp", "linear 64-128-64 with a relu", mlp, {"width"}},
+    {"mlp256", "linear 256-512-256 with a relu", mlp256, {"width"}},
+    {"deep_mlp", "8 linear layers of 512 with relus", deep_mlp, {"layers", "width"}},
+    {"agent",
+     "a step of a recurrent policy: linear, an LSTM of 128, actions and a value",
+     agent,
+     {"width", "classes"}},
+    {"convnet",
+     "3 convolutions with batchnorms and pools, 32x32 images",
+     convnet,
+     {"width", "image", "classes"}},
+    {"resblock", "a residual block of 64 channels, 32x32", resblock, {"width", "image"}},
+    {"resnet18", "ResNet-18, 224x224 images", resnet18, {"width", "image", "classes"}},
+    {"bert",
+     "an encoder of 4 layers of 256 with its classifier, 128 positions",
+     bert,
+     {"layers", "width", "heads", "seq", "classes", "vocab"}},
+    {"vit",
+     "a vision transformer of 12 layers of 192, 224x224 images",
+     vit,
+     {"layers", "width", "heads", "image", "classes"}},
 }};
 
-void check_sizes(std::string_view model, const ModelSizes& sizes) {
+void check_sizes(const NamedModel& model, const ModelSizes& sizes) {
   // Larger ones would take minutes to build, or exceed 64 bits.
   constexpr int64_t kMaxLayers = 1 << 14, kMost = 1 << 24;
   const auto check = [&](const char* what, int64_t size, int64_t most) {
+    const std::string got =
+        "model: " + std::string(model.name) + ": " + what + " is " + std::to_string(size);
     WIDE_REQUIRE(size >= 0 && size <= most,
-                 "model: " + std::string(model) + ": " + what + " is " + std::to_string(size) +
-                     ", expected 1 to " + std::to_string(most) + ", or 0 for the model's own");
+                 got + ", expected 1 to " + std::to_string(most) + ", or 0 for the model's own");
+    WIDE_REQUIRE(size == 0 || model.has_size(what),
+                 got + ", expected 0, as it " + idle_size_text(what, model));
   };
   check("layers", sizes.layers, kMaxLayers);
   check("width", sizes.width, kMost);
@@ -226,11 +241,23 @@ std::span<const NamedModel> named_models() {
   return kModels;
 }
 
+bool NamedModel::has_size(std::string_view size) const {
+  return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+}
+
+std::string idle_size_text(std::string_view size, const NamedModel& model) {
+  std::string owners;
+  for (const NamedModel& owner : kModels) {
+    if (owner.has_size(size)) owners += (owners.empty() ? "" : ", ") + std::string(owner.name);
+  }
+  return "has no effect here: it is of " + owners + ", not of " + std::string(model.name);
+}
+
 Graph make_named_model(std::string_view name, const ModelSizes& sizes) {
   std::vector<std::string_view> names;
   for (const NamedModel& model : kModels) {
     if (model.name == name) {
-      check_sizes(name, sizes);
+      check_sizes(model, sizes);
       return model.make(sizes);
     }
     names.push_back(model.name);

@@ -4,6 +4,7 @@
 // Well-known architectures as graphs, for benchmarks, tests and as examples of the builder.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -13,7 +14,7 @@
 
 namespace wide {
 
-/// Sizes of a model, layers up to 2^14 and others up to 2^24; 0: the model's own.
+/// Sizes of a model, layers up to 2^14 and others up to 2^24; 0: the model's own. All have a width.
 struct ModelSizes {
   Dtype dtype = Dtype::fp32;
   int64_t layers = 0;   ///< of deep_mlp, bert and vit
@@ -29,8 +30,8 @@ struct NamedModel {
   std::string_view name;
   std::string_view summary;
   Graph (*make)(const ModelSizes& sizes);
-  /// Which of ModelSizes' layers, seq and image it has.
-  bool has_layers = false, has_seq = false, has_image = false;
+  std::array<std::string_view, 7> sizes{};  ///< those of ModelSizes that it has, by name
+  bool has_size(std::string_view size) const;
 };
 
 /// mlp (64-128-64), mlp256 (256-512-256), deep_mlp (8 linear layers of 512), agent (a step of a
@@ -39,7 +40,10 @@ struct NamedModel {
 /// 128 positions) and vit (224x224 in patches of 16).
 std::span<const NamedModel> named_models();
 
-/// Throws invalid_argument with the nearest names.
+/// For messages: "has no effect here: it is of bert, not of vit".
+std::string idle_size_text(std::string_view size, const NamedModel& model);
+
+/// Throws invalid_argument with the nearest names, and for sizes that the model does not have.
 Graph make_named_model(std::string_view name, const ModelSizes& sizes = {});
 
 /// Parameters to try out a graph, drawn for this member from `seed`: weights uniform within
