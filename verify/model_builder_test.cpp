@@ -101,4 +101,9 @@ TEST_CASE("model builder: what is missing or does not fit is said") {
   CHECK_THROWS_WITH(builder().members(members).batch(2).validate(1e-3).build(),
                     ContainsSubstring("model: member 1 of"));
   CHECK_NOTHROW(builder().members(members).batch(2).build());
+  const std::string two_kinds = "is given members() and random_members(), expected one of them";
+  CHECK_THROWS_WITH(builder().members(members).random_members(2), ContainsSubstring(two_kinds));
+  CHECK_THROWS_WITH(builder().random_members(2).members(members), ContainsSubstring(two_kinds));
+  const Model again = builder().random_members(2).random_members(3).batch(2).build();
+  CHECK(again.plan().problem().num_members == 3);
 }

@@ -14,7 +14,7 @@ ModelBuilder::ModelBuilder(const Context& context, Graph graph)
     : context_(context), graph_(std::move(graph)) {}
 
 ModelBuilder& ModelBuilder::members(std::span<const MemberParameters> parameters) {
-  owned_.clear();
+  require_members_of(false);
   members_.assign(parameters.begin(), parameters.end());
   return *this;
 }
@@ -22,6 +22,7 @@ ModelBuilder& ModelBuilder::members(std::span<const MemberParameters> parameters
 ModelBuilder& ModelBuilder::random_members(int64_t num_members, uint64_t seed) {
   WIDE_REQUIRE(num_members >= 1,
                "model: num_members is " + std::to_string(num_members) + ", expected at least 1");
+  require_members_of(true);
   owned_.clear();
   members_.clear();
   for (int64_t member = 0; member < num_members; ++member) {
@@ -29,6 +30,13 @@ ModelBuilder& ModelBuilder::random_members(int64_t num_members, uint64_t seed) {
     members_.push_back(views_of(owned_.back()));
   }
   return *this;
+}
+
+void ModelBuilder::require_members_of(bool is_random) const {
+  const bool are_random = !owned_.empty();
+  WIDE_REQUIRE(
+      members_.empty() || are_random == is_random,
+      "model: " + graph_.name() + " is given members() and random_members(), expected one of them");
 }
 
 ModelBuilder& ModelBuilder::with_sample(const ConstTensorView& x) {

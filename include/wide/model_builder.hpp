@@ -25,9 +25,10 @@ class ModelBuilder {
   ModelBuilder(const Context& context, Graph graph);
 
   /// N sets of parameters, which must live until build(); those on the device must be complete
-  /// then, as for Model.
+  /// then, as for Model. Throws invalid_argument after random_members().
   ModelBuilder& members(std::span<const MemberParameters> parameters);
-  /// N members with parameters drawn from `seed`, as random_parameters() makes them.
+  /// N members with parameters drawn from `seed`, as random_parameters() makes them. Throws
+  /// invalid_argument after members().
   ModelBuilder& random_members(int64_t num_members, uint64_t seed = 42);
   /// A member's own first input, [B, ..]: the batch is its B. Only its type is used. Throws
   /// invalid_argument where it is not of the graph's shape and dtype.
@@ -47,6 +48,7 @@ class ModelBuilder {
 
  private:
   void require_one_source() const;
+  void require_members_of(bool is_random) const;
   Context context_;
   Graph graph_;
   std::vector<MemberParameters> members_;
