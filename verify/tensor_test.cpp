@@ -110,6 +110,10 @@ TEST_CASE("tensors own, move and may be empty; copies reach every device") {
       moved = Tensor(context, dtype, {0, 7});
       CHECK(moved.data() == nullptr);
       CHECK(moved.num_elements() == 0);
+      CHECK(tensor.num_elements() == 0);  // which was moved from
+      CHECK(Tensor().num_elements() == 0);
+      CHECK(Tensor().view().is_absent());
+      CHECK(Tensor(context, dtype, {}).num_elements() == 1);
     }
   }
 }

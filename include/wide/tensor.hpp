@@ -44,6 +44,7 @@ struct BasicTensorView {
   int rank() const { return shape.rank(); }
   bool is_absent() const { return data == nullptr && shape.rank() == 0; }
   bool is_contiguous() const;
+  /// 1 of rank 0, as a scalar has, and so of an absent view as well.
   int64_t num_elements() const { return wide::num_elements(shape); }
   /// Bytes from the first element to the end of the last, gaps included; 0 where there is no
   /// element.
@@ -61,9 +62,10 @@ extern template struct BasicTensorView<void*>;
 extern template struct BasicTensorView<const void*>;
 
 /// A densely packed tensor that owns its memory, 256-byte aligned, uninitialised. A const tensor
-/// hands out const views only. Zero elements are legal and own nothing. The memory is freed when
-/// the tensor dies: on CUDA the caller makes sure that no queued work still uses it (cudaFree waits
-/// for the device; an engine's own allocator may not).
+/// hands out const views only. Zero elements are legal and own nothing; a default-constructed or
+/// moved-from tensor has none, and hands out absent views. The memory is freed when the tensor
+/// dies: on CUDA the caller makes sure that no queued work still uses it (cudaFree waits for the
+/// device; an engine's own allocator may not).
 class Tensor {
  public:
   Tensor() = default;
@@ -81,7 +83,7 @@ class Tensor {
   const void* data() const { return view_.data; }
   Dtype dtype() const { return view_.dtype; }
   const Shape& shape() const { return view_.shape; }
-  int64_t num_elements() const { return view_.num_elements(); }
+  int64_t num_elements() const { return bytes_ == 0 ? 0 : view_.num_elements(); }
   int64_t bytes() const { return bytes_; }
 
  private:
