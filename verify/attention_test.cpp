@@ -315,7 +315,7 @@ TEST_CASE("attention: each wrong operand is named, with what was got and expecte
           "flash_attention avoids");
   const AttentionPlan plan = make_attention_plan(cpu, describe_attention(right, like));
   CHECK_THROWS_MATCHES(plan.run(right, {Stream::cpu()}), Error,
-                       Message("attention: workspace is 0 bytes, expected workspace_bytes() = " +
+                       Message("attention: workspace is 0 bytes, expected workspace_bytes = " +
                                std::to_string(plan.workspace_bytes())));
   CHECK_THROWS_MATCHES(
       make_attention_plan(cpu, fine).run(right, {Stream::cpu()}), Error,

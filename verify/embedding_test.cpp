@@ -232,9 +232,9 @@ TEST_CASE("embedding: each wrong operand is named, with what was got and expecte
               "devices only"));
   EmbeddingProblem checked = plan.problem();
   checked.checked = true;
-  CHECK_THROWS_MATCHES(
-      make_embedding_plan(cpu, checked).run({ids, table, y}, {Stream::cpu()}), Error,
-      Message("embedding: workspace is 0 bytes, expected workspace_bytes() = 256"));
+  CHECK_THROWS_MATCHES(make_embedding_plan(cpu, checked).run({ids, table, y}, {Stream::cpu()}),
+                       Error,
+                       Message("embedding: workspace is 0 bytes, expected workspace_bytes = 256"));
 }
 
 constexpr VerifiedStrategy kProved[] = {{"embedding", "indexed", 90}, {"embedding", "bag", 90}};

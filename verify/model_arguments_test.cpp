@@ -186,8 +186,8 @@ TEST_CASE("model: where a step's library has no handles no step has run") {
   execution.handles = nullptr;
   run.poison();
   CHECK_THAT(error_of([&] { run.model().run(run.arguments(), execution); }),
-             StartsWith("model: fc: execution.handles is null, expected VendorHandles: this "
-                        "strategy calls cuBLAS"));
+             StartsWith("model: fc: execution.handles is null, expected handles of the vendors' "
+                        "libraries: this strategy calls cuBLAS"));
   for (const auto& [name, members] : run.read()) {
     for (const catalog::Doubles& values : members) {
       CHECK(std::all_of(values.values.begin(), values.values.end(),

@@ -130,9 +130,9 @@ TEST_CASE("parameters: of no member, or spread by no number, there are none") {
   const OwnedParameters owned = random_parameters(graph, 1, 0);
   const MemberParameters given = views_of(owned);
   CHECK_THROWS_WITH(random_parameters(graph, 1, -1),
-                    ContainsSubstring("random_parameters: member is -1, expected >= 0"));
+                    ContainsSubstring("parameters: member is -1, expected >= 0"));
   CHECK_THROWS_WITH(perturbed_parameters(given, 0.1, 1, -1),
-                    ContainsSubstring("perturbed_parameters: member is -1, expected >= 0"));
+                    ContainsSubstring("parameters: member is -1, expected >= 0"));
   for (const double spread :
        {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     CHECK_THROWS_WITH(perturbed_parameters(given, spread, 1, 1),
@@ -143,7 +143,7 @@ TEST_CASE("parameters: of no member, or spread by no number, there are none") {
   nowhere.at("fc1.bias").data = nullptr;
   CHECK_THROWS_WITH(
       perturbed_parameters(nowhere, 0.1, 1, 0),
-      ContainsSubstring("perturbed_parameters: fc1.bias is a null pointer, expected [2] elements"));
+      ContainsSubstring("parameters: fc1.bias is a null pointer, expected [2] elements"));
   CHECK_THROWS_WITH(equal_parameters(graph, std::vector<MemberParameters>{given, nowhere}),
                     ContainsSubstring("member 1: fc1.bias is a null pointer, expected fp32 [2]"));
 }

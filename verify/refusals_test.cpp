@@ -36,7 +36,7 @@ void check_workspace(Session& session, const catalog::PrimitiveSpec& spec,
   };
   refuses({memory.data(), bytes - 1},
           "workspace is " + std::to_string(bytes - 1) +
-              " bytes, expected workspace_bytes() = " + std::to_string(bytes));
+              " bytes, expected workspace_bytes = " + std::to_string(bytes));
   refuses({nullptr, bytes}, "workspace is a null pointer, expected " + std::to_string(bytes));
   refuses({static_cast<char*>(memory.data()) + 1, bytes}, "workspace is not aligned");
 }

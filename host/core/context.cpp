@@ -125,7 +125,7 @@ VendorHandles::VendorHandles(const Context& context) : VendorHandles() {
 
 VendorHandles VendorHandles::borrow(void* cublas, void* cudnn) {
   WIDE_REQUIRE(cublas != nullptr || cudnn != nullptr,
-               "VendorHandles: cublas and cudnn are null, expected a cublasHandle_t, a "
+               "vendor handles: cublas and cudnn are null, expected a cublasHandle_t, a "
                "cudnnHandle_t or both");
   VendorHandles handles;
   handles.cublas_ = cublas;

@@ -71,7 +71,7 @@ void require_workspace(std::string_view primitive, const Execution& execution, i
   const Workspace& workspace = execution.workspace;
   WIDE_REQUIRE(workspace.bytes >= bytes,
                std::string(primitive) + ": workspace is " + std::to_string(workspace.bytes) +
-                   " bytes, expected workspace_bytes() = " + std::to_string(bytes));
+                   " bytes, expected workspace_bytes = " + std::to_string(bytes));
   WIDE_REQUIRE(workspace.data != nullptr, std::string(primitive) +
                                               ": workspace is a null pointer, expected " +
                                               std::to_string(bytes) + " bytes");
@@ -87,8 +87,8 @@ void* require_handle(std::string_view primitive, const Execution& execution, Dev
                      const char* library, void* (VendorHandles::*handle)() const,
                      const std::string& (VendorHandles::*reason)() const) {
   WIDE_REQUIRE(execution.handles != nullptr,
-               std::string(primitive) + ": execution.handles is null, expected VendorHandles: " +
-                   "this strategy calls " + library);
+               std::string(primitive) + ": execution.handles is null, expected handles of the " +
+                   "vendors' libraries: this strategy calls " + library);
   void* const found = (execution.handles->*handle)();
   if (found == nullptr) {
     throw_unsupported(std::string(primitive) + ": " + library +

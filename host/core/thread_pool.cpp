@@ -60,10 +60,10 @@ ThreadPool::ThreadPool(int num_threads)
     for (int i = 1; i < num_threads; ++i) threads_.emplace_back([this] { serve(); });
   } catch (const std::system_error& error) {
     stop_and_join();
-    throw Error(ErrorCode::out_of_memory,
-                "thread " + std::to_string(threads_.size() + 1) + " of " +
-                    std::to_string(num_threads) + " could not be started: " + error.what() +
-                    "; expected room for all, or fewer of them (CpuOptions::num_threads)");
+    throw Error(ErrorCode::out_of_memory, "thread " + std::to_string(threads_.size() + 1) + " of " +
+                                              std::to_string(num_threads) +
+                                              " could not be started: " + error.what() +
+                                              "; expected room for all, or a smaller num_threads");
   } catch (...) {
     stop_and_join();
     throw;

@@ -42,15 +42,14 @@ uint64_t hash_of(const std::string& name) {
   return hash;
 }
 
-void require_member(const char* function, int64_t member) {
-  WIDE_REQUIRE(member >= 0,
-               std::string(function) + ": member is " + std::to_string(member) + ", expected >= 0");
+void require_member(int64_t member) {
+  WIDE_REQUIRE(member >= 0, "parameters: member is " + std::to_string(member) + ", expected >= 0");
 }
 
 }  // namespace
 
 OwnedParameters random_parameters(const Graph& graph, uint64_t seed, int64_t member) {
-  require_member("random_parameters", member);
+  require_member(member);
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   OwnedParameters parameters;
   for (const Value parameter : graph.parameters()) {
@@ -71,19 +70,19 @@ OwnedParameters random_parameters(const Graph& graph, uint64_t seed, int64_t mem
 
 OwnedParameters perturbed_parameters(const MemberParameters& parameters, double spread,
                                      uint64_t seed, int64_t member) {
-  require_member("perturbed_parameters", member);
-  WIDE_REQUIRE(std::isfinite(spread) && spread >= 0, "perturbed_parameters: spread is " +
-                                                         std::to_string(spread) +
-                                                         ", expected a finite number >= 0");
+  require_member(member);
+  WIDE_REQUIRE(
+      std::isfinite(spread) && spread >= 0,
+      "parameters: spread is " + std::to_string(spread) + ", expected a finite number >= 0");
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   OwnedParameters own;
   for (const auto& [name, given] : parameters) {
-    WIDE_REQUIRE(given.device.type == DeviceType::cpu, "perturbed_parameters: " + name + " is on " +
-                                                           to_string(given.device) +
-                                                           ", expected the CPU");
+    WIDE_REQUIRE(
+        given.device.type == DeviceType::cpu,
+        "parameters: " + name + " is on " + to_string(given.device) + ", expected the CPU");
     WIDE_REQUIRE(given.data != nullptr || given.num_elements() == 0,
-                 "perturbed_parameters: " + name + " is a null pointer, expected " +
-                     to_string(given.shape) + " elements");
+                 "parameters: " + name + " is a null pointer, expected " + to_string(given.shape) +
+                     " elements");
     Tensor tensor(cpu, given.dtype, given.shape);
     const MemberCopy copy{given, tensor};
     if (tensor.bytes() > 0) copy_members_cpu(std::span(&copy, 1));

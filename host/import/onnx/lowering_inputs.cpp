@@ -134,7 +134,7 @@ void Lowering::declare_inputs() {
         refuse_input(
             input,
             "has extent " + in_quotes(input.extents[i].symbol) + " on axis " + std::to_string(i) +
-                ", expected a number of at least 1: OnnxOptions::extents says those of symbols");
+                ", expected a number of at least 1: the options' extents say those of symbols");
       extents.push_back(extent);
     }
     if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
