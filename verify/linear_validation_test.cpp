@@ -414,6 +414,10 @@ TEST_CASE("LinearPlan::run names the first difference from its problem") {
     problem.batch = 2;
     CHECK(message() == "linear: the operands' batch is 3, expected the plan's = 2");
   }
+  SECTION("weight of other features") {
+    o.arguments.weight = {o.arguments.weight.data, Dtype::fp32, {2, 5, 3}, Device{}};
+    CHECK(message() == "linear: weight is [2, 5, 3], expected [num_members, out, in] = [2, 5, 4]");
+  }
   SECTION("bias missing") {
     o.arguments.bias = {};
     CHECK_THAT(message(), ContainsSubstring("linear: bias is absent, expected"));

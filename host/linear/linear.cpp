@@ -57,14 +57,18 @@ void require_count(const char* what, size_t got, int64_t expected) {
                    " entries, expected num_members = " + std::to_string(expected));
 }
 
+void require_weight_shape(const LinearProblem& problem, const ConstTensorView& weight) {
+  require_shape("linear", "weight", weight, "[num_members, out, in]",
+                {problem.num_members, problem.out_features, problem.in_features});
+}
+
 /// Shared by prepare_weights and restore_weights: the packed side. Quantised weights are
 /// checked where they are made.
 void check_packed(const LinearProblem& problem, const ConstTensorView& weight,
                   const ConstTensorView& bias) {
   if (!is_quantized(problem)) {
     require_dtype("linear", "weight", weight, problem.dtype);
-    require_shape("linear", "weight", weight, "[num_members, out, in]",
-                  {problem.num_members, problem.out_features, problem.in_features});
+    require_weight_shape(problem, weight);
   }
   WIDE_REQUIRE(bias.is_absent() != problem.epilogue.has_bias,
                std::string("linear: bias is ") +
@@ -203,6 +207,8 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
   const State& state = *state_;
   const LinearProblem& problem = state.problem;
   require_device("linear", "x", arguments.x, state.context.device());
+  // First: in a description it is x that does not fit a weight of other features.
+  if (!is_quantized(problem)) require_weight_shape(problem, arguments.weight);
   require_same_linear_problem(describe_linear(arguments, problem), problem);
   if (is_empty(problem)) return;
   require_workspace("linear", execution, state.workspace.bytes());
