@@ -125,6 +125,27 @@ TEST_CASE("model: sizes that a named model does not have are refused") {
   }
 }
 
+TEST_CASE("model: copies of values with too many axes are refused by their names") {
+  const auto refusal_of = [](bool is_output) {
+    const Graph graph = test::built([&](GraphBuilder& g) {
+      const Value x = g.input("x", {kBatch, 64});
+      const Value y = layers::relu(g, "act", layers::reshape(g, "six", x, {kBatch, 2, 2, 2, 2, 4}));
+      g.output("y", is_output ? y : layers::transpose(g, "turn", y, {0, 2, 1, 3, 4, 5}));
+      if (is_output) g.output("again", y);
+    });
+    try {
+      (void)make_model_plan(kCpu, graph, {.num_members = 3});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string rest =
+      ": has more than 6 axes with that of the members, expected at most 5 of its own";
+  CHECK(refusal_of(true) == "model: again" + rest);
+  CHECK(refusal_of(false) == "model: turn" + rest);
+}
+
 TEST_CASE("parameters: of no member, or spread by no number, there are none") {
   const Graph graph = make_named_model("mlp", {.width = 2});
   const OwnedParameters owned = random_parameters(graph, 1, 0);

@@ -70,30 +70,39 @@ int64_t bytes_of(std::span<const ModelOperand> operands) {
   return bytes;
 }
 
-/// A primitive's refusal is reported with the node that asks for it.
-void lower_node(Lowering& l, const Node& node) {
+/// A refusal is reported with the node, or output, that asks for what is refused.
+template <class Lower>
+void lower_as(const std::string& asker, const Lower& lower) {
   try {
-    if (l.is_ragged()) return lower_ragged(l, node);
-    std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
+    lower();
   } catch (const MoveNeeded&) {
     throw;
   } catch (const TooLarge&) {
     throw;
   } catch (const Error& error) {
-    const std::string name = "model: " + node.name;
+    const std::string name = "model: " + asker;
     if (std::string_view(error.what()).starts_with(name)) throw;
     throw Error(error.code(), name + ": " + error.what());
   }
+}
+
+void lower_node(Lowering& l, const Node& node) {
+  if (l.is_ragged()) return lower_ragged(l, node);
+  std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
 }
 
 /// Places, steps and memory of s.graph. Throws MoveNeeded where something must be copied first.
 void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
   Lowering l(s.context, s.graph, s.problem, options, s.stored_members);
   const std::vector<OutputCopy> copies = place_values(l, s.problem);
-  for (const Node& node : s.graph.nodes()) lower_node(l, node);
+  for (const Node& node : s.graph.nodes()) {
+    lower_as(node.name, [&] { lower_node(l, node); });
+  }
   for (const OutputCopy& copy : copies) {
-    l.add_copy(copy.name, stacked_view(copy.from, l.device()), stacked_view(copy.to, l.device()),
-               copy.to.is_shared() ? 1 : s.problem.num_members);
+    lower_as(copy.name, [&] {
+      l.add_copy(copy.name, stacked_view(copy.from, l.device()), stacked_view(copy.to, l.device()),
+                 copy.to.is_shared() ? 1 : s.problem.num_members);
+    });
   }
   s.storages = std::move(l.storages);
   s.slots = std::move(l.slots);

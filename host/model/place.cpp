@@ -18,8 +18,9 @@ namespace {
 class Axes {
  public:
   void add(int64_t extent, int64_t stride) {
-    WIDE_REQUIRE(rank_ < kMaxRank, "model: a view of more than " + std::to_string(kMaxRank) +
-                                       " axes, expected values of fewer");
+    WIDE_REQUIRE(rank_ < kMaxRank, "has more than " + std::to_string(kMaxRank) +
+                                       " axes with that of the members, expected at most " +
+                                       std::to_string(kMaxRank - 1) + " of its own");
     extents_[rank_] = extent;
     strides_[rank_++] = stride;
   }
