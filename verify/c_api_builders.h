@@ -406,6 +406,47 @@ static void refuse_pool_without_outputs(void) {
   wide_builder_destroy(builder);
 }
 
+/* Two members' masks of one input: a pass each of two sequences, the second by advancing. */
+static void test_monte_carlo(void) {
+  wide_context* cpu = NULL;
+  wide_graph* graph = NULL;
+  wide_plan* plan = NULL;
+  wide_model* model = NULL;
+  wide_parameters* none = NULL;
+  wide_builder* builder = make_builder();
+  wide_value y = 0;
+  const int64_t shape[2] = {WIDE_BATCH, kImage}, one[2] = {1, kImage}, two[2] = {1, 2 * kImage};
+  OK(wide_builder_shared_input(builder, "x", WIDE_FP32, shape, 2, &y));
+  OK(wide_builder_dropout(builder, "drop", y, 0.5f, &y));
+  OK(wide_builder_output(builder, "y", y));
+  OK(wide_graph_create(builder, &graph));
+  OK(wide_context_create(NULL, &cpu));
+  const wide_plan_options options = {
+      .struct_size = sizeof options, .num_members = 2, .drops_out = 1};
+  OK(wide_plan_create(cpu, graph, &options, &plan));
+  OK(wide_parameters_create(&none));
+  OK(wide_model_create(cpu, plan, (const wide_parameters*[]){none, none}, 2, &model));
+  float x[kImage], passes[4][2 * kImage];
+  memcpy(x, kPixels, sizeof x);
+  const wide_view in = host_view(x, 2, one);
+  const wide_execution execution = {.struct_size = sizeof execution};
+  for (int k = 0; k < 4; ++k) {
+    const wide_view out = host_view(passes[k], 2, two);
+    if (k % 2 == 0) OK(wide_model_seed_dropout(model, 3, 4 + (uint64_t)(k / 2), NULL));
+    if (k % 2 == 1) OK(wide_model_advance_dropout(model, NULL));
+    OK(wide_model_run(model, &in, 1, &out, 1, &execution));
+  }
+  CHECK(memcmp(passes[1], passes[2], sizeof passes[1]) == 0);
+  CHECK(memcmp(passes[0], passes[1], sizeof passes[1]) != 0);
+  CHECK(memcmp(passes[2], passes[3], sizeof passes[1]) != 0);
+  wide_model_destroy(model);
+  wide_parameters_destroy(none);
+  wide_plan_destroy(plan);
+  wide_graph_destroy(graph);
+  wide_builder_destroy(builder);
+  wide_context_destroy(cpu);
+}
+
 static void test_builders(void) {
   test_attention();
   test_elements();
@@ -413,6 +454,7 @@ static void test_builders(void) {
   test_rows_and_tables();
   test_pools();
   refuse_pool_without_outputs();
+  test_monte_carlo();
   test_recurrent();
   test_volumes();
 }

@@ -388,6 +388,7 @@ static void refuse_runs(const Engine* e) {
   const uint64_t seeds[kMembers] = {1, 2, 3};
   REFUSED("nothing is dropped", wide_model_seed_dropout(e->model, 1, 0, e->stream));
   REFUSED("nothing is dropped", wide_model_seed_members(e->model, seeds, kMembers, 0, e->stream));
+  REFUSED("nothing is dropped", wide_model_advance_dropout(e->model, e->stream));
   REFUSED("seeds is null", wide_model_seed_members(e->model, NULL, kMembers, 0, e->stream));
   CHECK(replay == NULL && got == NULL && is_masked == -1);
 }
@@ -468,6 +469,7 @@ static void refuse_nulls_of_models(const Engine* e) {
   REFUSED("model is null", wide_model_is_masked(NULL, 0, &is_masked));
   REFUSED("model is null", wide_model_seed_dropout(NULL, 1, 0, e->stream));
   REFUSED("model is null", wide_model_seed_members(NULL, NULL, 0, 0, e->stream));
+  REFUSED("model is null", wide_model_advance_dropout(NULL, e->stream));
   REFUSED("model is null", wide_replay_create(NULL, x, 1, y, 1, &e->execution, &replay));
   REFUSED("execution is null", wide_replay_create(e->model, x, 1, y, 1, NULL, &replay));
   REFUSED("out is null", wide_replay_create(e->model, x, 1, y, 1, &e->execution, NULL));

@@ -14,11 +14,13 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
 #include "verify/support/simulation.hpp"
 #include "wide/error.hpp"
+#include "wide/layers.hpp"
 #include "wide/linear.hpp"
 #include "wide/model_replay.hpp"
 
@@ -131,6 +133,66 @@ TEST_CASE("captures: what the library makes, waits for and gives back does not b
       (void)cudaGetLastError();
     }
   }
+}
+
+TEST_CASE(
+    "captures: a pass of Monte Carlo dropout is captured once, and replayed for each sample") {
+  const Context context = require_cuda();
+  const Graph net = built([](GraphBuilder& g) {
+    const Value x = layers::dropout(g, "drop_a", g.input("x", {kBatch, 24}), 0.5f);
+    g.output("y", layers::dropout(g, "drop_b", layers::relu(g, "act", x), 0.25f));
+  });
+  ModelRun run(context, net, {.num_members = 3, .batch = 2}, {.drops_out = true});
+  const auto stream = static_cast<cudaStream_t>(run.stream().native());
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  run.model().advance_dropout(run.stream());
+  run.model().run(run.arguments(), run.execution());
+  cudaGraph_t graph{};
+  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  size_t num_nodes = 0;
+  REQUIRE(cudaGraphGetNodes(graph, nullptr, &num_nodes) == cudaSuccess);
+  CHECK(num_nodes == 1 + run.plan().steps().size());  // launches alone: nothing is uploaded
+  cudaGraphExec_t executable{};
+  REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+  const auto values_of_members = [](const ModelRun::Outputs& outputs) {
+    std::vector<std::vector<double>> values;
+    for (const auto& member : outputs.at("y")) values.push_back(member.values);
+    return values;
+  };
+  run.model().seed_dropout(11, 0, run.stream());
+  std::vector<std::vector<std::vector<double>>> replayed;
+  for (int sample = 1; sample <= 3; ++sample) {
+    run.poison();
+    REQUIRE(cudaGraphLaunch(executable, stream) == cudaSuccess);
+    replayed.push_back(values_of_members(run.read()));
+  }
+  ModelRun cpu(Context::cpu(), net, {.num_members = 3, .batch = 2}, {.drops_out = true});
+  for (uint64_t sample = 1; sample <= 3; ++sample) {
+    run.model().seed_dropout(11, sample, run.stream());
+    cpu.model().seed_dropout(11, sample, cpu.stream());
+    const auto expected = values_of_members(run.run());
+    CHECK(replayed[sample - 1] == expected);
+    CHECK(values_of_members(cpu.run()) == expected);
+  }
+  CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+}
+
+TEST_CASE("captures: seeding waits for nothing, and may be captured, too") {
+  const Context context = require_cuda();
+  const Graph net = built([](GraphBuilder& g) {
+    g.output("y", layers::dropout(g, "drop", g.input("x", {kBatch, 24}), 0.5f));
+  });
+  ModelRun run(context, net, {.num_members = 300, .batch = 1}, {.drops_out = true});
+  const auto stream = static_cast<cudaStream_t>(run.stream().native());
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  run.model().seed_dropout(3, 5, run.stream());
+  cudaGraph_t graph{};
+  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);  // a wait would have ended it
+  size_t num_nodes = 0;
+  REQUIRE(cudaGraphGetNodes(graph, nullptr, &num_nodes) == cudaSuccess);
+  CHECK(num_nodes == 2);  // of 256 members at most
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
 }
 
 TEST_CASE("captures: a thread minds them as before once a call of the library is over") {

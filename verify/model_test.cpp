@@ -12,7 +12,6 @@
 #include <functional>
 #include <limits>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -351,77 +350,6 @@ TEST_CASE("model: validation sees every member, and one that is broken") {
     CHECK(broken[0] < 2e-5);
     CHECK(std::isinf(broken[1]));
     CHECK(broken[2] < 2e-5);
-  }
-}
-
-TEST_CASE("model: dropout drops where that is asked for, and draws what seed and sequence say") {
-  GraphBuilder g("mc");
-  Value x = g.shared_input("x", {kBatch, 32});
-  x = layers::relu(g, "act", layers::linear(g, "fc", x, 256));
-  g.output("y", layers::dropout(g, "drop", x, 0.5f));
-  const Graph graph = std::move(g).build();
-  for (const Context& context : test::devices_at_hand()) {
-    ModelRun plain(context, graph, {.num_members = 3, .batch = 4}, {}, 7, {1, 1, 1});
-    CHECK(plain.worst_error(plain.run()) < 2e-5);
-    ModelRun run(context, graph, {.num_members = 3, .batch = 4}, {.drops_out = true}, 7, {1, 1, 1});
-    const auto expected = plain.run().at("y"), first = run.run().at("y");
-    // Equal members, other masks: what is kept is doubled.
-    CHECK(first[0].values != first[1].values);
-    int64_t kept = 0, positive = 0;
-    for (size_t i = 0; i < first[0].values.size(); ++i) {
-      const double was = expected[0].values[i], is = first[0].values[i];
-      positive += was > 0;
-      kept += is > 0;
-      CHECK((is == 0 || std::abs(is - 2 * was) <= 1e-5 * was));
-    }
-    CHECK(kept > positive * 2 / 5);
-    CHECK(kept < positive * 3 / 5);
-    run.model().seed_dropout(0, 1, run.stream());
-    const auto second = run.run().at("y");
-    CHECK(second[0].values != first[0].values);
-    run.model().seed_dropout(0, 0, run.stream());
-    CHECK(run.run().at("y")[0].values == first[0].values);
-    // Near seeds are other members' masks; who has the same seed drops the same.
-    run.model().seed_dropout(1, 0, run.stream());
-    CHECK(run.run().at("y")[0].values == first[1].values);
-    const std::vector<uint64_t> seeds{2, 0, 2};
-    run.model().seed_dropout(seeds, 0, run.stream());
-    const auto own = run.run().at("y");
-    CHECK(own[0].values == first[2].values);
-    CHECK(own[1].values == first[0].values);
-    CHECK(own[2].values == first[2].values);
-    CHECK_THAT(
-        error_of([&] { run.model().seed_dropout(std::span(seeds).first(2), 0, run.stream()); }),
-        ContainsSubstring("seed_dropout: 2 seeds, expected one for each member = 3"));
-    // Masks go by the row of a run: every chunk would have the same.
-    CHECK_THAT(error_of([&] { ChunkedModel(run.model(), 8); }),
-               ContainsSubstring("model: drops_out is set, expected none of a model that runs in "
-                                 "chunks"));
-    CHECK_NOTHROW(ChunkedModel(plain.model(), 8));
-  }
-}
-
-TEST_CASE("model: dropouts of a graph share no sequence, up to the last") {
-  GraphBuilder g("mc");
-  Value x = g.input("x", {kBatch, 256});
-  g.output("a", layers::dropout(g, "drop_a", x, 0.5f));
-  g.output("b", layers::dropout(g, "drop_b", x, 0.5f));
-  const Graph graph = std::move(g).build();
-  for (const Context& context : test::devices_at_hand()) {
-    ModelRun run(context, graph, {.num_members = 2, .batch = 1}, {.drops_out = true});
-    constexpr uint64_t kLast = (uint64_t{1} << 63) - 1;
-    std::set<std::vector<double>> seen;
-    for (const uint64_t sequence : {uint64_t{7}, kLast / 2 + 8, kLast}) {
-      run.model().seed_dropout(3, sequence, run.stream());
-      const auto drawn = run.run();
-      CHECK(seen.insert(drawn.at("a")[0].values).second);
-      CHECK(seen.insert(drawn.at("b")[0].values).second);
-    }
-    for (const uint64_t sequence : {kLast + 1, kLast + 8, ~uint64_t{0}}) {
-      CHECK_THAT(error_of([&] { run.model().seed_dropout(3, sequence, run.stream()); }),
-                 ContainsSubstring("model: seed_dropout: sequence is " + std::to_string(sequence) +
-                                   ", expected at most 9223372036854775807 with 2 dropouts"));
-    }
   }
 }
 

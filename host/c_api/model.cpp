@@ -119,6 +119,9 @@ wide_status wide_model_seed_members(wide_model* model, const uint64_t* seeds, in
     own.seed_dropout(std::span(seeds, static_cast<size_t>(num_seeds)), sequence, on);
   });
 }
+wide_status wide_model_advance_dropout(wide_model* model, void* stream) {
+  return changed(__func__, model, stream, [](Model& own, Stream on) { own.advance_dropout(on); });
+}
 
 wide_status wide_model_is_masked(const wide_model* model, int64_t member, int32_t* out) {
   return guarded(__func__, [&] {

@@ -167,12 +167,8 @@ void lower(Lowering& l, const Node& node, const DropoutOp& op) {
   if (!l.options().drops_out) return;  // another name for x
   const Place from = l.operand(node, "x"), to = l.place(node.outputs[0]);
   const PlacedView x = folded(l, node, from, split_of(to)), y = folded(l, node, to, split_of(to));
-  DropoutSlots& slots = l.dropout_slots(node, op);
-  const PlacedView seeds = l.own_parameter(Dtype::int64, 2, slots.seeds);
-  const PlacedView probabilities = node.operand("probability").is_absent()
-                                       ? l.own_parameter(Dtype::fp32, 1, slots.probabilities)
-                                       : l.parameter(node, "probability");
-  const auto arguments = [=](const Bases& at) {
+  const auto [seeds, probabilities] = l.dropout_parameters(node, op);
+  const auto arguments = [=, seeds = seeds, probabilities = probabilities](const Bases& at) {
     return DropoutArguments{
         .x = at.at(x), .seeds = at.at(seeds), .probabilities = at.at(probabilities), .y = at.at(y)};
   };

@@ -182,14 +182,26 @@ PlacedView Lowering::own_parameter(Dtype dtype, int64_t elements, int32_t& stora
   return stacked_view(selected(place), device());
 }
 
-DropoutSlots& Lowering::dropout_slots(const Node& node, const DropoutOp& op) {
-  for (DropoutSlots& slots_of_node : dropouts) {
-    if (slots_of_node.of == node.outputs[0]) return slots_of_node;
+Lowering::DropoutViews Lowering::dropout_parameters(const Node& node, const DropoutOp& op) {
+  auto own = std::find_if(dropouts.begin(), dropouts.end(),
+                          [&](const DropoutSlots& known) { return known.of == node.outputs[0]; });
+  if (own == dropouts.end()) {  // else another member of a ragged model was here
+    own = dropouts.insert(own, {.of = node.outputs[0], .probability = op.probability});
   }
-  dropouts.push_back({.of = node.outputs[0],
-                      .number = static_cast<int64_t>(dropouts.size()),
-                      .probability = op.probability});
-  return dropouts.back();
+  if (seed_storage < 0) {
+    const auto count = std::ranges::count_if(graph_.nodes(), [](const Node& other) {
+      return std::holds_alternative<DropoutOp>(other.operation);
+    });
+    seed_storage =
+        add_weights(checked_bytes({count, stored_members_, 2}, dtype_bytes(Dtype::int64)));
+  }
+  Place seeds = packed_place(Dtype::int64, {2}, num_members(), 0);
+  seeds.storage = seed_storage;
+  seeds.offset = (own - dropouts.begin()) * stored_members_ * 2;
+  return {stacked_view(selected(seeds), device()),
+          node.operand("probability").is_absent()
+              ? own_parameter(Dtype::fp32, 1, own->probabilities)
+              : parameter(node, "probability")};
 }
 
 Bases Lowering::example() const {

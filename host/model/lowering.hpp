@@ -51,9 +51,8 @@ struct LoweredStep {
 
 /// Dropout's own parameters, which belong to members but not to the graph.
 struct DropoutSlots {
-  Value of;                                ///< output of the dropout
-  int32_t seeds = -1, probabilities = -1;  ///< storages; no probabilities where it has an operand
-  int64_t number = 0;                      ///< which of the graph's dropouts it is
+  Value of;                    ///< output of the dropout
+  int32_t probabilities = -1;  ///< storage; none where it has an operand
   float probability = 0;
 };
 
@@ -107,7 +106,10 @@ class Lowering {
   /// Memory for values that are not the graph's parameters, in the weights: [N, elements]. A
   /// `storage` of -1 is set to the new one.
   PlacedView own_parameter(Dtype dtype, int64_t elements, int32_t& storage);
-  DropoutSlots& dropout_slots(const Node& node, const DropoutOp& op);
+  struct DropoutViews {
+    PlacedView seeds, probabilities;  ///< [N, 2], [N, 1]
+  };
+  DropoutViews dropout_parameters(const Node& node, const DropoutOp& op);
 
   /// The addresses that plans are described with: never read.
   Bases example() const;
@@ -159,6 +161,7 @@ class Lowering {
   std::vector<std::string> notes;                               ///< for ModelPlan::notes()
   int64_t weights_bytes = 0, table_bytes = 0;
   int32_t mask_storage = -1;  ///< uint8, one a member, 1 for members that take part in ensembles
+  int32_t seed_storage = -1;  ///< of `dropouts`, one after another: int64 [dropouts, N, 2]
 
  private:
   friend class Placer;

@@ -68,4 +68,7 @@ struct Model::State {
   MembersLock lock;  ///< of all of the above
 };
 
+/// The probabilities of dropouts that have one for all members. Waits.
+void load_probabilities(const ModelPlan::State& plan, Model::State& members, Stream stream);
+
 }  // namespace wide

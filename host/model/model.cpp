@@ -57,7 +57,10 @@ Model::Model(const Context& context, const ModelPlan& plan,
     load(static_cast<int64_t>(i), members[i], stream.get(), loads);
     if (s.mask_storage >= 0) set_mask(static_cast<int64_t>(i), false, stream.get());
   }
-  if (!s.dropouts.empty()) seed_dropout(0, 0, stream.get());
+  if (!s.dropouts.empty()) {
+    load_probabilities(s, *state_, stream.get());
+    seed_dropout(0, 0, stream.get());
+  }
   work.wait();
 }
 

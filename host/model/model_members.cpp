@@ -5,8 +5,6 @@
 // written, so that members are unchanged when a change fails.
 #include <algorithm>
 #include <cstring>
-#include <limits>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -284,62 +282,6 @@ bool Model::is_masked(int64_t member) const {
   require_member(member);
   const auto lock = state_->lock.for_read();
   return state_->is_masked[static_cast<size_t>(member)];
-}
-
-namespace {
-
-/// The operands of one dropout of the graph, for all members.
-struct DropoutContent {
-  std::vector<int64_t> seeds;  ///< [N, 2]
-  std::vector<float> probabilities;
-};
-
-}  // namespace
-
-void Model::seed_dropout(uint64_t seed, uint64_t sequence, Stream stream) {
-  std::vector<uint64_t> seeds(static_cast<size_t>(plan_.problem().num_members));
-  std::iota(seeds.begin(), seeds.end(), seed);
-  seed_dropout(seeds, sequence, stream);
-}
-
-void Model::seed_dropout(std::span<const uint64_t> seeds, uint64_t sequence, Stream stream) {
-  const ModelPlan::State& s = plan_.state();
-  WIDE_REQUIRE(!s.dropouts.empty(),
-               "model: seed_dropout: nothing is dropped, expected a plan with drops_out");
-  require_stream(state_->context.device(), stream);
-  const auto n = static_cast<size_t>(s.problem.num_members);
-  WIDE_REQUIRE(seeds.size() == n,
-               "model: seed_dropout: " + std::to_string(seeds.size()) +
-                   " seeds, expected one for each member = " + std::to_string(n));
-  const uint64_t count = s.dropouts.size();
-  const uint64_t most = (std::numeric_limits<uint64_t>::max() - (count - 1)) / count;
-  WIDE_REQUIRE(sequence <= most, "model: seed_dropout: sequence is " + std::to_string(sequence) +
-                                     ", expected at most " + std::to_string(most) + " with " +
-                                     std::to_string(count) + " dropouts in the graph");
-  std::vector<DropoutContent> contents;
-  for (const DropoutSlots& slot : s.dropouts) {
-    DropoutContent content{{}, std::vector<float>(n, slot.probability)};
-    for (const uint64_t seed : seeds) {
-      content.seeds.push_back(static_cast<int64_t>(seed));
-      content.seeds.push_back(
-          static_cast<int64_t>(sequence * count + static_cast<uint64_t>(slot.number)));
-    }
-    contents.push_back(std::move(content));
-  }
-  const auto upload = [&](const void* data, int32_t storage, size_t bytes) {
-    const Shape shape{static_cast<int64_t>(bytes)};
-    const int64_t offset = s.storages[static_cast<size_t>(storage)].offset;
-    copy(ConstTensorView(data, Dtype::uint8, shape, Device{}),
-         bytes_at(state_->weights, offset, shape[0]), stream);
-  };
-  const auto lock = state_->lock.for_change();
-  QueuedWork work(state_->context, stream);
-  for (size_t k = 0; k < contents.size(); ++k) {
-    upload(contents[k].seeds.data(), s.dropouts[k].seeds, 2 * n * sizeof(int64_t));
-    if (s.dropouts[k].probabilities < 0) continue;  // the members' own
-    upload(contents[k].probabilities.data(), s.dropouts[k].probabilities, n * sizeof(float));
-  }
-  work.wait();
 }
 
 }  // namespace wide

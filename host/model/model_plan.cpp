@@ -108,6 +108,7 @@ void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
   s.slots = std::move(l.slots);
   s.dropouts = std::move(l.dropouts);
   s.mask_storage = l.mask_storage;
+  s.seed_storage = l.seed_storage;
   s.inputs = std::move(l.inputs);
   s.outputs = std::move(l.outputs);
   s.num_pass_notes = s.notes.size();

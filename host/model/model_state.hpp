@@ -31,7 +31,7 @@ struct ModelPlan::State {
   std::vector<Storage> storages;
   std::vector<ParameterSlot> slots;
   std::vector<DropoutSlots> dropouts;
-  int32_t mask_storage = -1;
+  int32_t mask_storage = -1, seed_storage = -1;
   std::vector<std::string> notes;  ///< of the passes, then of lowering
   size_t num_pass_notes = 0;
   /// "model: fc": the first step that calls the library; empty where none does.

@@ -5,6 +5,7 @@
 #include "host/core/check.hpp"
 #include "host/pointwise/binary_run.hpp"
 #include "host/pointwise/dropout_run.hpp"
+#include "host/pointwise/dropout_seeds.hpp"
 #include "host/pointwise/ensemble_run.hpp"
 #include "host/pointwise/pointwise_run.hpp"
 #include "host/pointwise/softmax_run.hpp"
@@ -25,6 +26,13 @@ void run_softmax_cuda(const Context&, const SoftmaxProblem&, WideStrategy, const
 }
 void run_dropout_cuda(const Context&, const DropoutProblem&, WideStrategy, const DropoutArguments&,
                       Stream) {
+  no_cuda("dropout");
+}
+void set_dropout_seeds_cuda(const Context&, const DropoutSeeds&, std::span<const uint64_t>,
+                            uint64_t, Stream) {
+  no_cuda("dropout");
+}
+void advance_dropout_seeds_cuda(const Context&, const DropoutSeeds&, int64_t, Stream) {
   no_cuda("dropout");
 }
 void run_ensemble_cuda(const Context&, const EnsembleProblem&, WideStrategy,

@@ -4,7 +4,8 @@
 // dropout: every member drops its own elements, by its own random numbers, in one call.
 //
 // Seeds and probabilities are operands on the device, so that replaying a captured graph with other
-// numbers in them draws another mask: Monte Carlo dropout increments `sequence`.
+// numbers in them draws another mask: Monte Carlo dropout increments `sequence`, in a model by
+// Model::advance_dropout.
 #pragma once
 
 #include <memory>

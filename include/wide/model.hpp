@@ -113,11 +113,15 @@ class Model {
   /// own for each dropout of the graph. For another pass take another `sequence`, not another seed:
   /// with seed + 1 member i drops what member i + 1 dropped with `seed`. sequence: less than 2^64
   /// divided by the number of the graph's dropouts, rounded down; so none repeats another's masks.
-  /// Until this is called both are 0. Waits for its copies.
+  /// Until this is called both are 0. Does not wait; may be captured.
   void seed_dropout(uint64_t seed, uint64_t sequence, Stream stream);
   /// The same with a seed for each member, in their order. Members with the same seed drop the
   /// same.
   void seed_dropout(std::span<const uint64_t> seeds, uint64_t sequence, Stream stream);
+  /// As seed_dropout with the same seeds and the next sequence, which is computed where the seeds
+  /// lie: captured together with a run, each replay is another pass. After the last sequence (it is
+  /// not checked here) masks may repeat. Never allocates or waits.
+  void advance_dropout(Stream stream);
 
   struct State;
 

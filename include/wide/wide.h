@@ -328,12 +328,16 @@ WIDE_API wide_status wide_model_compact(wide_model* model, void* stream, int64_t
                                         int64_t* out);
 /* For a plan with drops_out: member i draws its numbers from seed + i. For another pass take
  * another `sequence` < floor(2^64 / number of dropouts), not another seed: with seed + 1 member i
- * drops what member i + 1 dropped with `seed`. Until then both are 0. Waits for its copies. */
+ * drops what member i + 1 dropped with `seed`. Until then both are 0. Does not wait. */
 WIDE_API wide_status wide_model_seed_dropout(wide_model* model, uint64_t seed, uint64_t sequence,
                                              void* stream);
 /* The same with a seed for each member, in their order. */
 WIDE_API wide_status wide_model_seed_members(wide_model* model, const uint64_t* seeds,
                                              int64_t num_seeds, uint64_t sequence, void* stream);
+/* As wide_model_seed_dropout with the same seeds and the next sequence, computed on the device: it
+ * may be captured together with a run, so that each replay is another pass of Monte Carlo dropout.
+ * Does not wait. */
+WIDE_API wide_status wide_model_advance_dropout(wide_model* model, void* stream);
 /* All members' parameters in one safetensors file, for wide_members_open. Waits. */
 WIDE_API wide_status wide_model_save(const wide_model* model, const char* path, void* stream);
 WIDE_API wide_status wide_model_plan(const wide_model* model, wide_plan** out);
