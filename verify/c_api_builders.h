@@ -337,16 +337,18 @@ static void test_attention(void) {
   wide_parameters* weights = NULL;
   wide_value rows = 0, none = 0, y = 0, bias = 0;
   const int64_t shape[3] = {WIDE_BATCH, kImageRows, kImageColumns}, order[3] = {0, 2, 1};
-  const int64_t scores[3] = {1, kImageRows, kImageRows};
+  const int64_t scores[3] = {1, kImageRows, kImageRows}, one[1] = {1};
   float far[4] = {-1e9f, 0, 0, -1e9f}, unit[3][4][4] = {{{0}}};
   for (int i = 0; i < 4; ++i) unit[2][i][i] = unit[0][i][i] = 1;
   const int64_t thirds[2] = {3 * kImageColumns, kImageColumns};
   const int64_t square[2] = {kImageColumns, kImageColumns};
-  const wide_view far_view = host_view(far, 3, scores);
+  float steep[1] = {1e9f};
+  const wide_view far_view = host_view(far, 3, scores), steep_view = host_view(steep, 1, one);
   const wide_view third_view = host_view(&unit[0][0][0], 2, thirds);
   const wide_view unit_view = host_view(&unit[2][0][0], 2, square);
   OK(wide_parameters_create(&weights));
   OK(wide_parameters_set(weights, "bias", &far_view));
+  OK(wide_parameters_set(weights, "slopes", &steep_view));
   OK(wide_parameters_set(weights, "cross.in_proj_weight", &third_view));
   OK(wide_parameters_set(weights, "cross.out_proj.weight", &unit_view));
   OK(wide_builder_parameter(l.builder, "bias", WIDE_FP32, scores, 3, &bias));
@@ -361,6 +363,16 @@ static void test_attention(void) {
   core = (wide_flash_attention_layer){.struct_size = sizeof core, .kv_heads = 1, .scale = 1e6f};
   OK(wide_builder_flash_attention(l.builder, "shared", rows, none, none, 2, &core, &y));
   EXPECT(&l, y, 1, -2, 1, -2, 8, 6, 1, -2);
+  core = (wide_flash_attention_layer){.struct_size = sizeof core, .window = 1}; /* itself alone */
+  OK(wide_builder_flash_attention(l.builder, "near", rows, rows, rows, 4, &core, &y));
+  expect(&l, y, kPixels, kImage);
+  /* Scores that do not tell positions apart; a slope that does. */
+  core = (wide_flash_attention_layer){.struct_size = sizeof core, .soft_cap = 1e-7f};
+  OK(wide_builder_flash_attention(l.builder, "capped", rows, rows, rows, 1, &core, &y));
+  EXPECT(&l, y, 4.5f, 2, -2, 0.5f, 4.5f, 2, -2, 0.5f);
+  OK(wide_builder_parameter(l.builder, "slopes", WIDE_FP32, one, 1, &core.slopes));
+  OK(wide_builder_flash_attention(l.builder, "sloped", rows, rows, rows, 1, &core, &y));
+  expect(&l, y, kPixels, kImage);
   wide_attention_layer layer = {.struct_size = sizeof layer, .has_no_bias = 1, .key = rows};
   OK(wide_builder_attention(l.builder, "cross", rows, 4, &layer, &y)); /* keys of zeros: the mean */
   EXPECT(&l, y, 4.5f, 2, -2, 0.5f, 4.5f, 2, -2, 0.5f);

@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "verify/graph_case.hpp"
 #include "wide/layers.hpp"
@@ -113,6 +116,34 @@ TEST_CASE("graph: scales, heads and paddings that no primitive takes are refused
   CHECK_THAT(attention(514, 2, std::nullopt),
              ContainsSubstring("flash_attention: head_dim is 257, expected in [1, 256]"));
   CHECK(attention(512, 2, -0.5f) == "nothing was thrown");
+
+  const auto scores = [](int64_t window, float soft_cap, const ValueType& slopes) {
+    return error_of([&](auto& g) {
+      const Value x = g.input("x", {kBatch, 4, 8});
+      const bool is_computed = slopes.shape[0] == kBatch;
+      const Value own = is_computed ? g.input("slopes", slopes.shape, slopes.dtype)
+                                    : g.parameter("slopes", slopes.shape, slopes.dtype);
+      (void)layers::flash_attention(g, "att", x, x, x, 2,
+                                    {.window = window, .soft_cap = soft_cap, .slopes = own});
+    });
+  };
+  const ValueType two{Dtype::fp32, {2}};
+  CHECK(scores(3, 50, two) == "nothing was thrown");
+  CHECK(scores(-1, 0, two) == "graph: att: flash_attention: window is -1, expected >= 0");
+  CHECK(scores(0, -2, two) ==
+        "graph: att: flash_attention: soft_cap is -2, expected a number from 0, which is none, to "
+        "65536");
+  CHECK_THAT(scores(0, std::numeric_limits<float>::quiet_NaN(), two),
+             ContainsSubstring("flash_attention: soft_cap is nan, expected a number from 0"));
+  CHECK(scores(0, 0, {Dtype::fp32, {4}}) == "graph: att: slopes is [4], expected [2]");
+  CHECK(scores(0, 0, {Dtype::fp16, {2}}) == "graph: att: slopes is fp16, expected fp32");
+  CHECK(scores(0, 0, {Dtype::fp32, {kBatch, 2}}) ==
+        "graph: att: slopes is computed, of shape [B, 2], expected a parameter");
+
+  using Attributes = std::vector<std::pair<std::string, std::string>>;
+  CHECK(operation_attributes(FlashAttentionOp{.heads = 2, .window = 3, .soft_cap = 30}) ==
+        Attributes{{"heads", "2"}, {"window", "3"}, {"soft_cap", "30"}});
+  CHECK(operation_attributes(FlashAttentionOp{.heads = 2}) == Attributes{{"heads", "2"}});
 
   const auto embedding = [](int64_t padding_id) {
     return error_of([&](auto& g) {

@@ -84,7 +84,7 @@ class RandomGraph {
   void append() {
     const Value x = any();
     values_.push_back([&] {
-      switch (below(13)) {
+      switch (below(14)) {
         case 0:
         case 1:
         case 2:
@@ -105,6 +105,8 @@ class RandomGraph {
           return layers::dropout(g_, name("dropout"), x, 0.5f);
         case 11:
           return gated(x);
+        case 12:
+          return attention(x);
         default:
           return other_shape(x);
       }
@@ -171,6 +173,19 @@ class RandomGraph {
     if (one_in(2)) return g_.append(name("rms"), RmsnormOp{kEpsilon}, {{"x", x}, {"gamma", gamma}});
     return g_.append(name("norm"), LayernormOp{kEpsilon},
                      {{"x", x}, {"gamma", gamma}, {"beta", parameter_or_none({features})}});
+  }
+
+  /// Of a sequence to another or itself, by any function of scores.
+  Value attention(Value x) {
+    if (shape(x).rank() != 3) return function(x);
+    const Value keys = one_in(2) ? alike(x) : Value{}, k = keys.is_absent() ? x : keys;
+    const int64_t heads = 1 + below(3);
+    layers::FlashAttentionLayer layer{.is_causal = one_in(2), .scale = 1.0f};
+    if (one_in(2)) layer.window = 1 + below(kSteps);
+    if (one_in(2)) layer.soft_cap = one_in(2) ? 0.5f : 2.0f;
+    if (one_in(2)) layer.bias = parameter({heads, 1, kSteps});
+    if (one_in(2)) layer.slopes = parameter({heads});
+    return layers::flash_attention(g_, name("attention"), x, k, k, heads, layer);
   }
 
   /// From one of the shapes to another, or through a view to the same.

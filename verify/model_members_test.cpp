@@ -117,6 +117,16 @@ Graph with_trunk() {
   });
 }
 
+/// Attention with a parameter of its own.
+Graph with_slopes() {
+  return test::built([](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 5, 6});
+    const Value slopes = g.parameter("slopes", {3}, Dtype::fp32);
+    g.output("y", layers::flash_attention(g, "attention", x, x, x, 3,
+                                          {.window = 3, .soft_cap = 2, .slopes = slopes}));
+  });
+}
+
 }  // namespace
 
 TEST_CASE("model members: those that are not masked move to the front") {
@@ -149,6 +159,8 @@ TEST_CASE("model members: the first run alone as beside all") {
     ModelRun trunk(context, with_trunk(), {.num_members = 3, .batch = 2},
                    {.shared_parameters = {"weight"}}, 7, {1, 1, 1});
     for (const int64_t count : {1, 2}) check_first(trunk, count);
+    ModelRun sloped(context, with_slopes(), {.num_members = 3, .batch = 2});
+    for (const int64_t count : {1, 2}) check_first(sloped, count);
   }
 }
 

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operations that no named model has, in models of several members: each against plain loops.
+#include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <cstring>
@@ -13,6 +15,8 @@
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
+#include "verify/support/tensors.hpp"
+#include "wide/flash_attention.hpp"
 #include "wide/layers.hpp"
 
 using namespace wide;
@@ -324,6 +328,85 @@ TEST_CASE("model: what is added to attention's scores, of each member, of all, a
                              {{"q", x}, {"k", x}, {"v", x}, {"bias", g.parameter("b", {2, 3, 3})}}),
                     ContainsSubstring("attend: bias is fp32 [2, 3, 3], expected q's dtype and [1 "
                                       "or 4, 1 or 3, 3]"));
+}
+
+TEST_CASE("model: attention to near keys, with capped scores, and slopes of each member") {
+  check("scores", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 5, 8}), other = g.input("other", {kBatch, 7, 4});
+    const Value lengths = g.input("lengths", {kBatch}, Dtype::int32);
+    const Value slopes = g.parameter("slopes", {4}, Dtype::fp32);
+    const auto attend = [&](const std::string& name, layers::FlashAttentionLayer layer) {
+      layer.kv_heads = 2;
+      g.output(name, layers::flash_attention(g, name + "_node", x, other, other, 4, layer));
+    };
+    attend("near", {.window = 2});
+    attend("before", {.is_causal = true, .window = 3});
+    attend("capped", {.scale = 3.0f, .soft_cap = 0.5f});
+    attend("sloped", {.slopes = slopes});
+    attend("all", {.is_causal = true,
+                   .scale = 2.0f,
+                   .window = 4,
+                   .soft_cap = 1.5f,
+                   .key_lengths = lengths,
+                   .bias = g.parameter("bias", {4, 5, 7}),
+                   .slopes = slopes});
+  });
+}
+
+TEST_CASE("model: attention's scores are those of the primitive, bit for bit") {
+  const FlashAttentionOp op{
+      .heads = 4, .is_causal = true, .scale = 2.0f, .window = 4, .soft_cap = 1.5f};
+  const Dtype dtype = GENERATE(Dtype::fp32, Dtype::bf16);
+  GraphBuilder g("scores");
+  const Value q = g.input("q", {kBatch, 5, 8}, dtype), k = g.input("k", {kBatch, 7, 8}, dtype);
+  g.output(
+      "y",
+      g.append(
+          "node", op,
+          {{"q", q}, {"k", k}, {"v", k}, {"slopes", g.parameter("slopes", {4}, Dtype::fp32)}}));
+  const Graph graph = std::move(g).build();
+  for (const Context& context : test::devices_at_hand()) {
+    CAPTURE(dtype_name(dtype), to_string(context.device()));
+    ModelOptions options;
+    if (dtype == Dtype::bf16 && context.device().type == DeviceType::cuda) {
+      options.strategies = {{"flash_attention", "tensor_core"}};
+    }
+    ModelRun run(context, graph, {.num_members = 3, .batch = 2}, options);
+    const ModelRun::Outputs outputs = run.run();
+    std::vector<double> slopes;
+    for (int64_t m = 0; m < 3; ++m) {
+      const auto* own = static_cast<const float*>(run.parameters_of(m).at("slopes").data);
+      slopes.insert(slopes.end(), own, own + 4);
+    }
+    const Tensor of_members = test::upload(context, Dtype::fp32, {3, 4}, slopes);
+    const ConstTensorView q_view = run.arguments().inputs[0], k_view = run.arguments().inputs[1];
+    Tensor y(context, dtype, q_view.shape);
+    const FlashAttentionArguments arguments{
+        .q = q_view, .k = k_view, .v = k_view, .slopes = of_members.view(), .y = y.view()};
+    FlashAttentionProblem like;
+    like.num_members = 3;
+    like.heads = op.heads;
+    like.is_causal = op.is_causal;
+    like.scale = op.scale;
+    like.window = op.window;
+    like.soft_cap = op.soft_cap;
+    const FlashAttentionPlan plan =
+        make_flash_attention_plan(context, describe_flash_attention(arguments, like),
+                                  {.strategy = run.plan().steps()[0].strategy});
+    Tensor workspace(context, Dtype::uint8, {plan.workspace_bytes()});
+    Execution execution = run.execution();
+    execution.workspace = {workspace.data(), workspace.bytes()};
+    plan.run(arguments, execution);
+    context.synchronize(run.stream());
+    const std::vector<double> expected = test::download(context, y);
+    for (size_t row = 0; row < 2 * 5; ++row) {  // [B, T, N, heads*D]
+      for (size_t m = 0; m < 3; ++m) {
+        const auto got = outputs.at("y")[m].values.begin() + static_cast<std::ptrdiff_t>(row * 8);
+        const auto want = expected.begin() + static_cast<std::ptrdiff_t>((row * 3 + m) * 8);
+        CHECK(std::equal(want, want + 8, got));
+      }
+    }
+  }
 }
 
 TEST_CASE("model: axes that change their places, and values that two readers want elsewhere") {

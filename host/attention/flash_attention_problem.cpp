@@ -40,16 +40,13 @@ void check_sizes(const FlashAttentionProblem& p) {
   require_range("heads", p.heads, 1);
   require_range("kv_heads", p.kv_heads, 1);
   require_flash_attention_head_dim(p.head_dim);
-  require_range("window", p.window, 0);
+  require_flash_attention_window(p.window);
   WIDE_REQUIRE(p.heads % p.kv_heads == 0, "flash_attention: kv_heads is " + text(p.kv_heads) +
                                               ", expected a divisor of heads = " + text(p.heads));
   require_float_dtype("flash_attention", p.dtype);
   require_enumerator("flash_attention", "key_lengths", p.key_lengths, KeyLengths::per_member);
   require_flash_attention_scale(*p.scale);
-  constexpr float kMaxSoftCap = 65536;  // scores are exact to 2^-22 of it
-  WIDE_REQUIRE(p.soft_cap >= 0 && p.soft_cap <= kMaxSoftCap,
-               "flash_attention: soft_cap is " + text(p.soft_cap) +
-                   ", expected a number from 0, which is none, to 65536");
+  require_flash_attention_soft_cap(p.soft_cap);
   const int64_t bytes = dtype_bytes(p.dtype);
   (void)checked_bytes({p.batch, p.seq, p.num_members, p.heads, p.head_dim}, bytes);
   (void)checked_bytes({p.batch, *p.kv_seq, p.num_members, p.kv_heads, p.head_dim}, bytes);
@@ -86,6 +83,17 @@ void require_flash_attention_head_dim(int64_t head_dim) {
 void require_flash_attention_scale(float scale) {
   WIDE_REQUIRE(std::isfinite(scale),
                "flash_attention: scale is " + text(scale) + ", expected a finite number");
+}
+
+void require_flash_attention_window(int64_t window) {
+  require_range("window", window, 0);
+}
+
+void require_flash_attention_soft_cap(float soft_cap) {
+  constexpr float kMaxSoftCap = 65536;  // scores are exact to 2^-22 of it
+  WIDE_REQUIRE(soft_cap >= 0 && soft_cap <= kMaxSoftCap,
+               "flash_attention: soft_cap is " + text(soft_cap) +
+                   ", expected a number from 0, which is none, to 65536");
 }
 
 FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem p) {

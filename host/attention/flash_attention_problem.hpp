@@ -20,6 +20,8 @@ inline std::string text(KeyLengths lengths) {
 /// What no plan takes, also for those that have no problem yet. Throw invalid_argument.
 void require_flash_attention_head_dim(int64_t head_dim);
 void require_flash_attention_scale(float scale);
+void require_flash_attention_window(int64_t window);
+void require_flash_attention_soft_cap(float soft_cap);
 
 /// With kv_seq, kv_heads, scale and all strides set. Throws invalid_argument.
 FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem problem);

@@ -114,8 +114,11 @@ wide_status wide_builder_flash_attention(wide_builder* builder, const char* name
     const wide_flash_attention_layer given = options_or_default(options, "options");
     layers::FlashAttentionLayer layer{.kv_heads = given.kv_heads,
                                       .is_causal = given.is_causal != 0,
+                                      .window = given.window,
+                                      .soft_cap = given.soft_cap,
                                       .key_lengths = optional_value_of(g, given.key_lengths),
-                                      .bias = optional_value_of(g, given.bias)};
+                                      .bias = optional_value_of(g, given.bias),
+                                      .slopes = optional_value_of(g, given.slopes)};
     if (given.scale != 0) layer.scale = given.scale;
     return layers::flash_attention(g, own, value_of(g, q), value_of(g, k), value_of(g, v), heads,
                                    layer);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operations of a graph, counted from its definition.
+#include <algorithm>
+
 #include "host/model/graph_reference.hpp"
 
 namespace wide::catalog {
@@ -25,8 +27,10 @@ struct NodeFlops {
     return static_cast<double>(graph.type(node.operand(operand)).shape[axis]);
   }
   /// Scores and sums over values, each a product of heads*D for all pairs of positions that meet.
-  static double core(double tq, double tk, double features, bool is_causal) {
-    return 4 * tq * tk * features * (is_causal ? 0.5 : 1);
+  static double core(double tq, double tk, double features, bool is_causal, int64_t window = 0) {
+    double keys = tk * (is_causal ? 0.5 : 1);  // that a query sees, on average
+    if (window > 0) keys = std::min(keys, static_cast<double>(window) * (is_causal ? 1 : 2));
+    return 4 * tq * keys * features;
   }
   double operator()(const LinearOp&) const {
     return 2 * out() * static_cast<double>(graph.type(node.operand("x")).shape.back());
@@ -44,7 +48,7 @@ struct NodeFlops {
     return 4 * t * d * d + 2 * tk * d * inputs + core(t, tk, d, op.is_causal);
   }
   double operator()(const FlashAttentionOp& op) const {
-    return core(extent("q", 1), extent("k", 1), extent("q", 2), op.is_causal);
+    return core(extent("q", 1), extent("k", 1), extent("q", 2), op.is_causal, op.window);
   }
   double operator()(const RecurrentOp&) const {
     const Shape& weight = graph.type(node.operand("hidden_weight")).shape;

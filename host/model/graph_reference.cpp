@@ -113,6 +113,8 @@ class Evaluator {
   double at(const char* name, int64_t index, double absent) const {
     return has(name) ? in(name).values[static_cast<size_t>(index)] : absent;
   }
+  /// No values where it is absent.
+  Doubles given(const char* name) const { return has(name) ? in(name) : Doubles(); }
   static size_t z(int64_t i) { return static_cast<size_t>(i); }
 
   double finish(Residual where, Activation activation, double sum, int64_t index) const {
@@ -186,52 +188,6 @@ class Evaluator {
     return y;
   }
 
-  /// An element of [B, heads or 1, Tq or 1, Tk], or without the batch.
-  double score_bias(int64_t b, int64_t h, int64_t i, int64_t j, int64_t heads, int64_t tq,
-                    int64_t tk) const {
-    if (!has("bias")) return 0;
-    const std::vector<int64_t>& shape = in("bias").shape;
-    const int64_t own_heads = shape[shape.size() - 3], rows = shape[shape.size() - 2];
-    const int64_t line = shape.size() == 3 ? 0 : b;
-    return at(
-        "bias",
-        ((line * own_heads + (own_heads == heads ? h : 0)) * rows + (rows == tq ? i : 0)) * tk + j,
-        0);
-  }
-
-  Doubles attend(const Doubles& q, const Doubles& k, const Doubles& v, int64_t heads,
-                 int64_t kv_heads, double scale, bool is_causal) const {
-    const int64_t batch = q.shape[0], tq = q.shape[1], tk = k.shape[1], d = q.shape[2] / heads;
-    Doubles y{q.shape, std::vector<double>(q.values.size())};
-    for (int64_t b = 0; b < batch; ++b)
-      for (int64_t h = 0; h < heads; ++h)
-        for (int64_t i = 0; i < tq; ++i) {
-          const int64_t g = h / (heads / kv_heads);
-          const int64_t length =
-              static_cast<int64_t>(at("key_lengths", b, static_cast<double>(tk)));
-          const int64_t seen = std::min(length, is_causal ? i + tk - tq + 1 : tk);
-          std::vector<double> p(z(std::max<int64_t>(seen, 0)));
-          double most = -std::numeric_limits<double>::infinity(), sum = 0;
-          for (int64_t j = 0; j < seen; ++j) {
-            double s = 0;
-            for (int64_t e = 0; e < d; ++e)
-              s += q.values[z((b * tq + i) * heads * d + h * d + e)] *
-                   k.values[z((b * tk + j) * kv_heads * d + g * d + e)];
-            p[z(j)] = s * scale + score_bias(b, h, i, j, heads, tq, tk);
-            most = std::max(most, p[z(j)]);
-          }
-          if (std::isinf(most)) continue;  // no key is seen
-          for (double& s : p) sum += s = std::exp(s - most);
-          for (int64_t e = 0; e < d; ++e) {
-            double value = 0;
-            for (int64_t j = 0; j < seen; ++j)
-              value += p[z(j)] / sum * v.values[z((b * tk + j) * kv_heads * d + g * d + e)];
-            y.values[z((b * tq + i) * heads * d + h * d + e)] = value;
-          }
-        }
-    return y;
-  }
-
   void compute(const AttentionOp& op) {
     const Doubles x = noisy(in("x"), in("x").shape[2]);
     const int64_t d = x.shape[2];
@@ -244,19 +200,17 @@ class Evaluator {
         project(key, in(is_cross ? "k_weight" : "qkv_weight"), is_cross ? 0 : d, d, "qkv_bias", d));
     const Doubles v = rounded(project(value, in(is_cross ? "v_weight" : "qkv_weight"),
                                       is_cross ? 0 : 2 * d, d, "qkv_bias", 2 * d));
-    const double scale = 1 / std::sqrt(static_cast<double>(d / op.heads));
-    const Doubles heads = rounded(attend(q, k, v, op.heads, op.heads, scale, op.is_causal));
+    const FlashAttentionOp core{.heads = op.heads, .is_causal = op.is_causal};
+    const Doubles heads = rounded(attention_of(core, {q, k, v, given("key_lengths"), {}, {}}));
     out(project(noisy(heads, d), in("out_weight"), 0, d, "out_bias", 0));
   }
 
   void compute(const FlashAttentionOp& op) {
-    const double usual = 1 / std::sqrt(static_cast<double>(in("q").shape[2] / op.heads));
-    out(attend(in("q"), in("k"), in("v"), op.heads, op.kv_heads == 0 ? op.heads : op.kv_heads,
-               op.scale ? double{*op.scale} : usual, op.is_causal));
+    out(attention_of(
+        op, {in("q"), in("k"), in("v"), given("key_lengths"), given("bias"), given("slopes")}));
   }
 
   void compute(const RecurrentOp& op) {
-    const auto given = [&](const char* name) { return has(name) ? in(name) : Doubles(); };
     RecurrentDoubles o{in("x"),
                        in("input_weight"),
                        in("hidden_weight"),

@@ -54,6 +54,12 @@ Doubles transpose_of(const TransposeOp& op, const Doubles& x);
 /// The weight that a blob encodes, by the library: linear's own tests check that.
 Doubles decoded_weight(const Doubles& blob, const QuantizedWeight& how);
 
+/// Operands of attention without projections; absent ones have no values.
+struct AttentionDoubles {
+  Doubles q, k, v, key_lengths, bias, slopes;
+};
+Doubles attention_of(const FlashAttentionOp& op, const AttentionDoubles& operands);
+
 /// Operands of recurrent layers; absent ones have no values.
 struct RecurrentDoubles {
   Doubles x, input_weight, hidden_weight, input_bias, hidden_bias;

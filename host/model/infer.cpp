@@ -102,7 +102,7 @@ void check_score_bias(const Operands& at, int64_t heads, const ValueType& q, con
 }
 
 Types infer(const FlashAttentionOp& op, const Operands& at) {
-  at.only({"q", "k", "v", "key_lengths", "bias"});
+  at.only({"q", "k", "v", "key_lengths", "bias", "slopes"});
   const ValueType& q = at.floating("q", 3, 3);
   const ValueType& k = at.floating("k", 3, 3);
   at.same("v", k);
@@ -117,9 +117,12 @@ Types infer(const FlashAttentionOp& op, const Operands& at) {
   at.require_accepted([&] {
     require_flash_attention_head_dim(q.shape.back() / op.heads);
     if (op.scale) require_flash_attention_scale(*op.scale);
+    require_flash_attention_window(op.window);
+    require_flash_attention_soft_cap(op.soft_cap);
   });
   check_key_lengths(at);
   check_score_bias(at, op.heads, q, k);
+  at.optional_parameter("slopes", {op.heads}, Dtype::fp32);
   return {q};
 }
 

@@ -154,13 +154,19 @@ Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads
 
 Value flash_attention(GraphBuilder& g, const std::string& name, Value q, Value k, Value v,
                       int64_t heads, const FlashAttentionLayer& layer) {
-  return g.append(
-      name,
-      FlashAttentionOp{.heads = heads,
-                       .kv_heads = layer.kv_heads,
-                       .is_causal = layer.is_causal,
-                       .scale = layer.scale},
-      {{"q", q}, {"k", k}, {"v", v}, {"key_lengths", layer.key_lengths}, {"bias", layer.bias}});
+  return g.append(name,
+                  FlashAttentionOp{.heads = heads,
+                                   .kv_heads = layer.kv_heads,
+                                   .is_causal = layer.is_causal,
+                                   .scale = layer.scale,
+                                   .window = layer.window,
+                                   .soft_cap = layer.soft_cap},
+                  {{"q", q},
+                   {"k", k},
+                   {"v", v},
+                   {"key_lengths", layer.key_lengths},
+                   {"bias", layer.bias},
+                   {"slopes", layer.slopes}});
 }
 
 Value lstm(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,

@@ -176,13 +176,14 @@ void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
   const PlacedView q = l.positions(node, "q"), k = l.positions(node, "k"),
                    v = l.positions(node, "v"), y = l.positions(node.outputs[0]),
                    lengths = key_lengths_of(l, node),
-                   bias = score_bias_of(l, node, l.graph().type(node.operand("q")).shape[1]);
+                   bias = score_bias_of(l, node, l.graph().type(node.operand("q")).shape[1]),
+                   slopes = l.parameter(node, "slopes");
   const auto arguments = [=](const Bases& at) {
     return FlashAttentionArguments{.q = at.at(q),
                                    .k = at.at(k),
                                    .v = at.at(v),
                                    .key_lengths = at.at(lengths),
-                                   .slopes = {},
+                                   .slopes = at.at(slopes),
                                    .y = at.at(y),
                                    .bias = at.at(bias)};
   };
@@ -192,9 +193,11 @@ void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
   like.kv_heads = op.kv_heads;
   like.scale = op.scale;
   like.is_causal = op.is_causal;
+  like.window = op.window;
+  like.soft_cap = op.soft_cap;
   l.add(node, "flash_attention", "flash_attention",
         describe_flash_attention(arguments(l.example()), like), make_flash_attention_plan,
-        arguments, {&q, &k, &v, &lengths, &y, &bias});
+        arguments, {&q, &k, &v, &lengths, &y, &bias, &slopes});
 }
 
 void lower(Lowering& l, const Node& node, const RecurrentOp& op) {

@@ -77,6 +77,8 @@ void list(const FlashAttentionOp& op, Attributes& a) {
   a.add("kv_heads", op.kv_heads, int64_t{0});
   a.add("causal", op.is_causal, false);
   if (op.scale) a.add("scale", *op.scale, 0.0f);
+  a.add("window", op.window, int64_t{0});
+  a.add("soft_cap", op.soft_cap, 0.0f);
 }
 void list(const RecurrentOp& op, Attributes& a) {
   a.add<std::string_view>("cell", recurrent_cell_name(op.cell), "");

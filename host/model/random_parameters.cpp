@@ -28,7 +28,7 @@ Range range_of(const Graph& graph, Value parameter) {
       if (operand.value != parameter) continue;
       if (operand.name == "gamma" || operand.name == "running_variance") return {1, 0.25};
       if (operand.name == "table") return {0, 1};
-      if (operand.name == "probability") return {0.25, 0.25};
+      if (operand.name == "probability" || operand.name == "slopes") return {0.25, 0.25};
     }
   }
   if (shape.rank() < 2 || shape[0] == 0) return {};

@@ -58,12 +58,15 @@ struct AttentionOp {
 
 /// q [B, Tq, heads*D], k and v [B, Tk, kv_heads*D], key_lengths int32 [B] or none -> y as q. bias,
 /// which is added to scores, [B, heads or 1, Tq or 1, Tk]; or a parameter, without the batch; or
-/// none. Broadcast axes are read in place.
+/// none. Broadcast axes are read in place. slopes of ALiBi: a parameter, fp32 [heads], or none.
+/// FlashAttentionPlan::run has the formula.
 struct FlashAttentionOp {
   int64_t heads = 1;
   int64_t kv_heads = 0;  ///< 0: as heads
   bool is_causal = false;
   std::optional<float> scale{};  ///< absent: 1 / sqrt(D)
+  int64_t window = 0;            ///< a query sees keys nearer to it than this; 0: all
+  float soft_cap = 0;            ///< scores become soft_cap tanh(score / soft_cap); 0: off
   friend bool operator==(const FlashAttentionOp&, const FlashAttentionOp&) = default;
 };
 

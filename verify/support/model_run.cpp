@@ -168,7 +168,8 @@ catalog::Doubles ModelRun::input_of(size_t input, int64_t id, int64_t rows) cons
     const Value table = node.operand("table");
     if (node.operand("ids") == value) high = static_cast<double>(graph_.type(table).shape[0]);
     if (node.operand("key_lengths") == value) {
-      high = static_cast<double>(graph_.type(node.operand("x")).shape[1]);
+      const Value k = node.operand("k");  // of flash_attention
+      high = static_cast<double>(graph_.type(k.is_absent() ? node.operand("x") : k).shape[1]);
     }
   }
   std::vector<double> values =
