@@ -34,6 +34,9 @@ Tensors constants() {
   all["scale"] = {{1}, {0.5}};
   all["fourth"] = {{}, {0.70710677}};
   all["hidden"] = {{}, {-10000}};
+  all["cap"] = {{}, {0.75}};
+  all["below"] = {{}, {-1.5}};
+  all["huge"] = {{}, {1e5}};
   all["zeros"] = {{1, 1, 1, kT}, std::vector<double>(kT, 0)};
   for (const char* name : {"mask", "keep", "some"}) {
     const bool is_mask = name[0] != 'k';
@@ -148,6 +151,35 @@ TEST_CASE("onnx: scores that are scaled and masked in any order are one attentio
     if (const auto* op = std::get_if<FlashAttentionOp>(&n.operation))
       CHECK(*op == FlashAttentionOp{.heads = kH, .is_causal = true, .scale = 1});
   }
+}
+
+TEST_CASE("onnx: scores that are capped by a tanh, then masked, are one attention") {
+  // As Gemma 2: c tanh(s / c), of scores that are scaled before; and a cap below 0, as tanh is odd.
+  const Steps capped{{"Mul", {"s", "scale"}, {"s0"}},
+                     {"Div", {"s0", "cap"}, {"s1"}},
+                     {"Tanh", {"s1"}, {"s2"}},
+                     {"Mul", {"s2", "cap"}, {"s3"}}};
+  const Steps softmax{{"Softmax", {"s4"}, {"p"}}};
+  check(attention(capped + Steps{{"Softmax", {"s3"}, {"p"}}}), kAttention);
+  check(attention(capped + Steps{{"Where", {"keep", "s3", "hidden"}, {"s4"}}} + softmax),
+        kAttention);
+  const Steps masked = capped + Steps{{"Add", {"s3", "some"}, {"s4"}}} + softmax;
+  check(attention(masked), kAttention);
+  check(attention(Steps{{"Tanh", {"s"}, {"s2"}}, {"Mul", {"s2", "below"}, {"s4"}}} + softmax),
+        kAttention);
+  const OnnxModel model = parse(file_of(attention(masked)));
+  for (const wide::Node& n : model.graph().nodes()) {
+    if (const auto* op = std::get_if<FlashAttentionOp>(&n.operation))
+      CHECK(*op == FlashAttentionOp{.heads = kH, .scale = 0.5f, .soft_cap = 0.75f});
+  }
+  CHECK_THAT(refusal(attention(Steps{{"Tanh", {"s"}, {"s2"}}, {"Tanh", {"s2"}, {"s4"}}} + softmax)),
+             ContainsSubstring("(Tanh) is of scores that are masked, capped or normalised"));
+  CHECK_THAT(
+      refusal(attention(Steps{{"Add", {"s", "some"}, {"s2"}}, {"Tanh", {"s2"}, {"s4"}}} + softmax)),
+      ContainsSubstring("(Tanh) is of scores that are masked"));
+  CHECK_THAT(
+      refusal(attention(Steps{{"Tanh", {"s"}, {"s2"}}, {"Mul", {"s2", "huge"}, {"s4"}}} + softmax)),
+      ContainsSubstring("caps scores at 100000.000000, expected a number up to 65536"));
 }
 
 TEST_CASE("onnx: factors of queries and keys are the attention's scale") {

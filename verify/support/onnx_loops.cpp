@@ -220,6 +220,7 @@ Tensors evaluate_steps(const std::vector<Step>& steps, Tensors known) {
     }
     if (step.op == "Concat") y = concat(in, step.numbers[0]);
     if (step.op == "Relu") y = elementwise(in, [](const Values& v) { return std::max(v[0], 0.0); });
+    if (step.op == "Tanh") y = elementwise(in, [](const Values& v) { return std::tanh(v[0]); });
     if (step.op == "Reshape") y = reshape(in[0], step.numbers);
     if (step.op == "Transpose") y = transpose(in[0], step.numbers);
     if (step.op == "Softmax") y = softmax(in[0]);

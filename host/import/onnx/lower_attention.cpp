@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention as exporters spell it out: q k^T, scaled and masked in any order, softmax, times v. The
+// Attention as exporters spell it out: q k^T, scaled, capped and masked, softmax, times v. The
 // heads are axes that views track, so that none of the transposes around it is computed.
 #include <cmath>
 #include <limits>
@@ -170,7 +170,17 @@ void add_bias(Lowering& at, Scores& scores, Moved bias) {
   scores.bias = bias;
 }
 
-/// softmax(scale q k^T + bias) v
+/// The scale and the soft cap of c tanh(a q k^T) = cap tanh(scale q k^T / cap).
+std::pair<float, float> scale_and_cap(Lowering& at, const Scores& scores) {
+  const double outside = scores.scale * scores.q.factor * scores.k.factor;
+  if (!scores.scale_inside) return {static_cast<float>(outside), 0.0f};
+  const double cap = std::abs(outside);  // tanh is odd: the scale has the sign
+  at.support(cap > 0 && cap <= 65536,
+             "caps scores at " + std::to_string(outside) + ", expected a number up to 65536");
+  return {static_cast<float>(*scores.scale_inside * outside), static_cast<float>(cap)};
+}
+
+/// softmax(scale q k^T + bias) v, the scaled product capped or not
 void finish_attention(Lowering& at, const Scores& scores) {
   at.support(scores.is_normalised, "multiplies scores without a softmax");
   Moved values = at.elements(1);
@@ -180,7 +190,7 @@ void finish_attention(Lowering& at, const Scores& scores) {
               own = own_heads(at, v, false);
   at.support(own == k && repeats == scores.repeats,
              "multiplies scores by values of other heads, positions or features");
-  const double scale = scores.scale * scores.q.factor * scores.k.factor;
+  const auto [scale, soft_cap] = scale_and_cap(at, scores);
   std::vector<Operand> operands{{"q", flattened(at, scores.q, q)},
                                 {"k", flattened(at, scores.k, k)},
                                 {"v", flattened(at, v, own)}};
@@ -189,7 +199,8 @@ void finish_attention(Lowering& at, const Scores& scores) {
   const Value y = at.append(FlashAttentionOp{.heads = q.heads,
                                              .kv_heads = repeats == 1 ? 0 : k.heads,
                                              .is_causal = scores.is_causal,
-                                             .scale = static_cast<float>(scale)},
+                                             .scale = scale,
+                                             .soft_cap = soft_cap},
                             operands);
   at.set(0, {y, at.view(scores.q)});
 }
@@ -290,6 +301,20 @@ bool lower_scores_softmax(Lowering& at) {
   at.support(!scores.is_normalised && (axis == -1 || axis == rank - 1),
              "is over axis " + std::to_string(axis) + " of scores, expected the last one, once");
   scores.is_normalised = true;
+  at.set_scores(std::move(scores));
+  return true;
+}
+
+/// Scores that are capped, as c tanh(s / c), before anything is added to them.
+bool lower_scores_tanh(Lowering& at) {
+  if (at.scores(0) == nullptr) return false;
+  Scores scores = *at.scores(0);
+  const bool is_scaled_only = !scores.is_normalised && !scores.is_causal && !scores.scale_inside &&
+                              scores.bias.value.is_absent();
+  at.support(is_scaled_only,
+             "is of scores that are masked, capped or normalised, expected none of it");
+  scores.scale_inside = scores.scale * scores.q.factor * scores.k.factor;
+  scores.scale = scores.q.factor = scores.k.factor = 1;
   at.set_scores(std::move(scores));
   return true;
 }

@@ -55,6 +55,7 @@ Value with_number(Lowering& at, BinaryFunction function, Value x, double number)
 template <PointwiseFunction kFunction>
 void lower_function(Lowering& at) {
   at.only({});
+  if (kFunction == PointwiseFunction::tanh && lower_scores_tanh(at)) return;
   set_pointwise(at, {.function = kFunction});
 }
 

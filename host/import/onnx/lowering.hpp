@@ -42,6 +42,7 @@ struct Scores {
   Moved q, k;
   int64_t repeats = 1;  ///< queries' heads that read one of k's
   double scale = 1;
+  std::optional<double> scale_inside{};  ///< of q k^T where `scale` is that of a tanh of it
   bool is_causal = false, is_normalised = false;
   Moved bias{};  ///< added to them: a parameter [heads or 1, rows or 1, columns], or computed
 };
@@ -223,6 +224,7 @@ void add_window_operators(std::map<std::string_view, Lower>& table);
 /// Handle operators on scores; false where no input is one.
 bool lower_scores_arithmetic(Lowering& at);
 bool lower_scores_softmax(Lowering& at);
+bool lower_scores_tanh(Lowering& at);
 bool lower_scores_where(Lowering& at);
 /// One of two numbers, by the first input, which is Boolean.
 Moved choose(Lowering& at, double if_true, double if_false);
