@@ -210,6 +210,26 @@ TEST_CASE("ptx: 16-bit floats") {
                     [&](float a, float b, float) { return pair(b, a, to_bf16); });
   check_line<float>("cvt.rn.f16x2.f32 %w, %af, %bf;",
                     [&](float a, float b, float) { return pair(b, a, to_f16); });
+  // Of pairs each half for itself; NaN is the canonical one, whatever its payload was.
+  const auto halves = [](uint32_t word, auto&& convert) {
+    return std::pair(convert(static_cast<uint16_t>(word)),
+                     convert(static_cast<uint16_t>(word >> 16)));
+  };
+  const auto larger = [](float a, float b) {
+    return std::isnan(a) || std::isnan(b) ? NAN : -smaller(-a, -b);
+  };
+  const auto larger_pair = [&](auto&& from, auto&& to) {
+    return [=](uint32_t a, uint32_t b, uint32_t) {
+      const auto [a0, a1] = halves(a, from);
+      const auto [b0, b1] = halves(b, from);
+      return pair(larger(a0, b0), larger(a1, b1), to);
+    };
+  };
+  check_line<uint32_t>("max.NaN.f16x2 %w, %aw, %bw;", larger_pair(from_f16, to_f16));
+  check_line<uint32_t>("max.NaN.bf16x2 %w, %aw, %bw;", larger_pair(from_bf16, to_bf16));
+  check_line<uint32_t>("max.NaN.f16 %h, %ah, %bh;", [&](uint32_t a, uint32_t b, uint32_t) {
+    return static_cast<uint16_t>(larger_pair(from_f16, to_f16)(a & 0xffffu, b & 0xffffu, 0));
+  });
   // Products of two 11-bit significands are exact in f64, and so is what is added to them.
   const auto fused = [&](uint32_t a, uint32_t b, uint32_t c) {
     const auto lane = [&](int shift) {

@@ -433,9 +433,9 @@ void decode_float(Decoder& d, Type type) {
   if (op == "min" || op == "max") {
     const bool is_min = op == "min";
     if (d.take("NaN")) {
-      if (type != Type{'f', 32}) d.refuse("NaN-propagating minimum of this type");
-      if (is_min) choose_float<MinNan, 2>(d, Type{'f', 32});
-      if (!is_min) choose_float<MaxNan, 2>(d, Type{'f', 32});
+      if (type.bits == 64) d.refuse("NaN-propagating minimum of this type");
+      if (is_min) choose_float<MinNan, 2>(d, type);
+      if (!is_min) choose_float<MaxNan, 2>(d, type);
     } else {
       if (is_min) choose_float<Min, 2>(d, type);
       if (!is_min) choose_float<Max, 2>(d, type);
