@@ -26,6 +26,9 @@ using bench::value_of;
 constexpr double kRaggedConflicts = 0.13;
 /// Where 16 bytes of y are of several images: of 3x3 all are, and are put together one by one.
 constexpr double kSmallImageConflicts = 0.32;
+/// Windows of odd rows, which are read one by one, at a stride of two: two of fp32's lie in one
+/// bank, and two of 16 bits where a warp has two rows. There are few other accesses.
+constexpr double kRaggedWindowConflicts = 0.64;
 struct Counted {
   double requested = 0, reread = 0, passes = 0, lost = 0;
 };
@@ -245,8 +248,9 @@ TEST_CASE("what is bound by memory asks for odd sizes hardly more than once") {
   for (const catalog::PrimitiveSpec* spec : catalog::primitives()) {
     for (const catalog::StrategyInfo& info : spec->strategies) {
       if (!info.traffic.is_memory_bound) continue;
+      const double conflicts = spec->name == "pooling" ? kRaggedWindowConflicts : kRaggedConflicts;
       for (const catalog::Case& point : ragged_cases_of(*spec, odd_sizes())) {
-        check_ragged_case(session, *spec, info, point, kRaggedConflicts);
+        check_ragged_case(session, *spec, info, point, conflicts);
       }
     }
   }

@@ -36,12 +36,16 @@ struct Cut {
   Run run = Run::row;
   int runs = 1, pitch = 0;  ///< of a tile in shared memory, in elements
   int lanes_x = 1, lanes_y = 1;
-  int unrolled = 0;  ///< kernel size with specialised code; 0: none
-  int step_images = 0, step_rows = 0, step_columns = 0;  ///< between a thread's outputs
+  int unrolled = 0;               ///< kernel size with specialised code; 0: none
+  int vector = 0;                 ///< elements of a row that a thread loads at once; 0: one by one
+  int group = 1;                  ///< neighbouring outputs of a thread
+  int across = 1;                 ///< groups of a row
+  bool has_full_windows = false;  ///< all have the same divisor
+  int step_images = 0, step_rows = 0, step_columns = 0;  ///< between a thread's groups
   int64_t num_images = 0;
   bool is_joined = false;  ///< all images are at multiples of the channel's stride
   Divisor by_channels, by_members;
-  Divisor32 by_chunks, by_in_rows, by_rows, by_columns;
+  Divisor32 by_strips, by_bands, by_chunks, by_in_rows, by_rows, by_across;
   int lanes() const { return lanes_x * lanes_y; }
 };
 
@@ -72,6 +76,12 @@ int largest(int64_t limit, const Fits& fits) {
     }
   }
   return static_cast<int>(low);
+}
+
+/// Elements of a thread's vectors where rows allow it: 16 bytes, or 8 where 16-bit ones become
+/// floats, which then need as many registers.
+constexpr int wide_vector(PoolingMode mode, int size) {
+  return mode == PoolingMode::max ? size : 4;
 }
 
 /// Finds tiles for a problem and a dtype with `size` elements in 16 bytes.
@@ -112,6 +122,8 @@ class Cutter {
     }
     set_lanes();
     set_unrolled();
+    if (cut_.unrolled > 0) set_vector();
+    set_steps();
     return cut_;
   }
 
@@ -154,10 +166,15 @@ class Cutter {
     cut_.by_chunks = Divisor32(cut_.pitch / size_);
     cut_.by_in_rows = Divisor32(cut_.in_rows);
     cut_.by_rows = Divisor32(cut_.rows);
-    cut_.by_columns = Divisor32(cut_.columns);
-    cut_.step_images = kPoolingThreads / (cut_.rows * cut_.columns);
-    cut_.step_rows = kPoolingThreads / cut_.columns % cut_.rows;
-    cut_.step_columns = kPoolingThreads % cut_.columns;
+    cut_.by_strips = Divisor32(cut_.strips);
+    cut_.by_bands = Divisor32(cut_.bands);
+  }
+  void set_steps() {
+    cut_.across = cut_.columns / cut_.group;
+    cut_.by_across = Divisor32(cut_.across);
+    cut_.step_images = kPoolingThreads / (cut_.rows * cut_.across);
+    cut_.step_rows = kPoolingThreads / cut_.across % cut_.rows;
+    cut_.step_columns = kPoolingThreads % cut_.across;
   }
   /// Small windows without dilation, where a tile's inputs and outputs are one run each.
   void set_unrolled() {
@@ -171,6 +188,43 @@ class Cutter {
         (cut_.images == 1 || p_.y_strides.channel == int64_t{p_.rows.out} * p_.columns.out);
     const bool is_fixed = mode_ != PoolingMode::adaptive_average && cut_.lanes() == 1;
     if (is_small && has_runs && is_fixed) cut_.unrolled = kernel;
+  }
+  /// Whether all windows have as many elements, or elements and padding that counts.
+  bool is_full(const PoolingAxis& axis) const {
+    return (axis.padding == 0 || p_.counts_padding) &&
+           (axis.out - 1) * int64_t{axis.stride} + axis.kernel <=
+               int64_t{axis.in} + 2 * axis.padding;
+  }
+  /// Whether an operand and its images begin at a multiple of a power of two of elements.
+  bool begins_at_multiples(const void* data, const ChannelStrides& s, int count) const {
+    return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(count * 16 / size_) == 0 &&
+           (s.batch | s.member | s.channel) % count == 0;
+  }
+  /// Whether rows are whole groups, which begin with a vector in x, and so in shared memory, and
+  /// can be stored as one.
+  bool allows_vector(int vector) const {
+    const PoolingAxis& across = p_.columns;
+    const int group = vector / across.stride;
+    return across.in % vector == 0 && across.out % group == 0 &&
+           int64_t{across.out} * across.stride <= across.in &&
+           begins_at_multiples(p_.x, p_.x_strides, vector) &&
+           begins_at_multiples(p_.y, p_.y_strides, group);
+  }
+  /// Of unrolled windows those that usual networks have; vectors of the largest size that there is
+  /// code for.
+  void set_vector() {
+    const PoolingAxis& across = p_.columns;
+    const bool is_pair = across.kernel == 2 && across.stride == 2 && across.padding == 0;
+    const bool is_triple = across.kernel == 3 && ((across.stride == 2 && across.padding <= 1) ||
+                                                  (across.stride == 1 && across.padding == 1));
+    if (!is_pair && !is_triple) return;
+    for (const int vector : {wide_vector(mode_, size_), 2}) {
+      if (!allows_vector(vector)) continue;
+      cut_.has_full_windows = is_full(p_.rows) && is_full(across);
+      cut_.vector = vector;
+      cut_.group = vector / across.stride;
+      return;
+    }
   }
   /// A team where an output has at least that many inputs of its own: else outputs suffice.
   void set_lanes() {

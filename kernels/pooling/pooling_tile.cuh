@@ -22,15 +22,14 @@ struct Tile {
 
 template <PoolingMode kMode>
 __device__ Tile tile_of(const PoolingParams& p, const Cut& cut) {
-  const int64_t block = blockIdx.x, per_image = int64_t{cut.bands} * cut.strips;
-  const int64_t group = block / per_image;
-  const auto piece = static_cast<int>(block - group * per_image);
+  int strip, band;
+  const int bands = cut.by_strips.divide(static_cast<int>(blockIdx.x), strip);
   Tile tile;
-  tile.first_image = group * cut.images;
+  tile.first_image = int64_t{cut.by_bands.divide(bands, band)} * cut.images;
   tile.images = static_cast<int>(min(int64_t{cut.images}, cut.num_images - tile.first_image));
-  tile.row = piece / cut.strips * cut.rows;
+  tile.row = band * cut.rows;
   tile.rows = min(cut.rows, p.rows.out - tile.row);
-  tile.column = piece % cut.strips * cut.columns;
+  tile.column = strip * cut.columns;
   tile.columns = min(cut.columns, p.columns.out - tile.column);
   const int2 down = span_of<kMode>(p.rows, tile.row, tile.rows);
   const int2 across = span_of<kMode>(p.columns, tile.column, tile.columns);
@@ -51,6 +50,27 @@ class Inputs {
   __device__ Inputs(const PoolingParams& p, const Cut& cut, const Tile& tile, T* kept, int* starts)
       : p_(p), cut_(cut), tile_(tile), kept_(kept), starts_(starts) {}
 
+  /// Loads what is one run, and returns where it begins; the block may read it after a barrier. The
+  /// same as load(), except that an address is found once instead of with every 16 bytes.
+  __device__ const T* load_one() const {
+    constexpr int kSize = Vec16<T>::kSize;
+    const T* const from = address_of(0);
+    const int length =
+        tile_.in_rows * tile_.in_columns * (cut_.run == Run::tile ? tile_.images : 1);
+    const int thread = static_cast<int>(threadIdx.x), phase = phase_of(from);
+    for (int i = thread * kSize - phase; i < length; i += kPoolingThreads * kSize) {
+      if (i < 0) continue;
+      arch::cp_async_16(kept_ + phase + i, from + i,
+                        min(length - i, kSize) * static_cast<int>(sizeof(T)));
+    }
+    arch::cp_async_commit();
+    const int element = thread - phase;
+    if (phase > 0 && thread < kSize && element >= 0 && element < length) {
+      kept_[thread] = from[element];
+    }
+    arch::cp_async_wait<0>();
+    return kept_ + phase;
+  }
   /// Loads them; the block may read them after a barrier.
   __device__ void load() const {
     const int runs = cut_.run == Run::tile    ? 1
@@ -97,20 +117,21 @@ class Inputs {
   int* starts_;
 };
 
-/// One of a tile's outputs, which are numbered in y's order.
+/// One of a tile's outputs, or groups of neighbours (pooling_vectors.cuh), which are numbered in
+/// y's order.
 struct Output {
   int image, row, column;
 
   __device__ Output(const Cut& cut, int number) {
-    image = cut.by_rows.divide(cut.by_columns.divide(number, column), row);
+    image = cut.by_rows.divide(cut.by_across.divide(number, column), row);
   }
   /// Advances by kPoolingThreads numbers.
   __device__ void advance(const Cut& cut) {
     image += cut.step_images;
     row += cut.step_rows;
     column += cut.step_columns;
-    if (column >= cut.columns) {
-      column -= cut.columns;
+    if (column >= cut.across) {
+      column -= cut.across;
       ++row;
     }
     if (row >= cut.rows) {
@@ -128,10 +149,12 @@ struct Output {
   }
 };
 
-/// This thread's first output, such that neighbouring threads take neighbours in a sector.
-template <class T>
+/// This thread's first output, or group of kOutputs, such that neighbouring threads take neighbours
+/// in a sector.
+template <int kOutputs = 1, class T>
 __device__ inline int first_number(const T* first_output) {
-  const auto skew = reinterpret_cast<uintptr_t>(first_output) % kSectorBytes / sizeof(T);
+  const auto skew =
+      reinterpret_cast<uintptr_t>(first_output) % kSectorBytes / (kOutputs * sizeof(T));
   const int number = static_cast<int>(threadIdx.x) - static_cast<int>(skew);
   return number < 0 ? number + kPoolingThreads : number;
 }

@@ -9,21 +9,24 @@
 // for the rows that bands share. What is contiguous is one run (staged_runs.cuh): all images of a
 // packed tile, the rows of an image, or a row. Outputs are numbered in y's order, from a whole
 // sector on; a thread takes one, or a team of lanes where an output has so many inputs of its own
-// that there would not be work for all, and then y is collected in shared memory. A window that
-// no tile can hold takes a block, whose threads take every 256th of its elements. Which case
-// applies, and so the order of a sum, depends on a member's sizes alone. Limits: 2^31 - 1
-// positions an image.
+// that there would not be work for all, and then y is collected in shared memory. Small windows in
+// rows that allow it are taken by threads in groups of neighbours, whose inputs are vectors
+// (pooling_vectors.cuh). A window that no tile can hold takes a block, whose threads take every
+// 256th of its elements. Which case applies, and so the order of a sum, depends on a member's sizes
+// alone; groups add in the order of single outputs. Limits: 2^31 - 1 positions an image.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/pooling/pooling_cut.hpp"
 #include "kernels/pooling/pooling_dispatch.hpp"
 #include "kernels/pooling/pooling_tile.cuh"
+#include "kernels/pooling/pooling_vectors.cuh"
 
 namespace wide::kernels {
 
 namespace {
 
 constexpr int kThreads = kPoolingThreads;
+constexpr int kResidentBlocks = 8;  // of a multiprocessor: all of its threads
 constexpr int kWarp = 32;
 
 /// The value of a team's output, in all its lanes; the whole warp takes part, whether or not the
@@ -104,6 +107,61 @@ __device__ void pool_runs(const PoolingParams& p, const Cut& cut, const Tile& ti
   }
 }
 
+/// Divides the sums of a group.
+template <class Group>
+__device__ void make_means(const PoolingParams& p, const Cut& cut, int row, int column,
+                           Vector<float, Group::kOutputs>& values) {
+  const Taps down = taps_of<PoolingMode::average>(p.rows, row, p.counts_padding);
+#pragma unroll
+  for (int i = 0; i < Group::kOutputs; ++i) {
+    if (Group::kKernel == 2 && cut.has_full_windows) {  // the same number as by division
+      values.v[i] *= p.rows.kernel == 1 ? 0.5f : 0.25f;
+    } else {
+      const Taps across = taps_of<PoolingMode::average>(p.columns, column + i, p.counts_padding);
+      values.v[i] /= static_cast<float>(down.weight) * static_cast<float>(across.weight);
+    }
+  }
+}
+
+/// The same as pool_runs() by groups of neighbours (pooling_vectors.cuh); x: the tile's inputs.
+template <PoolingMode kMode, class Group, class T>
+__device__ void pool_groups(const PoolingParams& p, const Cut& cut, const Tile& tile, const T* x) {
+  constexpr int kOutputs = Group::kOutputs;
+  T* const y = Output(cut, 0).y<T>(p, cut, tile);
+  const int groups = (cut.bands == 1 ? tile.images * cut.rows : tile.rows) * cut.across;
+  int number = first_number<kOutputs>(y);
+  for (Output output(cut, number); number < groups; number += kThreads, output.advance(cut)) {
+    const int out_row = tile.row + output.row;
+    const GroupPlace<T> place{x + (output.image * tile.in_rows - tile.in_row) * p.columns.in,
+                              out_row * p.rows.stride - p.rows.padding,
+                              output.column * Group::kVector,
+                              p.rows.kernel > 1 && p.rows.stride == 2 && output.row % 2 != 0};
+    Vector<T, kOutputs> results;
+    if constexpr (kMode == PoolingMode::max) {
+      results = largest_of<Group>(p, place);
+    } else {
+      auto values = sums_of<Group>(p, place);
+      make_means<Group>(p, cut, out_row, output.column * kOutputs, values);
+#pragma unroll
+      for (int i = 0; i < kOutputs; ++i) results.v[i] = from_float<T>(values.v[i]);
+    }
+    results.store(y + number * kOutputs);
+  }
+}
+
+/// pool_groups() of the groups that Cutter finds.
+template <PoolingMode kMode, int kVector, class T>
+__device__ void pool_vectors(const PoolingParams& p, const Cut& cut, const Tile& tile, const T* x) {
+  const auto pool = [&]<int kKernel, int kStride, int kPadding>() {
+    pool_groups<kMode, WindowGroup<kKernel, kStride, kPadding, kVector>>(p, cut, tile, x);
+  };
+  const bool is_padded = p.columns.padding > 0;
+  if (cut.unrolled == 2) return pool.template operator()<2, 2, 0>();
+  if (p.columns.stride == 2 && is_padded) return pool.template operator()<3, 2, 1>();
+  if (p.columns.stride == 2) return pool.template operator()<3, 2, 0>();
+  return pool.template operator()<3, 1, 1>();
+}
+
 template <PoolingMode kMode, class T>
 __global__ void __launch_bounds__(kThreads)
     pooling_kernel(const __grid_constant__ PoolingParams p, const __grid_constant__ Cut cut) {
@@ -135,6 +193,26 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
   }
   write_outputs<kMode>(p, cut, tile, inputs, results);
+}
+
+/// Tiles of one run whose windows are taken in groups.
+template <PoolingMode kMode, class T>
+__global__ void __launch_bounds__(kThreads, kResidentBlocks)
+    pooling_groups_kernel(const __grid_constant__ PoolingParams p,
+                          const __grid_constant__ Cut cut) {
+  extern __shared__ uint4 shared[];
+  auto* kept = reinterpret_cast<T*>(shared);
+  const Tile tile = tile_of<kMode>(p, cut);
+  const Inputs<T> inputs(p, cut, tile, kept, nullptr);
+  arch::follow_grid();
+  const T* const x = inputs.load_one();
+  __syncthreads();
+  constexpr int kWide = wide_vector(kMode, Vec16<T>::kSize);
+  if (cut.vector == kWide) {
+    pool_vectors<kMode, kWide>(p, cut, tile, x);
+  } else {
+    pool_vectors<kMode, 2>(p, cut, tile, x);
+  }
 }
 
 /// Windows that no tile can hold, or with enough inputs each to occupy a block.
@@ -201,6 +279,11 @@ cudaError_t launch(PoolingParams p, cudaStream_t stream) {
   const int results = cut.lanes() > 1 ? cut.images * cut.rows * cut.columns : 0;
   const size_t bytes = static_cast<size_t>(cut.runs * cut.pitch + results) * sizeof(T) +
                        static_cast<size_t>(cut.runs) * sizeof(int);
+  if constexpr (kMode != PoolingMode::adaptive_average) {
+    if (cut.vector > 0) {
+      return launch_kernel(pooling_groups_kernel<kMode, T>, grid, kThreads, bytes, stream, p, cut);
+    }
+  }
   return launch_kernel(pooling_kernel<kMode, T>, grid, kThreads, bytes, stream, p, cut);
 }
 
