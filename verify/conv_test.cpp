@@ -276,6 +276,33 @@ TEST_CASE("conv: every strategy, layout and dtype, whatever is odd") {
   }
 }
 
+TEST_CASE("conv: kernels of every width, step and dilation, in groups and without") {
+  const int64_t width = GENERATE(1, 2, 3, 4, 5, 7, 9), step = GENERATE(1, 2, 3);
+  const int64_t dilation = GENERATE(1, 2, 3), groups = GENERATE(1, 4);
+  // Narrow images and wide ones: lanes that load together in one row and in several.
+  const int64_t columns = GENERATE(11, 40);
+  INFO(width << " columns, step " << step << ", dilation " << dilation << ", groups " << groups
+             << ", input " << columns);
+  ConvProblem p{.num_members = 1,
+                .batch = 1,
+                .in_channels = 20,
+                .out_channels = 12,
+                .groups = groups,
+                .input = {6, columns},
+                .kernel = {2, width},
+                .stride = {step, step},
+                .padding = {1, width * dilation / 2},
+                .dilation = {1, dilation}};
+  for (const Context& context : devices_at_hand()) {
+    p.layout = ChannelLayout::channels_first;
+    p.dtype = width % 2 == 0 ? Dtype::fp16 : Dtype::fp32;
+    CHECK(check_conv(context, p) >= 2);
+    p.layout = ChannelLayout::channels_last;
+    p.dtype = width % 2 == 0 ? Dtype::fp32 : Dtype::fp16;
+    CHECK(check_conv(context, p) >= 2);
+  }
+}
+
 TEST_CASE("conv: the catalogue's reference and the other way round agree") {
   const Context cpu = Context::cpu();
   for (ConvProblem p : odd_convolutions()) {
