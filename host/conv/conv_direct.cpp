@@ -21,8 +21,8 @@ std::string conv_direct_unsupported_reason(const ConvProblem& problem, const Dev
            std::to_string(problem.kernel.height) + " x " + std::to_string(problem.kernel.width);
   }
   const kernels::ConvParams params = conv_params(problem);
-  const kernels::DirectTile tile = kernels::direct_tile(params);
-  const int64_t bytes = tile.shared_bytes(params);
+  const kernels::DirectTile tile = kernels::direct_tile(params, problem.dtype == Dtype::fp32);
+  const int64_t bytes = tile.shared_bytes();
   if (bytes > device.shared_bytes_per_block) {
     return "a tile's halo takes " + std::to_string(bytes) + " bytes of shared memory, a block of " +
            device.name + " has " + std::to_string(device.shared_bytes_per_block);

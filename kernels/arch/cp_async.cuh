@@ -20,6 +20,14 @@ __device__ inline void cp_async_16(void* shared, const void* global, int source_
                : "memory");
 }
 
+/// Both addresses are aligned to four bytes; reads the first `source_bytes` in [0, 4], writes four.
+__device__ inline void cp_async_4(void* shared, const void* global, int source_bytes) {
+  const auto destination = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(destination), "l"(global),
+               "r"(source_bytes)
+               : "memory");
+}
+
 /// An L2 eviction priority: addresses that are read only once are evicted first.
 struct CacheHint {
   uint64_t policy;
