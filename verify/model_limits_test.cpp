@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "verify/support/model_run.hpp"
+#include "wide/error.hpp"
 #include "wide/layers.hpp"
 
 using namespace wide;

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
-#include <optional>
 #include <span>
 #include <string>
 
