@@ -122,7 +122,7 @@ Graph with_slopes() {
   return test::built([](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 5, 6});
     const Value slopes = g.parameter("slopes", {3}, Dtype::fp32);
-    g.output("y", layers::flash_attention(g, "attention", x, x, x, 3,
+    g.output("y", layers::flash_attention(g, "near", x, x, x, 3,
                                           {.window = 3, .soft_cap = 2, .slopes = slopes}));
   });
 }
