@@ -37,7 +37,7 @@ std::string doubt_text(const Measurement& m, const std::string& doubt);
 
 /// The share of zeros among the values that a check expects above which its result is MISTRUSTED:
 /// an all-zero output would pass it. Half of what relu leaves is zeros. The tests' cases are many
-/// and small, and have a bound of their own (verify/catalog_test.cpp).
+/// and small, and have a bound of their own (verify/catalog/catalog_test.cpp).
 inline constexpr double kMistrustedZeros = 0.65;
 /// Whether a check that passed has proved little; unknown in results before 1.11.
 bool is_mistrusted(const VerifyOutcome& verify);

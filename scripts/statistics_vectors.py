@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""statistics_vectors.py >verify/statistics_vectors.txt: reference values by others for the data that statistics are tested with.
+"""statistics_vectors.py >verify/statistics/statistics_vectors.txt: reference values by others for the data that statistics are tested with.
 
 The data themselves are not written: a data set is "kind n seed", made by the same generator here and
-in verify/statistics_vectors_test.cpp. Expected values come from SciPy and, for Shapiro-Wilk, whose
+in verify/statistics/statistics_vectors_test.cpp. Expected values come from SciPy and, for Shapiro-Wilk, whose
 port in SciPy 1.10 is in single precision, from R; p of Anderson-Darling from statsmodels; exact p of
 tied ranks by enumerating all assignments. "-" stands for undefined values, or those without a reference.
 Needs python3-scipy, python3-statsmodels and r-base-core.

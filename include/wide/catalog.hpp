@@ -110,7 +110,7 @@ struct Traffic {
   double rereads = 0;         ///< the same for what another block requested before
   double bank_conflicts = 0;  ///< share of shared memory passes lost to conflicts
   /// Bytes determine the time: hardly more is requested of each large operand than it has, by the
-  /// same measure for all such kernels (verify/traffic_test.cpp), on odd sizes, too.
+  /// same measure for all such kernels (verify/catalog/traffic_test.cpp), on odd sizes, too.
   bool is_memory_bound = false;
 };
 

@@ -40,7 +40,7 @@ def included(build, programs):
             if program and (ROOT / "verify" in path.parents or ROOT / "bench" in path.parents):
                 found[program].add(path)
         elif line:
-            match = re.match(r"verify/CMakeFiles/(\w+)\.dir/\1\.cpp\.o: ", line)
+            match = re.match(r"verify/CMakeFiles/(\w+)\.dir/\w+/\1\.cpp\.o: ", line)
             program = match[1] if match and match[1] in programs else None
     return found
 
@@ -50,7 +50,7 @@ def main():
     common = sums_in(ROOT / place for place in COMMON)
     own = included(pathlib.Path(build), programs)
     for program in programs:
-        places = own.get(program) or {ROOT / f"verify/{program}.cpp", ROOT / "bench", *(ROOT / "verify").glob("*.hpp")}
+        places = own.get(program) or {ROOT / "bench", *(ROOT / "verify").glob(f"*/{program}.cpp"), *(ROOT / "verify").glob("*/*.hpp")}
         made_of = f"{common}\n{sums_in(places)}\n{options} {program}"
         print(program, hashlib.sha256(made_of.encode()).hexdigest())
 

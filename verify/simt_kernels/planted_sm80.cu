@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two kernels as they are written for sm_80, each right for kBug = 0 and with one planted bug for
-// every other value: what the simulated GPU must find. verify/simt_planted_test.cpp says how.
+// every other value: what the simulated GPU must find. verify/simulator/simt_planted_test.cpp says
+// how.
 #include <cuda_bf16.h>
 
 #include <cstdint>

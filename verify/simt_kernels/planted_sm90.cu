@@ -4,8 +4,8 @@
 // A GEMM as it is written for Hopper: a producer thread brings tiles in by the tensor memory
 // accelerator, a warpgroup multiplies them by wgmma, mbarriers hand the stages back and forth, and
 // the result leaves by a bulk store. Right for kBug = 0, with one planted bug for every other
-// value; and a hand-off between blocks through a counter. verify/simt_planted_test.cpp says what
-// must be found.
+// value; and a hand-off between blocks through a counter. verify/simulator/simt_planted_test.cpp
+// says what must be found.
 #include <cuda_bf16.h>
 
 #include <cstdint>

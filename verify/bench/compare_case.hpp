@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs made by hand, for the tests of comparisons.
+#pragma once
+
+#include <vector>
+
+#include "bench/compare/compare.hpp"
+#include "verify/bench/sample_result.hpp"
+
+namespace wide::bench {
+
+/// One run: a case for every time, of strategy "simt", the run's own luck in `factor`.
+inline RunResult run_of(const std::vector<double>& times, double factor = 1) {
+  RunResult run = sample_result();
+  run.cases.clear();
+  for (size_t i = 0; i < times.size(); ++i) {
+    CaseResult c = sample_case("linear", static_cast<int64_t>(4 << i), "fp16");
+    c.case_id.back() = static_cast<char>('0' + i);
+    RunnerResult strategy = sample_runner("simt", times[i] * factor, 0);
+    Statistics& s = strategy.measurements[0].stats;
+    s.min_ns = 0.99 * s.median_ns;
+    s.q3_ns = 1.01 * s.median_ns;
+    strategy.measurements[0].flops_per_s = 1e15 / s.median_ns;
+    c.strategies = {strategy};
+    c.speedups.clear();
+    run.cases.push_back(c);
+  }
+  return run;
+}
+
+inline std::vector<RunResult> runs_of(const std::vector<double>& times, int count = 5) {
+  std::vector<RunResult> runs;
+  for (int i = 0; i < count; ++i) runs.push_back(run_of(times, 1 + 0.001 * (i - count / 2)));
+  return runs;
+}
+
+inline CompareOptions options_of(const char* metric = "time_ns") {
+  CompareOptions options;
+  options.metric = &find_measured_metric(metric);
+  return options;
+}
+
+}  // namespace wide::bench

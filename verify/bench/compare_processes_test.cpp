@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What counts as a run to a comparison: a process, however many runs it has measured. Which cold
+// calls are comparable, and what earlier runs say of a cell's noise.
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "bench/compare/verdicts.hpp"
+#include "verify/bench/compare_case.hpp"
+
+namespace wide::bench {
+namespace {
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+TEST_CASE("runs of one process are one run") {
+  const auto in_processes = [](std::vector<RunResult> runs, const std::vector<std::string>& names) {
+    for (size_t i = 0; i < runs.size(); ++i) {
+      runs[i].config.isolate = false;
+      runs[i].process = names[i];
+    }
+    return runs;
+  };
+  const auto base = runs_of({1000}), slow = runs_of({1300});
+  const auto cell_of = [&](const std::vector<std::string>& names) {
+    return compare(in_processes(base, names), in_processes(slow, names), options_of()).cells.at(0);
+  };
+  const ComparedCell apart = cell_of({"a", "b", "c", "d", "e"});
+  CHECK((apart.base.count == 5 && apart.judgement.verdict == Verdict::slower));
+  CHECK(apart.judgement.reason == "interval");
+  const ComparedCell together = cell_of({"a", "a", "a", "a", "a"});
+  CHECK((together.base.count == 1 && together.candidate.count == 1));
+  CHECK((together.judgement.verdict == Verdict::ambiguous && !together.p && !together.tests));
+  CHECK(together.judgement.reason == "unknown_noise");
+  const ComparedCell pairs = cell_of({"a", "b", "a", "b", "c"});
+  CHECK(pairs.base.count == 3);
+  CHECK(*pairs.base.median == Approx(1000 * std::sqrt(1.001 * 0.999)));  // of a, b and c
+  const Comparison three = compare(in_processes(base, {"a", "b", "a", "b", "c"}),
+                                   in_processes(slow, {"a", "a", "a", "a", "b"}), options_of());
+  CHECK((three.base_processes == 3 && three.candidate_processes == 2));
+  CHECK_THAT(compare_text(three, {}), ContainsSubstring("base: 5 runs in 3 processes of") &&
+                                          ContainsSubstring("candidate: 5 runs in 2 processes"));
+}
+
+TEST_CASE("clocks of one process are one, too") {
+  auto base = runs_of({1000}, 3), fast = runs_of({900}, 3);
+  for (auto* runs : {&base, &fast}) {
+    for (RunResult& run : *runs) {
+      run.config.isolate = false;
+      run.process = runs == &base ? "a" : "b";
+      for (auto& m : run.cases[0].strategies[0].measurements)
+        m.clocks = Clocks{runs == &base ? 1800. : 2000., 1800, {}, {}, {}};
+    }
+  }
+  const ComparedCell cell = compare(base, fast, options_of()).cells.at(0);
+  REQUIRE(cell.judgement.cycles_change_pct.has_value());
+  CHECK(std::fabs(*cell.judgement.cycles_change_pct) < 1e-9);
+}
+
+TEST_CASE("runs that one command repeated before results said their process are one run") {
+  auto base = runs_of({1000}), lone = runs_of({1000});
+  for (size_t i = 0; i < base.size(); ++i) {
+    for (RunResult* run : {&base[i], &lone[i]}) {
+      run->config.isolate = false;
+      run->process.clear();
+    }
+    base[i].config.repeat_index = static_cast<int64_t>(i);
+    base[i].config.repeat_count = 5;
+    lone[i].config.repeat_index = 0;
+    lone[i].config.repeat_count = 1;
+  }
+  CHECK(count_processes(base) == 1);
+  CHECK(count_processes(lone) == 5);
+  base[4].hostname = "another";
+  base[3].argv.emplace_back("--seed=2");
+  CHECK(count_processes(base) == 3);
+  for (RunResult& run : base) run.config.isolate = true;  // a process for every case
+  CHECK(count_processes(base) == 5);
+}
+
+/// Of cold calls alone, in this way.
+std::vector<RunResult> cold_runs(const std::vector<double>& times, Cache cache,
+                                 double l2_factor = 2, int64_t buffers = 1) {
+  std::vector<RunResult> runs = runs_of(times);
+  for (RunResult& run : runs) {
+    run.config.cache = cache;
+    run.config.l2_factor = l2_factor;
+    for (CaseResult& c : run.cases) {
+      Measurement& m = c.strategies[0].measurements[0];
+      m.regime = Regime::cold;
+      m.cache = cache;
+      m.buffers_rotated = buffers;
+    }
+  }
+  return runs;
+}
+
+std::string verdict_of(const Comparison& c) {
+  const Judgement& j = c.cells.at(0).judgement;
+  return std::string(to_string(j.verdict)) + " " + std::string(j.reason);
+}
+
+TEST_CASE("cold calls of different methods are not compared") {
+  const auto flush = cold_runs({1000, 2000}, Cache::flush);
+  const auto verdict = [&](const std::vector<RunResult>& candidate) {
+    return verdict_of(compare(flush, candidate, options_of()));
+  };
+  const std::string otherwise = "INVALID measured_otherwise";
+  CHECK(verdict(cold_runs({1000, 2000}, Cache::flush)) == "SAME within_threshold");
+  CHECK(verdict(cold_runs({1300, 2600}, Cache::rotate, 2, 8)) == otherwise);
+  CHECK(verdict(cold_runs({1300, 2600}, Cache::flush, 3)) == otherwise);
+  const auto rotated = cold_runs({1000}, Cache::rotate, 2, 8);
+  auto fewer = cold_runs({1300}, Cache::rotate, 2, 7);
+  CHECK(verdict_of(compare(rotated, fewer, options_of())) == otherwise);
+  // Other L2s are covered by other numbers of the same operands.
+  for (RunResult& run : fewer) run.devices[0].last_level_cache_bytes -= 1 << 20;
+  CHECK(verdict_of(compare(rotated, fewer, options_of())) == "SLOWER interval");
+  // Both ways on one side are as bad, even where the other has both, too.
+  auto both = flush;
+  both[4] = cold_runs({1300, 2600}, Cache::rotate, 2, 8)[4];
+  CHECK(verdict_of(compare(both, both, options_of())) == otherwise);
+  // Of what is not cold, only the configuration differs.
+  auto warm = runs_of({1000}), other = warm;
+  for (RunResult& run : other) run.config.l2_factor = 3;
+  CHECK(verdict_of(compare(warm, other, options_of())) == "SAME within_threshold");
+}
+
+TEST_CASE("cells that were measured otherwise say how, and count for nothing else") {
+  auto base = cold_runs({1000, 2000}, Cache::flush);
+  auto candidate = cold_runs({1300, 2000}, Cache::flush);
+  for (size_t i = 0; i < base.size(); ++i) {
+    Measurement& m = candidate[i].cases[0].strategies[0].measurements[0];
+    m.cache = Cache::rotate;
+    m.buffers_rotated = 8;
+    m.stats.median_ns *=
+        1 + 0.2 * static_cast<double>(i);  // noise that is none of the other cell's
+  }
+  const Comparison c = compare(base, candidate, options_of());
+  CHECK(verdict_of(c) == "INVALID measured_otherwise");
+  CHECK(c.cells[1].judgement.verdict == Verdict::same);
+  CHECK((c.noise_floor_pct.value() < 1 && !c.cells[0].p && !c.cells[0].tests));
+  CHECK(c.geomean_change_pct.value() == Approx(0).margin(1e-9));
+  CHECK(c.notes ==
+        std::vector{"cold calls are cold by flush of 2 x L2 in base, by rotation over 2 x L2, 8 "
+                    "buffers in candidate (1 of 2 cells, the first: " +
+                    c.label(c.cells[0]) +
+                    "): by another method times differ, whatever is measured"});
+  CHECK(compare(base, base, options_of()).notes.empty());
+  const json row = json::parse(compare_json(c, {}))["rows"][0];
+  CHECK(row["base"]["cold_methods"] == json{"flush of 2 x L2"});
+  CHECK(row["candidate"]["cold_methods"] == json{"rotation over 2 x L2, 8 buffers"});
+  CHECK_THAT(compare_text(c, {}), ContainsSubstring("INVALID: measured_otherwise"));
+  CHECK(exit_code_of(c, {}) == 4);
+  CHECK(exit_code_of(c, parse_fail_on("regression")) == 0);
+}
+
+TEST_CASE("clocks that were locked otherwise are said") {
+  auto base = runs_of({1000}, 2), candidate = base;
+  CHECK(compare(base, candidate, options_of()).notes.empty());
+  candidate[1].locked_clocks.reset();
+  CHECK(compare(base, candidate, options_of()).notes ==
+        std::vector<std::string>{"base's clocks are locked at 1980 MHz, candidate's locked at 1980 "
+                                 "MHz, not locked: times change with them"});
+  candidate[1].locked_clocks = LockedClocks{"max", std::nullopt};
+  CHECK_THAT(compare(base, candidate, options_of()).notes.at(0),
+             ContainsSubstring(", locked at max: times"));
+}
+
+TEST_CASE("a cold cell's floor is of earlier runs by its method") {
+  const auto base = cold_runs({1000}, Cache::flush), candidate = cold_runs({1200}, Cache::flush);
+  std::vector<HistoryPoint> points;
+  const auto add = [&](Cache cache, double spread) {
+    for (int i = 0; i < 3; ++i) {
+      RunResult run = cold_runs({1000 * (1 + spread * i)}, cache, 2, 8)[2];
+      run.id = std::string(to_string(cache)) + "-" + std::to_string(i);
+      run.cases[0].baselines.clear();
+      for (const HistoryPoint& p : record_of(run, "").points) points.push_back(p);
+    }
+  };
+  add(Cache::rotate, 0.5);
+  CompareOptions options = options_of();
+  options.history = series_of(points);
+  Comparison c = compare(base, candidate, options);
+  CHECK_FALSE(c.cells[0].has_history_floor);
+  CHECK(c.cells[0].judgement.verdict == Verdict::slower);
+  add(Cache::flush, 0.001);
+  options.history = series_of(points);
+  REQUIRE(options.history->size() == 2);
+  CHECK(options.history->at(0).last.regime == "cold: flush of 2 x L2");
+  CHECK(options.history->at(1).last.regime == "cold: rotation over 2 x L2, 8 buffers");
+  c = compare(base, candidate, options);
+  CHECK((c.cells[0].has_history_floor && c.cells[0].noise_floor_pct.value() < 1));
+}
+
+TEST_CASE("a cell's floor is the history's where that knows the cell on the device") {
+  const auto base = runs_of({1000, 2000}), candidate = runs_of({1100, 2200});
+  const std::string device = history_device(base[0]);
+  CompareOptions options = options_of();
+  options.history.emplace();
+  const auto add = [&](size_t cell, const std::string& on, size_t runs) {
+    HistorySeries s;
+    s.last.case_id = base[0].cases[cell].case_id;
+    s.last.runner = "simt", s.last.regime = "stream", s.last.device = on;
+    for (size_t i = 0; i < runs; ++i) {
+      s.medians_ns.push_back(100. + 10 * static_cast<double>(i));
+      s.codes.emplace_back("c0ffee");
+    }
+    options.history->push_back(s);
+  };
+  add(0, device, 3);
+  add(1, device, 2);         // too few
+  add(1, "another GPU", 3);  // noisy, but not ours
+  const Comparison c = compare(base, candidate, options);
+  CHECK(c.cells[0].noise_floor_pct == noise_band((*options.history)[0])->floor_pct);
+  CHECK((c.cells[0].has_history_floor && !c.cells[1].has_history_floor));
+  CHECK(c.cells[0].judgement.reason == "noise_floor");
+  CHECK(c.cells[1].noise_floor_pct == c.noise_floor_pct);
+  CHECK(c.cells[1].judgement.verdict == Verdict::slower);
+  CHECK_THAT(
+      summary_line(c),
+      ContainsSubstring("noise floor by the history, in 1 of 2 cells that it has too little of "
+                        "0.317% by the runs"));
+  const json rows = json::parse(compare_json(c, {}))["rows"];
+  CHECK((rows[0]["noise_floor"] == "history" && rows[1]["noise_floor"] == "runs"));
+}
+
+}  // namespace
+}  // namespace wide::bench

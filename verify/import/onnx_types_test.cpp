@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What becomes of a file's element types, which a graph has fewer of, and of ids below 0.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <vector>
+
+#include "verify/import/onnx_case.hpp"
+#include "verify/support/model_run.hpp"
+#include "wide/onnx.hpp"
+
+namespace {
+
+using namespace wide::test::onnx;
+using namespace wide;
+using Catch::Matchers::ContainsSubstring;
+using Strings = std::vector<std::string>;
+
+OnnxModel parse(const std::string& file) {
+  return OnnxModel::parse(std::as_bytes(std::span(file)), "a file", {});
+}
+
+}  // namespace
+
+TEST_CASE("onnx: a table of 16 bits stays one") {
+  File file = network({}, {node("Gather", {"table", "ids"}, {"e"}), node("Add", {"e", "x"}, {"y"})},
+                      {tensor_head("table", 10, {3, 2}) +
+                       bytes(9, raw(std::vector<uint16_t>{0, 0x3c00, 0x4000, 0, 0x3800, 0xbc00}))});
+  file.inputs = {value("ids", {-1, 4}, 7), value("x", {-1, 4, 2}, 10)};
+  file.outputs = {value("y", {}, 10)};
+  const std::string text = file.bytes_of();
+  const OnnxModel model = parse(text);
+  CHECK(model.graph().type(model.graph().outputs()[0].value).dtype == Dtype::fp16);
+  CHECK(model.parameters(0).begin()->second.dtype == Dtype::fp16);
+}
+
+TEST_CASE("onnx: a file's own ids below 0 count from the end, those at run time are no row") {
+  const std::vector<float> rows{0, 1, 2, 3, 4, 5};
+  File file = network({},
+                      {node("Gather", {"positions", "places"}, {"p"}),
+                       node("Gather", {"table", "ids"}, {"e"}), node("Add", {"e", "p"}, {"y"})},
+                      {floats("positions", {3, 2}, rows), ints("places", {1, 4}, {-1, 0, -3, 2}),
+                       floats("table", {3, 2}, {0, 10, 20, 30, 40, 50})});
+  file.inputs = {value("ids", {-1, 4}, 7)};
+  const std::string text = file.bytes_of();
+  const OnnxModel model = parse(text);
+  const Context cpu = Context::cpu();
+  const std::vector<MemberParameters> members{model.parameters(0)};
+  const Model compiled = compile(cpu, model.graph(), members, 1);
+  const std::vector<int64_t> ids{0, 2, -1, 3};
+  std::vector<float> y(8);
+  const ConstTensorView input(ids.data(), Dtype::int64, compiled.plan().inputs()[0].shape,
+                              Device{});
+  const TensorView output(y.data(), Dtype::fp32, compiled.plan().outputs()[0].shape, Device{});
+  Tensor workspace(cpu, Dtype::uint8, {compiled.plan().workspace_bytes()});
+  compiled.run({.inputs = {&input, 1}, .outputs = {&output, 1}},
+               {Stream::cpu(), {workspace.data(), workspace.bytes()}});
+  CHECK(std::vector<float>(y.begin(), y.begin() + 4) == std::vector<float>{4, 15, 40, 51});
+  for (size_t i = 4; i < 8; ++i) CHECK(std::isnan(y[i]));
+}
+
+TEST_CASE("onnx: integers are not divided as numbers are") {
+  const auto file = [](const Strings& nodes, int type) {
+    File f = network({}, nodes, {ints("two", {1}, {2}), floats("half", {}, {2})});
+    f.inputs = {value("a", {-1, 4}, type), value("b", {-1, 4}, type)};
+    return f.bytes_of();
+  };
+  const std::string sum = node("Add", {"a", "b"}, {"s"});
+  for (const Strings& nodes :
+       {Strings{sum, node("Div", {"s", "b"}, {"y"})},
+        {sum, node("Transpose", {"s"}, {"t"}, ints_attribute("perm", {0, 1})),
+         node("Div", {"t", "two"}, {"d"}), node("Cast", {"d"}, {"y"}, int_attribute("to", 1))}}) {
+    CHECK_THROWS_WITH(parse(file(nodes, 7)), ContainsSubstring("divides integers"));
+  }
+  const std::string cast = node("Cast", {"s"}, {"c"}, int_attribute("to", 1));
+  const std::string good = file({sum, cast, node("Div", {"c", "half"}, {"y"})}, 7);
+  test::ModelRun run(Context::cpu(), parse(good).graph(), {.num_members = 3, .batch = 2});
+  CHECK(run.worst_error(run.run()) < 2e-5);
+}

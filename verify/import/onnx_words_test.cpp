@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX files that say the same in other words: extents by other names, pads that are uneven.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <optional>
+
+#include "host/core/file.hpp"
+#include "verify/import/onnx_case.hpp"
+#include "verify/support/folder.hpp"
+#include "wide/error.hpp"
+#include "wide/model.hpp"
+#include "wide/onnx.hpp"
+
+namespace {
+
+using namespace wide::test::onnx;
+using namespace wide;
+using Catch::Matchers::ContainsSubstring;
+
+OnnxModel parse(const std::string& file) {
+  return OnnxModel::parse(std::as_bytes(std::span(file)), "a file");
+}
+
+}  // namespace
+
+TEST_CASE("onnx: members call their extents what they like, each one by one name") {
+  const auto file_with = [](const char* batch, const char* of_x, const char* of_z) {
+    const auto input = [&](const char* name, const char* extent) {
+      const std::string shape = bytes(1, bytes(2, batch)) + bytes(1, bytes(2, extent));
+      return bytes(1, name) + bytes(2, bytes(1, integer(1, 1) + bytes(2, shape)));
+    };
+    File file = network({}, {node("Relu", {"x"}, {"y"}), node("Tanh", {"z"}, {"w"})});
+    file.inputs = {input("x", of_x), input("z", of_z)};
+    file.outputs = {value("y", {}), value("w", {})};
+    return file.bytes_of();
+  };
+  const test::TemporaryFolder folder;
+  const OnnxOptions options{
+      .extents = {{"s", 4}, {"t", 8}}, .shared_inputs = {}, .fixed_inputs = {}, .outputs = {}};
+  const std::vector<std::string> paths{"a.onnx", "b.onnx"};
+  const auto open_with = [&](const std::string& second) {
+    write_file("a.onnx", file_with("batch", "s", "t"));
+    write_file("b.onnx", second);
+    return OnnxModel::open(paths, options);
+  };
+  for (const std::string& second : {file_with("N", "length", "width"), file_with("t", "t", "s")}) {
+    const OnnxModel model = open_with(second);
+    CHECK(model.num_members() == 2);
+    CHECK(model.graph().type(model.graph().inputs()[1]).shape[1] == 8);
+  }
+  CHECK_THROWS_WITH(
+      open_with(file_with("N", "length", "length")),
+      ContainsSubstring("b.onnx is no member of a.onnx: its extent \"length\" is both "
+                        "\"s\" and \"t\" there, expected one"));
+  write_file("a.onnx", file_with("batch", "s", "s"));
+  write_file("b.onnx", file_with("batch", "p", "q"));
+  CHECK_THROWS_WITH(
+      OnnxModel::open(
+          paths, {.extents = {{"s", 4}}, .shared_inputs = {}, .fixed_inputs = {}, .outputs = {}}),
+      ContainsSubstring("its extents \"p\" and \"q\" are both \"s\" there, expected one name"));
+}
+
+TEST_CASE("onnx: pools whose pads are uneven have the windows that ONNX says") {
+  const auto pool = [](const char* op, int64_t size, int64_t kernel, int64_t stride,
+                       const std::string& more) {
+    return network({1, size}, {node(op, {"x"}, {"y"},
+                                    ints_attribute("kernel_shape", {kernel}) +
+                                        ints_attribute("strides", {stride}) + more)})
+        .bytes_of();
+  };
+  int taken = 0;
+  for (const bool is_max : {true, false}) {
+    for (int64_t i = 0; i < 4 * 3 * 3 * 4 * 4; ++i) {
+      const int64_t size = 4 + i % 4, kernel = 2 + i / 4 % 3, stride = 1 + i / 12 % 3,
+                    front = i / 36 % 4, behind = i / 144;
+      if (front == behind || front > kernel / 2 || behind >= kernel) continue;
+      CAPTURE(is_max, size, kernel, stride, front, behind);
+      const std::string file = pool(is_max ? "MaxPool" : "AveragePool", size, kernel, stride,
+                                    ints_attribute("pads", {front, behind}));
+      std::vector<float> x(static_cast<size_t>(size)), expected;
+      for (size_t k = 0; k < x.size(); ++k) x[k] = static_cast<float>(k * 7 % 5) - 3;
+      for (int64_t at = -front; at + kernel <= size + behind; at += stride) {
+        float largest = -INFINITY, sum = 0, count = 0;
+        for (int64_t k = std::max<int64_t>(at, 0); k < std::min(at + kernel, size); ++k) {
+          largest = std::max(largest, x[static_cast<size_t>(k)]);
+          sum += x[static_cast<size_t>(k)], ++count;
+        }
+        expected.push_back(is_max ? largest : sum / count);
+      }
+      std::optional<OnnxModel> model;
+      try {
+        model = parse(file);
+      } catch (const Error& error) {  // more windows than even pads make
+        CHECK_THAT(error.what(), ContainsSubstring(" after, expected as much"));
+        continue;
+      }
+      ++taken;
+      std::vector<float> y(expected.size());
+      const Context cpu = Context::cpu({.num_threads = 1, .allocator = {}});
+      const ModelPlan plan = make_model_plan(cpu, model->graph(), {.num_members = 1, .batch = 1});
+      REQUIRE(plan.outputs()[0].shape == Shape{1, 1, std::ssize(y)});
+      const Model loaded(cpu, plan, std::vector<MemberParameters>{model->parameters(0)});
+      Tensor workspace(cpu, Dtype::uint8, {plan.workspace_bytes()});
+      const ConstTensorView in(x.data(), Dtype::fp32, {1, 1, size}, cpu.device());
+      const TensorView out(y.data(), Dtype::fp32, {1, 1, std::ssize(y)}, cpu.device());
+      loaded.run({{&in, 1}, {&out, 1}}, {Stream::cpu(), {workspace.data(), workspace.bytes()}});
+      for (size_t k = 0; k < y.size(); ++k) CHECK(std::fabs(y[k] - expected[k]) < 1e-6f);
+    }
+  }
+  CHECK(taken > 100);
+  const std::string counted =
+      pool("AveragePool", 6, 3, 2,
+           ints_attribute("pads", {0, 1}) + int_attribute("count_include_pad", 1));
+  CHECK_THROWS_WITH(parse(counted), ContainsSubstring("pads 0 before and 1 after, expected as"));
+}

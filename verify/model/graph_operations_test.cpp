@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs: operands and fields of operations that builders refuse, before there is a plan.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verify/model/graph_case.hpp"
+#include "wide/layers.hpp"
+
+using namespace wide;
+using Catch::Matchers::ContainsSubstring;
+using test::error_of;
+
+TEST_CASE("graph: an operand that is given twice is refused, a value that is used twice is not") {
+  const Shape rows{kBatch, 4};
+  CHECK_THAT(error_of([&](auto& g) {
+               const Value x = g.input("x", rows), a = g.input("a", rows);
+               (void)g.append("act", PointwiseOp{}, {{"x", x}, {"x", a}});
+             }),
+             ContainsSubstring("graph: act: operand x is given twice, expected once"));
+  CHECK_THAT(error_of([&](auto& g) {
+               const Value x = g.input("x", rows);
+               (void)g.append("add", BinaryOp{}, {{"x", x}, {"other", x}, {"other", x}});
+             }),
+             ContainsSubstring("graph: add: operand other is given twice, expected once"));
+  GraphBuilder g("net");
+  const Value x = g.input("x", rows);
+  CHECK_NOTHROW(g.append("add", BinaryOp{}, {{"x", x}, {"other", x}}));
+  // One that is absent is left out: it is not given.
+  CHECK_NOTHROW(g.append("act", PointwiseOp{}, {{"x", x}, {"x", Value{}}}));
+}
+
+TEST_CASE("graph: adaptive pools have outputs") {
+  const Shape image{kBatch, 6, 8, 9}, signal{kBatch, 6, 8};
+  const auto refusal = [&](const Shape& shape, int64_t height, int64_t width) {
+    return error_of([&](auto& g) {
+      (void)layers::adaptive_average_pool(g, "pool", g.input("x", shape), height, width);
+    });
+  };
+  CHECK(refusal(image, 0, 2) == "graph: pool: pooling: out_height is 0, expected 1 to 1073741824");
+  CHECK(refusal(image, 2, 0) == "graph: pool: pooling: out_width is 0, expected 1 to 1073741824");
+  CHECK_THAT(refusal(image, 0, 0), ContainsSubstring("out_height is 0"));
+  CHECK_THAT(refusal(image, -3, 1), ContainsSubstring("out_height is -3"));
+  CHECK_THAT(refusal(image, 1, int64_t{1} << 60), ContainsSubstring("out_width is 115292150460"));
+  CHECK_THAT(refusal(signal, 1, 0), ContainsSubstring("out_width is 0"));
+  CHECK(refusal(signal, 0, 2) == "nothing was thrown");  // signals have no height
+  CHECK_THAT(error_of([&](auto& g) {
+               (void)g.append("pool", PoolingOp{.mode = PoolingMode::adaptive_average},
+                              {{"x", g.input("x", image)}});
+             }),
+             ContainsSubstring("pool: pooling: out_height is 0"));
+}
+
+TEST_CASE("graph: numbers that no primitive takes are refused with the primitive's own words") {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto refusal = [](const Shape& shape, const Operation& op) {
+    return error_of([&](auto& g) { (void)g.append("it", op, {{"x", g.input("x", shape)}}); });
+  };
+  const auto refuses = [&](const char* message, const PointwiseOp& op) {
+    CHECK_THAT(refusal({kBatch, 4}, op), ContainsSubstring(message));
+  };
+  using enum PointwiseFunction;
+  refuses("graph: it: pointwise: low is nan and high is 1", {.function = clamp, .low = kNan});
+  refuses("pointwise: low is -1.000000 and high is nan", {.function = clamp, .high = kNan});
+  refuses("low is 3.000000 and high is 1.000000, expected low <= high",
+          {.function = clamp, .low = 3, .high = 1});
+  refuses("slope is nan, expected a finite number", {.function = leaky_relu, .slope = kNan});
+  refuses("alpha is inf, expected a finite number", {.function = elu, .alpha = kInfinity});
+  refuses("beta is 0.000000, expected a finite number, 2^-126 or more",
+          {.function = softplus, .beta = 0});
+  refuses("beta is -1.0", {.function = softplus, .beta = -1});
+  refuses("nothing was thrown", {.function = clamp, .low = -kInfinity, .high = kInfinity});
+
+  const Shape image{kBatch, 4, 8, 9}, signal{kBatch, 4, 8};
+  const auto pool = [&](const Shape& shape, PoolingMode mode, const PoolingWindow& rows,
+                        const PoolingWindow& columns) {
+    return refusal(shape, PoolingOp{.mode = mode, .rows = rows, .columns = columns});
+  };
+  constexpr PoolingMode kMax = PoolingMode::max, kMean = PoolingMode::average;
+  const PoolingWindow two{.kernel = 2};
+  CHECK(pool(image, kMax, two, {.kernel = 2, .padding = 2}) ==
+        "graph: it: pooling: columns.padding is 2, expected 0 to 1");
+  CHECK_THAT(pool(image, kMax, {.kernel = 3, .padding = 2}, two),
+             ContainsSubstring("pooling: rows.padding is 2, expected 0 to 1"));
+  CHECK_THAT(pool(image, kMax, two, {.kernel = 0}), ContainsSubstring("columns.kernel is 0"));
+  CHECK_THAT(pool(image, kMax, {.kernel = 2, .stride = -1}, two), ContainsSubstring("rows.stride"));
+  CHECK_THAT(pool(image, kMax, two, {.kernel = INT64_MAX}), ContainsSubstring("columns.kernel"));
+  CHECK_THAT(pool(image, kMean, {.kernel = 2, .dilation = 2}, two),
+             ContainsSubstring("rows.dilation is 2, expected 1 for averages"));
+  CHECK_THAT(pool(signal, kMean, two, {.kernel = 2, .dilation = 2}),
+             ContainsSubstring("columns.dilation is 2, expected 1 for averages"));
+  CHECK(pool(image, kMax, {.kernel = 2, .dilation = 2}, two) == "nothing was thrown");
+  CHECK(pool(signal, kMax, {.kernel = 0}, two) == "nothing was thrown");  // they have no rows
+}
+
+TEST_CASE("graph: scales, heads and paddings that no primitive takes are refused") {
+  const auto attention = [](int64_t features, int64_t heads, std::optional<float> scale) {
+    return error_of([&](auto& g) {
+      const Value x = g.input("x", {kBatch, 4, features});
+      (void)g.append("att", FlashAttentionOp{.heads = heads, .scale = scale},
+                     {{"q", x}, {"k", x}, {"v", x}});
+    });
+  };
+  CHECK(attention(8, 2, std::numeric_limits<float>::quiet_NaN()) ==
+        "graph: att: flash_attention: scale is nan, expected a finite number");
+  CHECK_THAT(attention(8, 2, -std::numeric_limits<float>::infinity()),
+             ContainsSubstring("scale is -inf, expected a finite number"));
+  CHECK_THAT(attention(514, 2, std::nullopt),
+             ContainsSubstring("flash_attention: head_dim is 257, expected in [1, 256]"));
+  CHECK(attention(512, 2, -0.5f) == "nothing was thrown");
+
+  const auto scores = [](int64_t window, float soft_cap, const ValueType& slopes) {
+    return error_of([&](auto& g) {
+      const Value x = g.input("x", {kBatch, 4, 8});
+      const bool is_computed = slopes.shape[0] == kBatch;
+      const Value own = is_computed ? g.input("slopes", slopes.shape, slopes.dtype)
+                                    : g.parameter("slopes", slopes.shape, slopes.dtype);
+      (void)layers::flash_attention(g, "att", x, x, x, 2,
+                                    {.window = window, .soft_cap = soft_cap, .slopes = own});
+    });
+  };
+  const ValueType two{Dtype::fp32, {2}};
+  CHECK(scores(3, 50, two) == "nothing was thrown");
+  CHECK(scores(-1, 0, two) == "graph: att: flash_attention: window is -1, expected >= 0");
+  CHECK(scores(0, -2, two) ==
+        "graph: att: flash_attention: soft_cap is -2, expected a number from 0, which is none, to "
+        "65536");
+  CHECK_THAT(scores(0, std::numeric_limits<float>::quiet_NaN(), two),
+             ContainsSubstring("flash_attention: soft_cap is nan, expected a number from 0"));
+  CHECK(scores(0, 0, {Dtype::fp32, {4}}) == "graph: att: slopes is [4], expected [2]");
+  CHECK(scores(0, 0, {Dtype::fp16, {2}}) == "graph: att: slopes is fp16, expected fp32");
+  CHECK(scores(0, 0, {Dtype::fp32, {kBatch, 2}}) ==
+        "graph: att: slopes is computed, of shape [B, 2], expected a parameter");
+
+  using Attributes = std::vector<std::pair<std::string, std::string>>;
+  CHECK(operation_attributes(FlashAttentionOp{.heads = 2, .window = 3, .soft_cap = 30}) ==
+        Attributes{{"heads", "2"}, {"window", "3"}, {"soft_cap", "30"}});
+  CHECK(operation_attributes(FlashAttentionOp{.heads = 2}) == Attributes{{"heads", "2"}});
+
+  const auto embedding = [](int64_t padding_id) {
+    return error_of([&](auto& g) {
+      const Value ids = g.input("ids", {kBatch, 4}, Dtype::int32), table = g.parameter("t", {7, 8});
+      (void)g.append("emb", EmbeddingOp{.padding_id = padding_id},
+                     {{"ids", ids}, {"table", table}});
+    });
+  };
+  CHECK(embedding(7) ==
+        "graph: emb: embedding: padding_id is 7, expected -1 or an id below vocab = 7");
+  CHECK_THAT(embedding(-2), ContainsSubstring("padding_id is -2"));
+  for (const int64_t good : {-1, 0, 6}) CHECK(embedding(good) == "nothing was thrown");
+}

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""What evidence.py counts as proved, on made-up trees in a temporary folder: what it must refuse matters more than what
+it accepts."""
+import json
+import os
+import re
+import sys
+import unittest
+
+from kernel_tree import CLEAN, HEADER, KERNEL, PUBLIC, ROOT, Tree, evidence, run
+
+
+class EvidenceTable(Tree):
+    def setUp(self):
+        super().setUp()
+        self.good = {"schema": evidence.SCHEMA, "op": "toy", "strategy": "simt",
+                     "source_hash": evidence.source_hash(self.root, "toy", "simt"), "compute_capability": 90,
+                     "cases_passed": 5, "cases_failed": 0, "worst_error_ratio": 0.5, "sanitizer": CLEAN}
+
+    def table(self, *documents):
+        for i, document in enumerate(documents):
+            self.put(f"evidence/{i}.json", document if isinstance(document, str) else json.dumps(document))
+        result = run(sys.executable, ROOT / "scripts/evidence.py", "--root", self.root, "table",
+                     self.root / "evidence", self.root / "out/table.inc")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("Traceback", result.stderr)
+        return (self.root / "out/table.inc").read_text(), result.stderr
+
+    def assert_refused(self, document, *words):
+        text, message = self.table(document)
+        self.assertEqual(text, "")
+        for word in words:
+            self.assertIn(word, message)
+
+    def test_matching_evidence_counts(self):
+        self.assertEqual(self.table(self.good), ('{"toy", "simt", 90},\n', ""))
+
+    def test_no_evidence_is_an_empty_table(self):
+        self.assertEqual(self.table(), ("", ""))
+
+    def test_an_unchanged_table_keeps_its_time(self):
+        self.table(self.good)
+        path = self.root / "out/table.inc"
+        os.utime(path, (1, 1))
+        self.table(self.good)
+        self.assertEqual(path.stat().st_mtime, 1)
+        self.table(self.good, self.good | {"compute_capability": 80})
+        self.assertNotEqual(path.stat().st_mtime, 1)
+
+    def hashes(self):
+        output = self.root / "out/hashes.inc"
+        result = run(sys.executable, ROOT / "scripts/evidence.py", "--root", self.root, "hashes", output)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return output.read_text()
+
+    def test_a_primitive_has_one_hash_of_all_its_kernels(self):
+        self.assertEqual(self.hashes(), "")  # no primitive without a spec
+        self.put("host/toy/toy_spec.cpp", "")
+        self.put("host/toy/bare_spec.cpp", "")  # and none without kernels
+        first = self.hashes()
+        self.assertRegex(first, r'^\{"toy", "[0-9a-f]{64}"\},\n$')
+        self.put("kernels/toy/twice.cuh", HEADER + "// a comment\n")
+        self.assertEqual(self.hashes(), first)
+        self.put("kernels/toy/toy_other.cu", "int other;")
+        self.assertNotEqual(self.hashes(), first)
+
+    def test_the_hash_is_of_what_strategies_run_of_others(self):
+        for op in ("conv", "mlp", "linear"):
+            self.put(f"host/{op}/{op}_spec.cpp", "")
+            self.put(f"kernels/{op}/{op}_simt.cu", f"int {op};")
+        def by_op():
+            return dict(re.findall(r'"(\w+)", "(\w+)"', self.hashes()))
+        first = by_op()
+        self.put("kernels/linear/linear_simt.cu", "int other;")
+        self.assertEqual({op for op, value in by_op().items() if value != first[op]}, {"conv", "conv1d", "conv2d", "conv3d", "linear", "mlp"})
+        first = by_op()
+        self.put("kernels/conv/conv_simt.cu", "int other;")
+        self.assertEqual({op for op, value in by_op().items() if value != first[op]}, {"conv", "conv1d", "conv2d", "conv3d"})
+
+    def test_one_byte_of_code_makes_it_stale(self):
+        for name, text, old, new in [("kernels/toy/toy_simt.cu", KERNEL, "21", "22"), ("kernels/toy/twice.cuh", HEADER, "2 *", "3 *"),
+                                     ("include/wide/toy.hpp", PUBLIC, "= 1", "= 2")]:
+            self.put(name, text.replace(old, new))
+            self.assert_refused(self.good, "toy/simt", "stale")
+            self.put(name, text)
+
+    def test_another_source_or_none_makes_it_stale(self):
+        more = self.put("kernels/toy/toy_simt_half.cu", "")
+        self.assert_refused(self.good, "stale")
+        more.unlink()
+        (self.root / "kernels/toy/toy_simt.cu").unlink()
+        self.assert_refused(self.good, "stale")
+
+    def test_comments_and_blanks_do_not_matter(self):
+        self.put("kernels/toy/twice.cuh", HEADER.replace("// doubles", "/* two\n lines */").replace("{ return", "{\n  return"))
+        self.assertEqual(self.table(self.good)[0], '{"toy", "simt", 90},\n')
+
+    def test_failures_do_not_count(self):
+        self.assert_refused(self.good | {"cases_failed": 1}, "toy/simt", "failed")
+        self.assert_refused(self.good | {"worst_error_ratio": 1.5}, "failed")
+        for tool in evidence.TOOLS:
+            self.assert_refused(self.good | {"sanitizer": CLEAN | {tool: 1}}, "toy/simt", "failed")
+
+    def test_what_was_not_run_is_not_passed(self):
+        self.assert_refused(self.good | {"cases_passed": 0}, "toy/simt", "incomplete")
+        self.assert_refused(self.good | {"worst_error_ratio": None}, "incomplete")
+        for tool in evidence.TOOLS:
+            self.assert_refused(self.good | {"sanitizer": CLEAN | {tool: None}}, "toy/simt", "incomplete")
+        self.assert_refused(self.good | {"sanitizer": {}}, "incomplete")
+        self.assert_refused(self.good | {"sanitizer": CLEAN | {"memcheck": False}}, "incomplete")
+
+    def test_unreadable_files_are_named_and_stop_nothing(self):
+        for broken in ['{"schema": ', "", "[]", json.dumps(self.good | {"schema": "wide.evidence 0"}),
+                       json.dumps(self.good | {"cases_failed": "0"}), json.dumps(self.good | {"op": 'toy", "x'})]:
+            text, message = self.table(broken, self.good)
+            self.assertEqual(text, '{"toy", "simt", 90},\n')
+            self.assertIn("0.json", message)
+
+    def test_a_failure_outweighs_a_pass_of_the_same_sources(self):
+        self.assertEqual(self.table(self.good, self.good | {"cases_failed": 1})[0], "")
+        self.assertNotEqual(self.table(self.good, self.good | {"cases_failed": 1, "source_hash": "old"})[0], "")
+
+
+class EvidenceWrite(Tree):
+    def write(self, *more_cases, **device):
+        device = {"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000} | device
+        check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
+        self.put("result.json", json.dumps({
+            "schema": {"name": "wbench.result"}, "run": {"complete": True, "tool": {"cuda_toolkit": "13.0"}}, "devices": [device],
+            "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check}]}, *more_cases]}))
+        result = run(sys.executable, ROOT / "scripts/evidence.py", "--root", self.root, "write", self.root / "result.json",
+                     "--out", self.root / "evidence")
+        return result.returncode, result.stderr, (self.root / "evidence").exists()
+
+    def test_only_devices_give_evidence(self):
+        for device, why in [({"name": "simulated sm_90a"}, "simulated GPU makes is no evidence"), ({"device": "cpu"}, "not from a CUDA device")]:
+            code, words, has_written = self.write(**device)
+            self.assertEqual((code, has_written), (1, False))
+            self.assertIn(why, words)
+        self.assertEqual(self.write()[0::2], (0, True))
+
+    def test_a_case_that_no_strategy_came_to_costs_its_primitive_the_evidence(self):
+        for status in ("failed", "oom"):  # behind a lost device a run is complete all the same
+            code, words, has_written = self.write({"op": "toy", "status": status, "strategies": []})
+            self.assertEqual((code, has_written), (1, False))
+            self.assertIn("no case of a hand-written strategy", words)
+        for op, status in [("other", "failed"), ("toy", "skipped"), ("toy", "ok")]:
+            self.assertEqual(self.write({"op": op, "status": status, "strategies": []})[0::2], (0, True))
+
+
+class Normalized(unittest.TestCase):
+    def test_same_program(self):
+        for a, b in [("a+b", "a  +\n b"), ("int x;  // c\n", "int x;"), ("int/**/x", "int x"), ("a\r\nb", "a\nb"),
+                     ("#define A \\\n x\ny", "#define A   x // k\n y"), ("x\n#if A\ny", "x\n\n  #if A /* c */\ny\n")]:
+            self.assertEqual(evidence.normalized(a), evidence.normalized(b), (a, b))
+
+    def test_other_program(self):
+        for a, b in [("a + +b", "a ++b"), ("#define F (x)\nb", "#define F(x)\nb"), ("#define A x\ny", "#define A x y"), ("a b", "ab"),
+                     ('"// no"', '"// yes"'), ("1'000", "1000"), ('R"(a // b)"', 'R"(a // c)"'), ('"a b"', '"a  b"')]:
+            self.assertNotEqual(evidence.normalized(a), evidence.normalized(b), (a, b))
+
+
+class Tally(unittest.TestCase):
+    def test_what_counts_as_a_case(self):
+        def case(status, before, elements, worst):
+            verify = {"before": before, "elements_compared": elements, "worst_error_ratio": worst}
+            return {"op": "toy", "strategies": [{"name": "simt", "status": status, "verify": verify}]}
+        good, empty, skipped = case("ok", "pass", 1, 0.5), case("ok", "pass", 0, 0), case("skipped", "not_run", 0, None)
+        wrong, late, threw = case("verify_failed", "fail", 1, 9), case("verify_failed", "pass", 1, 0.1), case("failed", "not_run", 0, 0)
+        for cases, expected in [([good, empty, skipped], [1, 0, 0.5]), ([good, wrong, late, threw], [1, 3, 9]),
+                                ([good, case("ok", "not_run", 1, 0)], [1, 1, 0.5]),
+                                ([case("verify_failed", "fail", 1, None), good], [1, 1, None])]:
+            self.assertEqual(evidence.tally([{"cases": cases}]), {("toy", "simt"): expected})
+        self.assertEqual(evidence.tally([{"cases": [skipped, empty]}]), {})
+
+
+class Sanitizer(unittest.TestCase):
+    """Which verdicts a strategy's evidence takes."""
+    PROGRAMS = ("isolation_test:linear", "isolation_test:attention", "isolation_test:conv1d", "isolation_test:softmax",
+                "linear_cuda_test", "attention_test", "flash_attention_test", "conv_test", "softmax_test", "model_test")
+
+    def findings(self, op, strategy, **others):
+        """Of programs that found nothing, but for `others`, by the program's name with an underscore for the colon."""
+        verdicts = [evidence.Verdict("memcheck", program, others.get(program.replace(":", "_"), 0), 0, "all")
+                    for program in self.PROGRAMS]
+        return evidence.findings_of(verdicts, op, strategy)
+
+    def blamed(self, **others):
+        strategies = [("linear", "simt"), ("attention", "fused"), ("conv1d", "direct"), ("conv1d", "pointwise"), ("softmax", "wide")]
+        found = {f"{op}/{strategy}": self.findings(op, strategy, **others) for op, strategy in strategies}
+        return {name for name, count in found.items() if count != 0}
+
+    def test_a_missing_verdict_costs_the_kernels_that_the_program_is_about(self):
+        self.assertEqual(self.blamed(), set())
+        self.assertEqual(self.blamed(softmax_test=None), {"softmax/wide"})
+        self.assertEqual(self.blamed(linear_cuda_test=None), {"linear/simt", "attention/fused", "conv1d/pointwise"})
+        self.assertEqual(self.blamed(isolation_test_conv1d=None), {"conv1d/direct", "conv1d/pointwise"})
+        self.assertEqual(self.blamed(model_test=None), set())
+        self.assertIsNone(self.findings("softmax", "wide", softmax_test=None))
+        self.assertIsNone(self.findings("pooling", "wide"))  # it has no share
+
+    def test_a_finding_counts_against_all_that_runs_there(self):
+        self.assertEqual(self.blamed(softmax_test=2), {"softmax/wide"})
+        self.assertEqual(self.blamed(linear_cuda_test=2), {"linear/simt", "attention/fused", "conv1d/pointwise"})
+        self.assertEqual(self.blamed(isolation_test_attention=2), {"linear/simt", "attention/fused", "conv1d/pointwise"})
+        self.assertEqual(self.blamed(conv_test=2), {"conv1d/direct", "conv1d/pointwise", "linear/simt", "attention/fused"})
+        self.assertEqual(len(self.blamed(model_test=2)), 5)
+        self.assertEqual(self.findings("softmax", "wide", softmax_test=2, isolation_test_softmax=None), 2)
+
+    def test_every_primitive_has_a_program(self):
+        text = (ROOT / "scripts/gpu_check.d/sanitize.sh").read_text()
+        programs = text[text.index("programs=("):text.index(")", text.index("programs=("))].removeprefix("programs=(").split()
+        self.assertIn("linear_cuda_test", programs)
+        for program in programs:
+            self.assertEqual(len(list((ROOT / "verify").glob(f"*/{program}.cpp"))), 1, program)
+        specs = {path.name.removesuffix("_spec.cpp") for path in (ROOT / "host").glob("*/*_spec.cpp")}
+        for op in {*specs, *evidence.KERNELS_OF}:
+            self.assertTrue(any(evidence.is_about(program, op, {evidence.KERNELS_OF.get(op, op)}) for program in programs), op)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""What gpu_check makes of a build, of the runs that prove kernels right and of what they leave undone."""
+import json
+import re
+import unittest
+
+from gpu_check_case import NUM_RUNS, WBENCH, GpuCheckCase
+from kernel_tree import CLEAN, ROOT, evidence
+
+
+class Prove(GpuCheckCase):
+    def test_a_build_that_stops_says_why(self):
+        noise = "".join(f"-- Detecting {i}\\n" for i in range(60))
+        self.put("bin/cmake", f'#!/bin/sh\nprintf "CMake Error at CMakeLists.txt:37:\\n  Could NOT find ZLIB\\n{noise}"\nexit 1\n', 0o755)
+        configured = self.check("build", "tests")
+        summary = (self.root / "out/summary.txt").read_text()
+        self.assertEqual(configured.returncode, 1)
+        self.assertIn("Could NOT find ZLIB", summary)
+        self.assertIn("build: FAILED (exit code 1)", summary)
+        self.assertNotIn("Detecting 30", summary)
+        self.assertIn(f"found cmake: {self.root}/bin/cmake\n", summary)
+        for name in ("nvcc", "ncu", "nsys", "compute-sanitizer", "libcublas", "libz", "libcudnn", "torch"):
+            self.assertRegex(summary, f"found {name}: .")
+        self.assertNotIn("\nnone", summary)  # what is found is a line each
+        self.assertIn("tests:", summary)  # by the wbench that there is
+        self.put("bin/cmake", '#!/bin/sh\nprintf "FAILED: a.o\\na.cpp:1:1: error: no such thing\\n' + noise + '"\nexit 1\n', 0o755)
+        self.assertIn("error: no such thing", self.check("build").stdout)
+        (self.root / "build/bench/wbench").unlink()
+        self.assertNotIn("tests:", self.check("build", "tests").stdout)
+
+    def test_a_file_that_is_refused_costs_what_is_made_of_it(self):
+        refused = self.put("refused", "")
+        self.put("bin/cmake", f"#!/bin/sh\necho cmake $* >>{self.root}/words\n[ ! -e {refused} ] || [ $1 != --build ]\n", 0o755)
+        self.put("bench/tool.cpp", "int main() {}\n")
+        first = self.check("build", "verify", "evidence")
+        self.assertIn("build: FAILED", first.stdout)
+        self.assertIn("verify: ok", first.stdout)
+        self.assertEqual((first.returncode, self.read_evidence()["cases_passed"]), (1, NUM_RUNS))
+        self.assertRegex((self.root / "words").read_text(), r"cmake --build \S+ -- -k 0\n")
+        self.assertEqual(self.order("third", WIDE_GPU_CHECK_S="1")[0], "droop")  # it would be refused again
+        self.put("bench/tool.cpp", "int main() { return 2; }\n")
+        self.assertEqual(self.order("third", WIDE_GPU_CHECK_S="1")[0], "build")  # which has no time to come to its end
+        self.assertEqual(self.order("third", WIDE_GPU_CHECK_S="1")[0], "build")
+        self.put("build/bench/wbench", WBENCH.replace("ROOT", str(self.root)), 0o755)  # of other sources it was dropped
+        refused.unlink()
+        self.check("build")
+        self.assertEqual(self.order("third", WIDE_GPU_CHECK_S="1")[0], "droop")
+        # What is there of other sources is none of these.
+        self.put("bench/tool.cpp", "int main() { return 1; }\n")
+        refused.touch()
+        again = self.check("build", "verify")
+        self.assertNotIn("verify:", again.stdout)
+
+    def test_only_developers_warnings_are_errors(self):
+        for line in (ROOT / "verify/CMakeLists.txt").read_text().splitlines():
+            self.assertTrue("-Werror" not in line or "$<BOOL:${WIDE_WERROR}>" in line, line)
+
+    def test_tests_that_run_out_of_time_say_what_they_gave(self):
+        self.put("scripts/run_tests.py", """import sys
+open("words", "w").write(" ".join(sys.argv[1:]))
+print("a_test  3 passed\\nskipped 2: no cuDNN\\nfailed: b_test: exit code 1\\nout of time: 1 of 9 programs: c_test\\n7 passed, 1 failed, 2 skipped")
+sys.exit(1)
+""")
+        out = self.check("tests", WIDE_GPU_CHECK_S="100").stdout
+        for words in ("skipped 2: no cuDNN", "failed: b_test", "out of time: 1 of 9 programs: c_test", "7 passed, 1 failed", "FAILED (exit code 1)"):
+            self.assertIn(words, out)
+        _, seconds, _, timeout, alone, option, pattern, _ = (self.root / "words").read_text().split()
+        self.assertLess(int(seconds), 85 - 4)  # so that it can say so
+        self.assertLess(int(timeout), 85 / 4 + 1)
+        self.assertEqual((alone, option), ("--alone-first", "--leave-out"))
+        for name in ("sim_lazy_0_linear_cuda_test", "simt_engine_test", "ptx_float_test", "mutate", "scripts", "readme", "report_browser", "evidence",
+                     "cli_test", "events_test", "exit_code_test", "history_test", "tune_test"):
+            self.assertRegex(name, pattern)
+        for path in (ROOT / "verify").glob("*_test.cpp"):
+            if re.search(pattern, path.stem):
+                self.assertNotIn("support/devices.hpp", path.read_text(), path)
+        needs_gpu = [p.stem for p in (ROOT / "verify").glob("*_cuda_test.cpp")] + ["isolation_test", "catalog_test", "model_test", "c_api", "timer_test"]
+        self.assertIn("golden_cuda_test", needs_gpu)
+        for name in needs_gpu:
+            self.assertNotRegex(name, pattern)
+
+    def test_a_test_that_hangs_costs_no_other(self):
+        tests = []
+        for name, line in (("hangs", "exec sleep 1000"), ("alone", "exit 0"), ("other", "exit 0")):
+            program = self.put(f"build/{name}", f"#!/bin/sh\n{line}\n", 0o755)
+            tests.append({"name": name, "command": [str(program)], "properties": [{"name": "RUN_SERIAL", "value": name != "other"}]})
+        listing = self.put("tests.json", json.dumps({"tests": tests}))
+        self.put("bin/ctest", f"#!/bin/sh\ncat {listing}\n", 0o755)
+        self.put("scripts/run_tests.py", (ROOT / "scripts/run_tests.py").read_text())
+        out = self.check("tests", WIDE_GPU_CHECK_S="31").stdout
+        self.assertRegex(out, r"failed: hangs: no end within [34] s")
+        self.assertIn("2 passed, 1 failed, 0 skipped", out)
+
+    def test_a_good_device_verifies_the_strategy(self):
+        result = self.check("sanitize", "verify", "bench", "evidence")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        found = self.read_evidence()
+        self.assertEqual((found["cases_passed"], found["cases_failed"], found["driver"]), (NUM_RUNS, 0, "580.1"))  # one of each run
+        self.assertEqual(found["sanitizer"], CLEAN)
+        self.assertEqual(evidence.state_of(self.root, found), "verified")
+        self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
+        self.assertEqual(len(list(self.root.glob("verify/evidence/*.json"))), 1)  # none for sequential
+
+    def test_a_missing_run_costs_its_primitives_their_evidence(self):
+        self.check("sanitize", "verify")
+        for name, op in (("ci-toy", "toy"), ("bags-embedding", "embedding")):
+            path = self.root / f"build/check/verify-{name}.json"
+            text = path.read_text()
+            path.write_text(text.replace('"complete": true', '"complete": false'))
+            result = self.check("evidence")
+            self.assertEqual(result.returncode, 1 if op == "toy" else 0, result.stdout)
+            self.assertIn(f"verify's run {name} did not come to its end: no evidence for {op}", result.stdout)
+            path.write_text(text)
+        self.assertEqual(self.read_evidence()["cases_passed"], NUM_RUNS - 1)
+        runs = self.root / "scripts/gpu_check.d/verify_runs"
+        runs.write_text(runs.read_text().replace("--op embedding", "--op other,toy"))
+        self.forget()
+        self.assertIn("no case of a hand-written strategy", self.check("evidence").stderr)
+
+    def verified(self, **env):
+        """What verify ran, as words between "--device cuda" and "--json", and what it said."""
+        (self.root / "words").unlink(missing_ok=True)
+        out = self.check("verify", **env).stdout
+        words = (self.root / "words").read_text() if (self.root / "words").exists() else ""
+        return re.findall(r"^verify .*--device cuda (.*) --json", words, re.MULTILINE), out
+
+    def test_what_crashes_is_one_primitive_and_the_next_call_repeats_no_other(self):
+        self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": "cuda"} for op in ("toy", "bad")]))
+        self.put("broken", "--op bad")
+        ran, out = self.verified()
+        self.assertEqual(len(ran), NUM_RUNS + 2)  # bad's, and once more what gave nothing
+        self.assertEqual(ran[-3:], ["--op toy -a dtype=fp32,fp16,bf16", *["--op bad -a dtype=fp32,fp16,bf16"] * 2])
+        self.assertIn("verify's run ci-bad: exit code 134", out)
+        self.assertIn("verify: FAILED (exit code 134)", out)
+        out = self.check("evidence").stdout
+        self.assertIn("no evidence for bad", out)
+        self.assertEqual(self.read_evidence()["cases_passed"], NUM_RUNS)
+        (self.root / "broken").unlink()
+        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
+        self.assertEqual(self.order("second"), ["build", "verify", "sanitize", "evidence"])
+        self.assertEqual(self.verified()[0], [])
+        self.put("build/bench/wbench", (self.root / "build/bench/wbench").read_text(), 0o755)  # another one's results are to come
+        self.assertEqual(len(self.verified()[0]), NUM_RUNS + 1)
+
+    def test_what_a_lost_device_left_out_is_run_by_another_process(self):
+        result = json.loads((self.root / "result.json").read_text())
+        result["cases"] += [{"op": "toy", "status": "failed", "strategies": []}]
+        self.put("once.json", json.dumps(result))
+        ran, out = self.verified()
+        self.assertEqual((len(ran), ran[-1]), (NUM_RUNS + 1, ran[0]), out)
+        self.assertIn("verify: ok", out)
+        self.put("result.json", json.dumps(result))
+        (self.root / "build/bench/wbench").touch()
+        self.assertIn("verify: FAILED (exit code 1)", self.verified()[1])
+        self.assertEqual(self.check("evidence").returncode, 1)
+        self.assertFalse((self.root / "verify/evidence").exists())
+
+    def test_a_result_of_failed_cases_is_whole_and_no_success(self):
+        self.put("result.json", (self.root / "result.json").read_text().replace('"exit_code": 0', '"exit_code": 3'))
+        for runs in (NUM_RUNS, 0):
+            ran, out = self.verified(WBENCH_EXIT="3")
+            self.assertEqual(len(ran), runs)
+            self.assertIn("verify: FAILED (exit code 3)", out)
+
+    def test_fixtures_are_kept_whatever_other_checks_say(self):
+        writes = re.search(r'writes_fixtures="(.*)"', (ROOT / "scripts/gpu_check.d/prove.sh").read_text())[1]
+        self.assertIn(f'TEST_CASE("{writes}")', (ROOT / "verify/simulator/golden_cuda_test.cpp").read_text())
+        self.put("build/verify/golden_cuda_test", f'#!/bin/bash\n[[ "$1" == "{writes}" ]] || exit 1\n'
+                                                  'for name in old new; do echo x >"$WIDE_GOLDEN_WRITE/$name.bin"; done\n', 0o755)
+        old = self.put("verify/golden/fixtures/old.bin", "kept")
+        result = self.check("golden")
+        self.assertIn("golden: 1 new fixtures", result.stdout)
+        self.assertIn("golden: FAILED (exit code 1)", result.stdout)
+        self.assertEqual(old.read_text(), "kept")
+        self.assertIn("verify/golden/fixtures/new.bin", self.in_archive("keep"))
+
+    def test_out_of_time_is_not_run(self):
+        result = self.check("sanitize", "verify", "evidence", WIDE_GPU_CHECK_S="16")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("verify: FAILED (not run: out of time)", result.stdout)
+        self.assertIn("null", (self.root / "build/check/sanitize.txt").read_text())
+        self.assertFalse((self.root / "verify/evidence").exists())
+
+    def test_a_partial_run_is_no_evidence(self):
+        self.put("result.json", (self.root / "result.json").read_text().replace('"complete": true', '"complete": false'))
+        result = self.check("verify", "bench", "evidence", WBENCH_EXIT="130")
+        self.assertEqual(result.returncode, 1)
+        for part in ("verify", "bench", "evidence"):
+            self.assertIn(f"{part}: FAILED", result.stdout)
+        self.assertFalse((self.root / "verify/evidence").exists() or (self.root / "bench/results").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""How torch_peer.py times CUDA, on a made-up machine: a host and a device with clocks of their own, so that every
+time that comes out is known before. Needs neither torch nor a GPU."""
+import contextlib
+import math
+import pathlib
+import sys
+import types
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/peers"))
+sys.dont_write_bytecode = True
+
+
+class Machine:
+    """One stream. Times in ns."""
+    LAUNCH, REPLAY, RECORD, CYCLES_PER_NS = 5_000, 15_000, 1_000, 2.0
+
+    def __init__(self):
+        self.host = self.free = 0
+        self.capturing = None
+        self.is_cold = False
+        self.log = []  # what the stream was given, and when each of it ended
+
+    def launch(self, duration, effect=lambda: None, name="kernel"):
+        if self.capturing is not None:
+            self.capturing.append((duration, effect))
+            return
+        self.host += self.LAUNCH
+        self.free = max(self.free, self.host) + duration
+        self.log.append((name, self.free))
+        effect()
+
+    def synchronize(self):
+        if self.capturing is not None:
+            raise RuntimeError("CUDA error: operation not permitted when stream is capturing\nmore")
+        self.host = max(self.host, self.free)
+
+
+class Event:
+    def __init__(self, enable_timing):
+        self.at = None
+
+    def record(self):
+        machine.host += machine.RECORD
+        self.at = max(machine.free, machine.host)
+        machine.log.append(("event", self.at))
+
+    def synchronize(self):
+        machine.host = max(machine.host, self.at)
+
+    def elapsed_time(self, end):
+        return (end.at - self.at) / 1e6
+
+
+class Tensor:
+    """A result, or what a flush overwrites."""
+
+    def __init__(self, num_bytes=0):
+        self.num_bytes, self.value = num_bytes, 0.0
+
+    def is_floating_point(self):
+        return True
+
+    def fill_(self, value):
+        def effect():
+            self.value = value
+            machine.is_cold = machine.is_cold or self.num_bytes > 0
+        machine.launch(self.num_bytes // 1000, effect, "flush" if self.num_bytes else "fill")
+
+
+class CudaGraph:
+    def __init__(self):
+        self.nodes = []
+
+    def replay(self):
+        machine.host += machine.REPLAY
+        machine.free = max(machine.free, machine.host)
+        for duration, effect in self.nodes:
+            machine.free += duration
+            effect()
+
+
+@contextlib.contextmanager
+def capture(graph):
+    machine.capturing = graph.nodes
+    try:
+        yield
+    except RuntimeError:
+        raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
+    finally:
+        machine.capturing = None
+
+
+def made_up_torch():
+    torch = types.ModuleType("torch")
+    stream = types.SimpleNamespace(wait_stream=lambda other: None)
+    torch.Tensor, torch.int32 = Tensor, "int32"
+    torch.inference_mode = contextlib.nullcontext
+    torch.zeros = lambda count, dtype, device: Tensor(4 * count)
+    torch.cuda = types.SimpleNamespace(
+        Event=Event, CUDAGraph=CudaGraph, graph=capture, Stream=lambda: stream, current_stream=lambda: stream,
+        stream=lambda s: contextlib.nullcontext(), synchronize=lambda: machine.synchronize(),
+        _sleep=lambda cycles: machine.launch(cycles / machine.CYCLES_PER_NS, name="hold"))
+    return torch
+
+
+machine = Machine()
+sys.modules["torch"] = made_up_torch()
+
+import protocol  # noqa: E402
+import timing  # noqa: E402
+import torch_peer  # noqa: E402
+
+timing.time = types.SimpleNamespace(perf_counter_ns=lambda: machine.host, perf_counter=lambda: machine.host / 1e9)
+
+
+class TimingTest(unittest.TestCase):
+    FLUSH = 100_000_000
+    LEAST_NS = 200_000
+
+    def setUp(self):
+        machine.__init__()
+
+    def sampler(self, regime, call, n=2, **request):
+        return timing.make_sampler(call, regime, {"min_sample_ns": self.LEAST_NS, **request}, "cuda:0", n, self.FLUSH)
+
+    @staticmethod
+    def kernels(duration, count=2, cold_duration=None):
+        """A call of some launches, whose result is 1."""
+        def call():
+            result = Tensor()
+            is_cold, machine.is_cold = machine.is_cold and machine.capturing is None, False
+            for _ in range(count):
+                def effect():
+                    result.value = 1.0
+                machine.launch(cold_duration if is_cold else duration, effect)
+            return result
+        return call
+
+    def test_stream_has_the_slower_of_host_and_device(self):
+        for duration, expected in ((100, 2 * Machine.LAUNCH), (50_000, 100_000)):
+            sampler = self.sampler("stream", self.kernels(duration))
+            self.assertGreaterEqual(sampler.iters * expected, self.LEAST_NS)
+            self.assertAlmostEqual(sampler.sample() / expected, 1, delta=0.15)  # the first launch is seen once
+            self.assertEqual((sampler.timer, sampler.result.value), ("event", 1.0))
+
+    def test_graph_hides_the_host_and_lasts_long_enough(self):
+        sampler = self.sampler("graph", self.kernels(700))
+        self.assertAlmostEqual(sampler.sample(), 1400, delta=1)  # nor is a replay's launch seen, as in wbench's own
+        self.assertGreaterEqual(sampler.sample() * sampler.iters, self.LEAST_NS)
+        self.assertEqual((sampler.timer, sampler.result.value), ("graph", 1.0))
+
+    def test_a_sample_lasts_as_long_as_it_is_told_to(self):
+        for least in (50_000, 1_000_000):
+            for regime in ("stream", "graph"):
+                sampler = self.sampler(regime, self.kernels(6_000), min_sample_ns=least)
+                self.assertAlmostEqual(sampler.iters * 12_000 / least, 1, delta=0.35, msg=regime)
+
+    def test_what_a_sample_runs_is_what_it_says(self):
+        ran = []
+        for regime in ("cpu", "stream", "graph"):
+            def call():
+                machine.launch(50_000, lambda: ran.append(regime))
+                return Tensor()
+            sampler = self.sampler(regime, call)
+            before = len(ran)
+            sampler.sample()
+            self.assertEqual(len(ran) - before, sampler.calls_run, regime)
+        self.assertEqual(sampler.calls_run, 2 * sampler.iters)
+        self.assertEqual(self.sampler("cold", self.kernels(300, cold_duration=900)).calls_run, 0)  # the flush draws more
+
+    def test_the_reply_says_what_a_sample_runs(self):
+        peer = torch_peer.TorchPeer(types.SimpleNamespace(compile_mode=None, strategy=None, no_compile=True))
+        call = self.kernels(50_000, cold_duration=90_000)
+        peer.device, peer._n, peer._flush_bytes = "cuda:0", 2, self.FLUSH
+        peer._strategies = {"loop": types.SimpleNamespace(context=contextlib.nullcontext, call=lambda: call)}
+        for regime, times in (("cpu", 1), ("stream", 1), ("graph", 2), ("cold", 0)):
+            reply = peer.sampler({"strategy": "loop", "regime": regime, "min_sample_ns": self.LEAST_NS})
+            self.assertEqual(reply["calls_run_per_sample"], times * reply["iters_per_sample"], regime)
+
+    def test_graph_has_a_bounded_number_of_launches(self):
+        sampler = self.sampler("graph", self.kernels(0.5, count=512), n=512)
+        self.assertEqual(sampler.iters, 8192 // 512)
+
+    def test_an_output_that_no_replay_writes_is_nan(self):
+        kept = Tensor()
+        kept.value = 1.0
+        def call():
+            machine.launch(50_000)
+            return [kept]
+        sampler = self.sampler("graph", call)
+        sampler.sample()
+        self.assertTrue(math.isnan(sampler.result[0].value))
+
+    def test_what_cannot_be_captured_is_unsupported(self):
+        def call():
+            machine.launch(1000)
+            machine.synchronize()
+        with self.assertRaisesRegex(protocol.Unsupported, "not permitted when stream is capturing$"):
+            self.sampler("graph", call)
+
+    def test_cold_is_the_device_alone_behind_a_flush(self):
+        for count in (1, 30):  # 30 launches are longer on the host than on the device
+            sampler = self.sampler("cold", self.kernels(300, count, cold_duration=900))
+            self.assertAlmostEqual(sampler.sample(), 900 * count, delta=1)
+            self.assertEqual((sampler.iters, sampler.result.value), (1, 1.0))
+            self.assertGreater(sampler.hold_ns, count * Machine.LAUNCH)
+
+    def test_a_cold_call_begins_as_the_flush_ends(self):
+        for count in (1, 30):
+            sampler = self.sampler("cold", self.kernels(300, count, cold_duration=900))
+            machine.log.clear()
+            sampler.sample()
+            names, ends = zip(*machine.log)
+            self.assertEqual(names, ("hold", "flush", "event") + ("kernel",) * count + ("event",))  # as wbench's own
+            flushed, begun, first = ends[1:4]
+            self.assertEqual((begun, first), (flushed, flushed + 900))
+
+    def test_a_call_that_becomes_slower_to_enqueue_is_taken_again(self):
+        count = [2]
+        def call():
+            return self.kernels(300, count[0], cold_duration=900)()
+        sampler = self.sampler("cold", call)
+        count[0] = 60
+        self.assertAlmostEqual(sampler.sample(), 900 * 60, delta=1)
+
+    def test_a_call_that_waits_for_the_device_is_never_cold(self):
+        def call():
+            machine.launch(300)
+            machine.synchronize()
+        with self.assertRaisesRegex(protocol.Unsupported, "waits for the device"):
+            self.sampler("cold", call)
+
+    def test_cpu_is_what_enqueueing_costs(self):
+        sampler = self.sampler("cpu", self.kernels(1_000_000))
+        self.assertEqual(sampler.sample(), 2 * Machine.LAUNCH)
+        self.assertGreaterEqual(sampler.iters * 2 * Machine.LAUNCH, self.LEAST_NS)
+
+    def test_regimes_that_are_not_there(self):
+        call = self.kernels(1000)
+        for regime, words, request in (("rotate", "regime rotate", {}), ("cold", "cache rotate", {"cache": "rotate"})):
+            with self.assertRaisesRegex(protocol.Unsupported, words):
+                self.sampler(regime, call, **request)
+        with self.assertRaisesRegex(protocol.Unsupported, "the device is the CPU"):
+            timing.make_sampler(call, "graph", {"min_sample_ns": 1}, "cpu", 2, 0)
+        with self.assertRaisesRegex(protocol.Unsupported, "flush_bytes is 0"):
+            timing.make_sampler(call, "cold", {"min_sample_ns": 1}, "cuda", 2, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""readme_test.py WBENCH: the README says what the code says: its example is the one that is compiled,
+its table is the catalogue's, and the files it names exist."""
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+WBENCH = sys.argv.pop() if len(sys.argv) > 1 else str(ROOT / "build/release/bench/wbench")
+
+
+class ReadmeTest(unittest.TestCase):
+    def test_the_example_is_the_compiled_one(self):
+        (shown,) = re.findall(r"^```cpp\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+        _, compiled = (ROOT / "verify/readme_example.cpp").read_text().split("// [readme]\n")
+        self.assertEqual(shown, compiled)
+
+    def test_the_table_is_the_catalogue(self):
+        result = subprocess.run([ROOT / "scripts/evidence.py", "status", WBENCH], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        title = result.stdout.splitlines()[0]
+        (shown,) = re.findall(re.escape(title) + r"\n(?:\|.*\n)*", README)
+        self.assertEqual(shown, result.stdout)
+
+    def test_named_files_exist(self):
+        rooms = r"`((?:\./)?(?:include|kernels|host|bench|verify|scripts)/[\w./-]+)`"
+        for name in re.findall(rooms, README):
+            self.assertTrue((ROOT / name).exists() or name == "verify/evidence/", name)
+
+    def test_it_stays_readable(self):
+        self.assertLess(README.count("\n"), 250)
+
+
+if __name__ == "__main__":
+    unittest.main()

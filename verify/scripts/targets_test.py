@@ -1,0 +1,499 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""What targets.py makes of measured times, which are made up here, and what expectation.py works out beforehand."""
+import contextlib
+import io
+import itertools
+import json
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "scripts"))
+import expectation  # noqa: E402
+import roofline  # noqa: E402
+import targets  # noqa: E402
+
+TARGETS = json.loads((ROOT / "bench/targets.json").read_text())["targets"]
+
+
+def say(*arguments):
+    """(exit code, output) of targets.py"""
+    output = io.StringIO()
+    with mock.patch.object(sys, "argv", ["targets.py", *map(str, arguments)]), contextlib.redirect_stdout(output):
+        return targets.main(), output.getvalue()
+
+
+def measurement(regime, us, spread_pct=0, doubts=(), floor=95.0, flops=1.6e15, bound="compute"):
+    """Of a median whose interval reaches so far to either side."""
+    ns, spread = us * 1e3, spread_pct / 100
+    stats = {"median_ns": ns, "ci": {"lo_ns": ns * (1 - spread), "hi_ns": ns * (1 + spread)}, "reliable": not doubts,
+             "doubts": list(doubts)}
+    return {"regime": regime, "below_resolution": False, "stats": stats,
+            "rates": {"pct_of_floor": floor, "flops_per_s": flops, "roofline_bound": bound}}
+
+
+def strategy(name, us, status="ok", cold=None, floor=95.0, **facts):
+    measurements = [measurement("stream", 1e-3, floor=floor, **facts), measurement("graph", us, floor=floor, **facts)]
+    if cold is not None:
+        measurements.append(measurement("cold", us, floor=cold, **facts))
+    return {"name": name, "status": status, "policy": "m16n64", "measurements": measurements if status == "ok" else []}
+
+
+class TargetsTest(unittest.TestCase):
+    """targets.py with a device that runs what is asked for, and takes the times that it is told to."""
+
+    OURS = {"simt": 3, "wgmma": 1, "weight_only": 1, "tf32x3": 3, "shared_input": 2,
+            "wide": 1, "indexed": 1, "direct": 1, "implicit_gemm": 1, "tensor_core": 1, "short": 1, "decode": 1, "fused": 1, "layerwise": 4, "stepwise": 4}
+
+    def measure(self, own_us, vendor_us, *options, ours=OURS, **facts):
+        """Quantised weights and an mlp take half of own_us; the second case of a preset three times of it."""
+        def case(op, axes, factor):
+            is_packed = axes.get("weights", "packed") == "packed"
+            own = own_us * factor * (1 if is_packed and op != "mlp" else 0.5)
+            # Of quantised weights sequential is our own kernel, and no vendor's.
+            known = {"cublas_batched", "cudnn", "grouped"} & targets.VENDORS.get(op, set())
+            vendor = [strategy("sequential", 2 * vendor_us), *(strategy(name, vendor_us) for name in known)]
+            vendor = vendor if is_packed else [strategy("sequential", 1e-3)]
+            return {"axes": {axis: str(value) for axis, value in axes.items()},
+                    "strategies": vendor + [strategy(name, own * times, **facts) for name, times in ours.items()]}
+
+        def run_cases(_, wanted, *__):
+            return [cases_of(target) for target in wanted]
+
+        def cases_of(target):
+            if "preset" in target:
+                return [case(target["op"], {"n": 4}, 1), case(target["op"], {"n": 8}, 3)], ""
+            axes, others = target["axes"], target.get("vendor_axes", {})
+            values = [(value, others[axis]) if axis in others else (value,) for axis, value in axes.items()]
+            return [case(target["op"], dict(zip(axes, point)), 1) for point in itertools.product(*values)], ""
+
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(targets, "run_cases", run_cases):
+            path = pathlib.Path(folder) / "out.json"
+            code, output = say("measure", "wbench", "--out", path, *options)
+            return code, output, {result["name"]: result for result in json.loads(path.read_text())["targets"]}
+
+    def test_met(self):
+        code, output, results = self.measure(3, 15)
+        self.assertEqual(code, 0, output)
+        goals = {name: result for name, result in results.items() if result["goals"]}
+        self.assertEqual({result["verdict"] for result in goals.values()}, {"met"}, output)
+        met = results["100 members, 32 x 64 x 64"]
+        self.assertEqual((met["strategy"], met["vendor"], met["vs_vendor"]), ("wgmma", "cublas_batched", 5))
+        self.assertNotIn("full preset", results)
+
+    def test_a_sweep_is_judged_by_mean_and_least(self):
+        preset = self.measure(10, 50, "--full")[2]["full preset"]
+        self.assertEqual((preset["verdict"], preset["cases"]), ("met", 2))
+        self.assertAlmostEqual(preset["geomean_vs_vendor"], (5 * 5 / 3) ** 0.5)
+        self.assertEqual((preset["least_vs_vendor"], preset["least_at"]), (5 / 3, {"n": "8"}))
+        self.assertEqual(self.measure(10, 25)[2]["quick preset"]["missed"], ["least_vs_vendor"])
+        self.assertEqual(self.measure(10, 50, ours={})[2]["quick preset"]["verdict"], "not measured")
+
+    def test_quantised_weights_compare_with_the_vendor_on_packed_ones(self):
+        _, _, results = self.measure(10, 10)
+        int8, int4 = results["int8 weights, 16 rows"], results["int4 weights, 16 rows"]
+        self.assertEqual((int8["median_us"], int8["vendor"], int8["vendor_us"], int8["vs_vendor"]), (5, "cublas_batched", 10, 2))
+        self.assertEqual((int8["verdict"], int4["verdict"]), ("met", "missed"))
+
+    def test_the_strategy_that_is_meant_counts(self):
+        fp32 = "strict fp32, 8 x 1024^3"
+        result = self.measure(10, 20)[2][fp32]
+        self.assertEqual((result["strategy"], result["verdict"]), ("simt", "missed"))
+        code, output, results = self.measure(10, 20, ours={"wgmma": 1})
+        self.assertEqual((code, results[fp32]["verdict"], results["4096^3"]["verdict"]), (1, "not measured", "met"))
+        self.assertIn("simt did not run", output)
+
+    def test_every_vendor_strategy_counts_as_one(self):
+        for op, path, calls_in_sequential in (("linear", "linear/linear", True), ("attention", "attention/attention", True), ("mlp", "fused/mlp", True),
+                                              ("conv2d", "conv/conv", True), ("batchnorm2d", "norm/batchnorm", True),
+                                              ("instancenorm2d", "norm/groupnorm", True),
+                                              ("flash_attention", "attention/flash_attention", True), ("softmax", "pointwise/softmax", True),
+                                              ("pooling", "pooling/pooling", True), ("ragged_linear", "linear/ragged_linear", True),
+                                              ("layernorm", "norm/layernorm", False)):
+            spec = (ROOT / f"host/{path}_spec.cpp").read_text()
+            if "with_cudnn(" in spec:
+                spec += (ROOT / "host/spec.hpp").read_text()
+            named = set(re.findall(r'{"(\w+)",\s*(?:DeviceType::)?cuda,\s*(?:StrategyKind::)?vendor,', spec))
+            self.assertEqual(targets.VENDORS.get(op, set()), named | ({"sequential"} if calls_in_sequential else set()), op)
+
+    def test_our_own_sequential_is_neither_ours_to_judge_nor_the_vendors(self):
+        layernorm = self.measure(10, 0.1, ours={"wide": 1})[2]["layernorm, 67 MB"]
+        self.assertEqual((layernorm["strategy"], layernorm["verdict"]), ("wide", "met"))
+        self.assertNotIn("vendor", layernorm)
+        core = self.measure(10, 50)[2]["attention core, 2048 keys"]
+        self.assertEqual((core["strategy"], core["vendor"], core["vs_vendor"]), ("wgmma", "cudnn", 5))
+
+    def test_missed_is_a_result(self):
+        code, _, results = self.measure(10, 9.9, floor=60)
+        self.assertEqual(code, 0)
+        self.assertEqual(results["8 x 1024^3"]["verdict"], "missed")
+        self.assertEqual(results["fp8, 4096^3"]["verdict"], "met")
+        self.assertEqual(results["67 MB of weights, 16 rows"]["missed"], ["vs_vendor", "of_floor_pct"])
+        self.assertEqual(results["tf32x3, 8 x 1024^3"]["verdict"], "measured")
+
+    def test_a_time_and_a_strategy_of_ours_bound_a_target(self):
+        name = "mlp 64-128-64, 100 members"
+        met = self.measure(10, 50)[2][name]
+        self.assertEqual((met["verdict"], met["median_us"], met["vs_other"]), ("met", 5, 4))
+        self.assertEqual(self.measure(10.2, 50)[2][name]["missed"], ["most_us"])
+        self.assertEqual(self.measure(10, 50, ours=self.OURS | {"layerwise": 2})[2][name]["missed"], ["vs_other"])
+        alone = self.measure(10, 50, ours={"fused": 1})[2][name]
+        self.assertEqual((alone["verdict"], alone["why"]), ("not measured", "nothing to say of vs_other"))
+
+    def test_memorys_floor_is_reached_cold_or_not_at_all(self):
+        name = "67 MB of weights, 16 rows"
+        warm = self.measure(10, 50, floor=110, bound="memory", cold=80)[2]  # fed by the cache
+        self.assertEqual((warm[name]["missed"], warm[name]["of_floor_pct"], warm[name]["floor_regime"], warm[name]["regime"]),
+                         (["of_floor_pct"], 80, "cold", "graph"))
+        self.assertEqual(warm["8 x 1024^3"]["of_floor_pct"], 110)  # nobody asks
+        self.assertEqual(self.measure(10, 50, floor=60, bound="memory", cold=90)[2][name]["verdict"], "met")
+        never = self.measure(10, 50, bound="memory")[2][name]
+        self.assertEqual((never["verdict"], never["why"]), ("not measured", "nothing to say of of_floor_pct"))
+        small = self.measure(10, 50, floor=90, bound="launch", cold=1)[2][name]
+        self.assertEqual((small["verdict"], small["floor_regime"]), ("met", "graph"))
+
+    def test_nan_and_null_are_no_numbers(self):
+        name = "67 MB of weights, 1 row"
+        for floor in (float("nan"), None):
+            result = self.measure(10, 25, floor=floor)[2][name]
+            self.assertEqual((result["verdict"], result["why"]), ("not measured", "nothing to say of of_floor_pct"))
+
+    def test_undecided_is_a_result(self):
+        code, output, results = self.measure(10, 11, spread_pct=0.5, ours={"wgmma": 1, "tensor_core": 1, "small_m": 1})
+        self.assertEqual(code, 1)  # strategies that others mean did not run
+        self.assertEqual(results["67 MB of weights, 64 rows"]["verdict"], "undecided")
+        self.assertIn("undecided wgmma            10.00 us, 1.10x cublas_batched, 95 % of floor\n"
+                      f"{'':32}vs_vendor: 1.095 to 1.106, wanted 1.1\n", output)
+        everything = self.measure(3, 15, doubts=("drift",))
+        self.assertEqual(everything[0], 0, everything[1])
+        self.assertEqual({result["verdict"] for result in everything[2].values() if result["goals"]}, {"undecided"})
+
+    def test_what_could_not_be_measured_says_so(self):
+        code, output, results = self.measure(10, 25, status="skipped")
+        self.assertEqual((code, {result["verdict"] for result in results.values()}), (1, {"not measured"}))
+        self.assertIn("no strategy of ours ran", output)
+
+    def test_times_are_compared_with_what_was_expected_of_the_tile(self):
+        _, output, results = self.measure(1000, 25)
+        one = results["int4 weights, 16 rows"]["strategies"]["weight_only"]
+        self.assertEqual(one["tile"], "m16n64")
+        self.assertAlmostEqual(one["of_expected"], 500 / one["expected_us"])
+        self.assertIn("weight_only m16n64 takes", output)
+        self.assertNotIn("takes", self.measure(1, 25)[1])
+
+    def test_expected_is_the_device_that_was_measured(self):
+        self.addCleanup(expectation.assume, "NVIDIA H200")
+
+        def strategies(device, name):
+            with mock.patch.object(targets, "device_in", lambda _: {"name": device}):
+                _, output, results = self.measure(1000, 25)
+            return results[name]["strategies"], output
+        name = "softmax, 67 MB"
+        (on_h200, words), (on_h100, _) = strategies("NVIDIA H200", name), strategies("NVIDIA H100 80GB HBM3", name)
+        self.assertNotIn("nothing is expected", words)
+        moved = {device: one["wide"]["expected_us"] - 1e6 * expectation.LAUNCH_S for device, one in (("h200", on_h200), ("h100", on_h100))}
+        self.assertAlmostEqual(moved["h100"] / moved["h200"], 4.3 / 3)
+        unknown, words = strategies("NVIDIA H100 NVL", name)
+        self.assertEqual(set(unknown["wide"]), {"median_us"})
+        self.assertIn("nothing is expected of NVIDIA H100 NVL", words)
+        self.assertNotIn("times the", words)
+
+
+class IntervalTest(unittest.TestCase):
+    """One target, and what its strategies' times are made to leave of it."""
+
+    TARGET = {"name": "toy", "op": "linear", "axes": {"n": 8, "batch": 16, "d": 2048, "dtype": "bf16"}, "strategy": "wgmma", "vs_vendor": 1.5}
+
+    def judge(self, own, vendors, **goals):
+        """Times by regime, (us, spread or doubts) each."""
+        def of(name, times):
+            return {"name": name, "status": "ok", "measurements": [measurement(regime, *facts) for regime, facts in times.items()]}
+
+        target = self.TARGET | goals
+        case = {"axes": self.TARGET["axes"], "strategies": [of("wgmma", own)] + [of(name, times) for name, times in vendors.items()]}
+        result = targets.judged(target, [case], "")
+        targets.line(result)
+        return result
+
+    def test_the_bound_lies_beyond_the_interval_or_within(self):
+        def verdict(own_spread, vendor_spread, vendor_us=15.3):
+            return self.judge({"graph": (10, own_spread)}, {"cublaslt": {"graph": (vendor_us, vendor_spread)}})["verdict"]
+
+        self.assertEqual(verdict(0.5, 0.5), "met")
+        self.assertEqual((verdict(3, 0.5), verdict(0.5, 3), verdict(1.5, 1.5)), ("undecided",) * 3)
+        self.assertEqual((verdict(0.5, 0.5, 14.7), verdict(1.5, 1.5, 14.7)), ("missed", "undecided"))
+
+    def test_a_rate_and_a_time_have_their_medians_interval(self):
+        def verdict(spread, **goals):
+            return self.judge({"graph": (10, spread)}, {"cublaslt": {"graph": (20, 0)}}, **goals)["verdict"]
+
+        self.assertEqual((verdict(1, most_us=10.2), verdict(1, most_us=10.05), verdict(1, most_us=9.8)), ("met", "undecided", "missed"))
+        self.assertEqual((verdict(1, of_floor_pct=94), verdict(1, of_floor_pct=95), verdict(1, of_floor_pct=96)), ("met", "undecided", "missed"))
+        self.assertEqual((verdict(1, flops_per_s=1.58e15), verdict(1, flops_per_s=1.61e15)), ("met", "undecided"))
+
+    def test_a_miss_is_worse_than_what_is_undecided(self):
+        result = self.judge({"graph": (10, 1)}, {"cublaslt": {"graph": (15, 1)}}, most_us=9)
+        self.assertEqual((result["verdict"], result["missed"], list(result["undecided"])), ("missed", ["most_us"], ["vs_vendor"]))
+
+    def test_both_sides_are_of_one_regime(self):
+        result = self.judge({"stream": (20, 0), "graph": (10, 0)}, {"cublas_batched": {"stream": (24, 0)}})
+        self.assertEqual((result["regime"], result["median_us"], result["vs_vendor"], result["verdict"]), ("stream", 20, 1.2, "missed"))
+        result = self.judge({"stream": (20, 0), "graph": (10, 0)},
+                            {"sequential": {"stream": (12, 0)}, "cublaslt": {"stream": (24, 0), "graph": (16, 0)}})
+        self.assertEqual((result["regime"], result["vendor"], result["verdict"]), ("graph", "cublaslt", "met"))
+        result = self.judge({"graph": (10, 0)}, {"cublaslt": {"stream": (24, 0)}})
+        self.assertEqual((result["verdict"], result["why"]), ("not measured", "nothing to say of vs_vendor"))
+
+    def test_a_time_in_doubt_decides_nothing(self):
+        own, vendor = {"graph": (10, 0)}, {"graph": (30, 0)}
+        result = self.judge({"graph": (10, 0, ["drift", "few_rounds"])}, {"cublaslt": vendor})
+        self.assertEqual((result["verdict"], result["undecided"]), ("undecided", {"vs_vendor": "wgmma, graph: drift, few_rounds"}))
+        # These say that the interval is wide, which it says itself.
+        wide = {"graph": (10, 2, ["wide_interval", "timed_out"])}
+        self.assertEqual([self.judge(wide, {"cublaslt": {"graph": (us, 0)}})["verdict"] for us in (30, 15.1)], ["met", "undecided"])
+        # The vendor's fastest might be faster still: the next is no stand-in.
+        result = self.judge(own, {"cublas_batched": {"graph": (12, 0, ["multimodal"])}, "cublaslt": vendor})
+        self.assertEqual((result["verdict"], result["vendor"]), ("undecided", "cublas_batched"))
+        slower = self.judge(own, {"cublas_batched": {"graph": (40, 0, ["multimodal"])}, "cublaslt": vendor})
+        self.assertEqual((slower["verdict"], slower["vendor"]), ("met", "cublaslt"))
+
+    def test_results_that_name_no_doubts_are_still_below_resolution(self):
+        for change, why in (({"below_resolution": True}, "below_resolution"), ({"ci": {"lo_ns": None, "hi_ns": None}}, "no interval")):
+            old = measurement("graph", 10)
+            del old["stats"]["reliable"], old["stats"]["doubts"]
+            (old if "below_resolution" in change else old["stats"]).update(change)
+            self.assertEqual(targets.Time("wgmma", old).refused, f"wgmma, graph: {why}")
+
+    def test_a_strategy_without_a_median_did_not_run(self):
+        never = {"name": "wgmma", "status": "ok", "measurements": [measurement("graph", 10)]}
+        never["measurements"][0]["stats"]["median_ns"] = None
+        result = targets.judged(self.TARGET, [{"axes": self.TARGET["axes"], "strategies": [never]}], "")
+        self.assertEqual((result["verdict"], result["why"]), ("not measured", "wgmma did not run"))
+
+    def test_a_sweep_is_as_wide_as_its_cases(self):
+        def sweep(least, *cases):
+            def of(name, us, *facts):
+                return {"name": name, "status": "ok", "measurements": [measurement("graph", us, *facts)]}
+
+            made = [{"axes": {"n": n}, "strategies": [of("wgmma", 10, *facts), of("cublaslt", us)]} for n, (us, *facts) in enumerate(cases)]
+            return targets.judged({"name": "toy", "op": "linear", "preset": "quick", "geomean_vs_vendor": 1.25, "least_vs_vendor": least}, made, "")
+
+        self.assertEqual(sweep(0.97, (12, 1), (15, 1))["verdict"], "met")
+        wide = sweep(0.97, (12, 1), (13.2, 1))
+        self.assertEqual((wide["verdict"], list(wide["undecided"])), ("undecided", ["geomean_vs_vendor"]))
+        self.assertEqual(list(sweep(1.2, (12, 1), (15, 1))["undecided"]), ["least_vs_vendor"])
+        self.assertEqual(sweep(1.3, (12, 1), (15, 1))["missed"], ["least_vs_vendor"])
+        doubtful = sweep(0.97, (12, 1), (15, 1, ["throttled"]))
+        self.assertEqual((doubtful["verdict"], doubtful["undecided"]["least_vs_vendor"]), ("undecided", "wgmma, graph: throttled in {'n': 1}"))
+        self.assertIn("undecided 1.34x the vendor over 2 cases", targets.line(doubtful))
+
+
+class RunTest(unittest.TestCase):
+    """What targets.py asks of wbench, and makes of what it leaves."""
+
+    TARGETS = [{"name": "toy", "op": "linear", "axes": {"n": 2, "weights": "int8"}, "vendor_axes": {"weights": "packed"}},
+               {"name": "sweep", "op": "linear", "preset": "quick"}, {"name": "floor", "op": "softmax", "axes": {"n": 3}, "of_floor_pct": 9}]
+
+    def run_cases(self, script, seconds=6):
+        """What wbench was given, and what became of each target."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "wbench").write_text(f"#!/bin/sh\ncp $3 {folder}/given\necho $* >{folder}/words\nmkdir -p $7\n{script}")
+            (folder / "wbench").chmod(0o755)
+            cases = targets.run_cases(str(folder / "wbench"), self.TARGETS, seconds, folder)
+            return json.loads((folder / "given").read_text()), (folder / "words").read_text(), cases
+
+    def test_one_process_runs_all(self):
+        write = """for i in 0 1 2; do echo '{"run": {"complete": true}, "cases": ['$i']}' > $7/t0$i.json; done\n"""
+        suite, words, cases = self.run_cases(write)
+        self.assertEqual(cases, [([0], ""), ([1], ""), ([2], "")])
+        self.assertRegex(words, r"^suite run \S+ --device cuda --results \S+ --json \S+ -v$")
+        self.assertEqual(suite["defaults"], {"baselines": "none", "max_samples": 300, "budget_s": 0.51})
+        self.assertEqual(suite["entries"], [
+            {"name": "t00", "op": "linear", "axes": {"n": 2, "weights": ["int8", "packed"]}, "regimes": ["stream", "graph"], "budget_s": 1.03},
+            {"name": "t01", "op": "linear", "axes": {}, "regimes": ["stream", "graph"], "preset": "quick", "budget_s": 2.06},
+            {"name": "t02", "op": "softmax", "axes": {"n": 3}, "regimes": ["stream", "graph", "cold"]}])
+
+    def test_no_result_or_half_of_one(self):
+        self.assertEqual(self.run_cases("echo no device\nexit 7\n")[2], [([], "exit code 7: no device")] * 3)
+        half = """echo '{"run": {"complete": false}, "cases": []}' >$7/t00.json
+echo '{"entries": [{"name": "t01", "status": "refused", "message": "no such axis"}, {"name": "t02", "status": "not_run", "message": null}]}' >$9\n"""
+        self.assertEqual([why for _, why in self.run_cases(half)[2]],
+                         ["the run did not come to its end", "no such axis", "no time was left"])
+
+    def test_what_comes_behind_trouble_is_run_by_another_process(self):
+        result = """echo '{"run": {"complete": true}, "cases": [7]}' >$7/$name.json\n"""
+        names = "for name in $(echo ${12:-t00,t01,t02} | tr , ' '); do\n"
+        hangs = f"trap '' INT\n{names}echo at $name\n[ $name != t01 ] || exec sleep 1000\n{result}done\n"
+        with mock.patch.object(targets, "LEAST_STALL_S", 0.5), mock.patch("watched.TO_WRITE_S", 0.2), mock.patch.object(targets, "LEAST_S", 0.1):
+            _, words, cases = self.run_cases(hangs, 2)
+        self.assertEqual(cases, [([7], ""), ([], "exit code -9: at t01"), ([7], "")])
+        self.assertRegex(words, " --entry t02$")
+        lost = names + """word=ok; [ -z "$lost" ] || word=no_device; [ $name.$# != t01.10 ] || { word=failed; lost=yes; }
+[ $word != ok ] || """ + result + """entries="$entries${entries:+, }{\\"name\\": \\"$name\\", \\"status\\": \\"$word\\", \\"message\\": null}"
+done
+echo "{\\"entries\\": [$entries]}" >$9
+"""
+        _, words, cases = self.run_cases(lost)
+        self.assertEqual(cases, [([7], ""), ([], "failed"), ([7], "")])
+        self.assertRegex(words, " --entry t02$")
+
+    def test_where_to_go_on(self):
+        for statuses, behind in [(["ok", "missed"], 2), (["ok", False, "ok"], 2), (["ok", "interrupted", "not_run"], 2),
+                                 (["failed", "no_device", "failed"], 1), (["failed", "ok"], 2), (["ok", "failed"], 2), (["no_device"] * 2, 2)]:
+            self.assertEqual(targets.behind_trouble(list(enumerate(statuses))), list(range(len(statuses)))[behind:], statuses)
+
+    def test_what_was_measured_before_time_ran_out_counts(self):
+        slow = """echo '{"run": {"complete": true}, "cases": [5]}' >$7/t00.json\ntrap 'echo interrupted; exit 130' INT\nsleep 0.1 & wait
+while :; do sleep 0.05; done\n"""
+        cases = self.run_cases(slow, 0.4)[2]
+        self.assertEqual(cases, [([5], ""), ([], "exit code 130: interrupted"), ([], "exit code 130: interrupted")])
+
+
+class ExpectationTest(unittest.TestCase):
+    """expectation.py: what arithmetic says, worked out by hand, and that the notes are of these very kernels."""
+
+    def of(self, strategy, op="linear", **axes):
+        return expectation.of_target(op, axes).get(strategy)
+
+    def test_weights_are_read_once(self):
+        one = self.of("weight_only", n=8, batch=16, d=2048, dtype="bf16", weights="int4")
+        # x, y and bias of 16 bits; 4 bits a weight and 16 for every 128 of them.
+        moved = 2 * 8 * (2 * 16 * 2048 + 2048) + 8 * 2048 * 2048 * (4 + 16 / 128) / 8
+        self.assertEqual(one.bytes, moved)
+        self.assertEqual((one.limit, one.tiles, one.tile), ("memory", 8 * 2048 // 64, "m16n64"))
+        self.assertAlmostEqual(one.us, 2 + moved / 4.3e6)
+
+    def test_tiles_are_counted_whole(self):
+        one = self.of("wgmma", n=8, batch=1024, d=1024, dtype="bf16")
+        # 256 tiles of 128 x 256: a multiprocessor has two of them.
+        self.assertEqual((one.tile, one.tiles), ("m128n256", 256))
+        self.assertAlmostEqual(one.parts_us["arithmetic"], 2 * 2 * 128 * 256 * 1024 * 132 / 790e6)
+
+    def test_few_bytes_under_way_are_slow(self):
+        one = self.of("small_m", n=1, batch=8, d=256, dtype="bf16")
+        # Sixteen blocks of 16 x 16, five of six stages of 64 of k under way: but k has only four of them.
+        self.assertEqual(one.limit, "memory")
+        self.assertAlmostEqual(one.parts_us["memory"], one.bytes / (one.tiles * one.under_way / 0.7e-6) * 1e6)
+
+    def test_who_runs_what(self):
+        self.assertIsNone(self.of("wgmma", n=2, batch=64, d=140, dtype="bf16"))  # no tensor map
+        self.assertIsNone(self.of("wgmma", n=2, batch=64, d=64, dtype="fp32"))
+        self.assertIsNone(self.of("gemv", n=2, batch=5, d=64))
+        self.assertIsNone(self.of("tf32x3", n=2, batch=5, d=64, dtype="bf16"))
+        self.assertIsNone(self.of("simt", n=2, batch=5, d=64, dtype="bf16", weights="int8"))
+        shared = self.of("shared_input", n=32, batch=64, d=512, dtype="bf16", shared="yes")
+        self.assertEqual(shared.tiles, 2 * 32 * 512 // 64)
+        self.assertIsNotNone(self.of("tensor_core", op="ragged_linear", n=4, batch=64, d=256, dtype="bf16", spread=75))
+
+    def test_other_primitives_take_their_bytes_or_their_products(self):
+        def of(op, strategy, **axes):
+            return roofline.of_target(op, axes).get(strategy)
+
+        softmax = of("softmax", "wide", n=2, batch=100, d=64, dtype="bf16")
+        self.assertEqual((softmax.bytes, softmax.limit), (2 * 2 * 2 * 100 * 64, "memory"))
+        self.assertAlmostEqual(softmax.us, 2 + softmax.bytes / 4.3e6)
+        self.assertEqual(of("binary", "wide", n=2, batch=100, d=64).bytes, 3 * 4 * 2 * 100 * 64)
+        # Four queries on six keys see 3, 4, 5 and 6 of them.
+        core = {"n": 2, "batch": 3, "heads": 5, "seq": 4, "kv_seq": 6, "head_dim": 8, "dtype": "fp16"}
+        self.assertEqual(of("flash_attention", "tensor_core", **core).flops, 4 * 30 * 24 * 8)
+        self.assertEqual(of("flash_attention", "tensor_core", **core, causal="yes").flops, 4 * 30 * 18 * 8)
+        self.assertIsNotNone(of("flash_attention", "short", **core))
+        self.assertIsNone(of("flash_attention", "short", **core | {"kv_seq": 257}))
+        self.assertIsNone(of("flash_attention", "tensor_core", **core | {"dtype": "fp32"}))
+        self.assertEqual(of("flash_attention", "wgmma", **core).flops, 4 * 30 * 24 * 8)
+        self.assertIsNone(of("flash_attention", "wgmma", **core | {"head_dim": 9}))
+        self.assertIsNone(of("flash_attention", "wgmma", **core, bias="yes"))
+        self.assertEqual(of("flash_attention", "decode", **core).flops, 4 * 30 * 24 * 8)
+        self.assertIsNone(of("flash_attention", "decode", **core | {"seq": 17}))
+        conv = {"n": 2, "batch": 3, "channels": 16, "out": 8, "height": 5, "width": 7, "kernel": 3}
+        self.assertEqual(of("conv2d", "direct", **conv).flops, 2 * 2 * 3 * 8 * 35 * 16 * 9)
+        self.assertEqual(of("conv2d", "direct", **conv).bytes, 4 * (2 * 3 * 24 * 35 + 2 * 8 * (16 * 9 + 1)))
+        self.assertIsNone(of("conv2d", "implicit_gemm", **conv))
+        self.assertIsNotNone(of("conv2d", "implicit_gemm", **conv, tf32="yes"))
+        self.assertIsNone(of("conv2d", "wgmma", **conv, tf32="yes"))
+        self.assertIsNotNone(of("conv2d", "wgmma", **conv, tf32="yes", layout="last"))
+        self.assertEqual(of("conv2d", "direct", **conv | {"out": 0}, form="depthwise").flops, 2 * 2 * 3 * 16 * 35 * 9)
+        mlp = {"n": 2, "batch": 20, "d": 8, "hidden": 16, "out": 4, "dtype": "bf16"}
+        self.assertEqual(of("mlp", "fused", **mlp).bytes, 2 * 2 * (20 * 12 + 16 * 9 + 4 * 17))
+        self.assertEqual(of("mlp", "layerwise", **mlp).bytes, of("mlp", "fused", **mlp).bytes + 2 * 2 * 2 * 20 * 16)
+        self.assertEqual(of("mlp", "fused", **mlp).flops, 2 * 2 * 20 * (8 * 16 + 16 * 4))
+        # Four warps' rows, each on a quarter of its own.
+        self.assertAlmostEqual(of("mlp", "fused", **mlp).parts_us["chain"], 2 * 16 * 192 * 528 / (790 * 0.63) * 1e-6)
+        self.assertAlmostEqual(of("mlp", "layerwise", **mlp).us, 2 * 2 + sum(of("mlp", "layerwise", **mlp).parts_us.values()))
+        self.assertIsNone(of("mlp", "fused", **mlp | {"in": 257}))
+        self.assertIsNone(of("mlp", "fused", **mlp | {"layers": 17}))
+        rnn = {"n": 2, "cell": "gru", "batch": 16, "seq": 3, "d": 8, "dtype": "bf16"}
+        step_us = 2 * 16 * 8 * 24 * 132 / (790 * 0.63) * 1e-6 + 0.4
+        self.assertAlmostEqual(of("recurrent", "fused", **rnn).parts_us["chain"], 3 * step_us)
+        self.assertEqual(of("recurrent", "stepwise", **rnn).flops, 2 * 2 * 16 * 3 * 24 * (8 + 8))
+        self.assertGreater(of("recurrent", "stepwise", **rnn).us, 2 * (1 + 2 * 3))  # launches alone
+        self.assertIsNone(of("recurrent", "fused", **rnn | {"d": 256}))
+        module = of("attention", "fused", n=8, batch=8, seq=128, d_model=768, heads=12, dtype="bf16")
+        self.assertAlmostEqual(module.us, 3 * 2 + sum(module.parts_us.values()))
+
+    def test_rows_of_a_table_are_read_once(self):
+        axes = {"n": 3, "batch": 2, "seq": 5, "vocab": 4, "dim": 16, "dtype": "bf16"}
+        (one,) = roofline.of_target("embedding", axes).values()
+        # Of four rows, ten ids name 4 (1 - 0.75^10); the ids are one set of int64.
+        self.assertAlmostEqual(one.bytes, 3 * (4 * (1 - 0.75**10) + 10) * 32 + 10 * 8)
+        (own,) = roofline.of_target("embedding", axes | {"ids": "own", "id_dtype": "int32"}).values()
+        self.assertAlmostEqual(own.bytes - one.bytes, 3 * 10 * 4 - 10 * 8)
+        (target,) = (target for target in TARGETS if target["name"] == "embedding, 67 MB")
+        (one,) = roofline.of_target("embedding", target["axes"]).values()
+        counted = 28581888 + 67108864  # by wbench, in the ids that it draws
+        self.assertAlmostEqual(one.bytes / counted, 1, delta=0.001)
+
+    def test_ragged_members_are_those_that_wbench_draws(self):
+        (target,) = (target for target in TARGETS if target["op"] == "ragged_linear")
+        for one in expectation.of_target("ragged_linear", target["axes"]).values():
+            self.assertEqual((one.flops, one.bytes), (79483760, 2204704 + 487136))  # as wbench declares
+        values, spec = ((ROOT / f"host/{path}").read_text() for path in ("operand_values.hpp", "linear/ragged_linear_spec.cpp"))
+        for constant in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
+            self.assertIn(f"0x{constant:x}u", values)
+        self.assertIn(f"kSeed = {expectation.RAGGED_SEED};", spec)
+        even = expectation.of_target("ragged_linear", target["axes"] | {"spread": 0})["simt"]
+        self.assertEqual(even.flops, 32 * 64 * 256 * (2 * 256 + 1))
+
+    def test_targets_leave_nothing_to_the_preset(self):
+        """Which sets what a suite's entry does not name; expectations take axes' defaults."""
+        swept = {}
+        for path in (ROOT / "host").rglob("*_spec.cpp"):
+            spec = path.read_text()
+            quick = re.search(r'{"quick",(.*?){"full",', spec, re.DOTALL)
+            for op in re.findall(r'\.name = "(\w+)"', spec) if quick else ():
+                swept[op] = set(re.findall(r'{"(\w+)", ', quick.group(1)))
+        self.assertLess({"n", "d", "hidden"}, swept["mlp"])
+        for target in TARGETS:
+            axes = set(target.get("axes", ()))
+            known = axes | ({"d"} if {"in", "out"} <= axes else set())
+            self.assertLessEqual(swept.get(target["op"], set()) if axes else set(), known, target["name"])
+
+    def test_short_keeps_as_many_keys_as_its_strategy_says(self):
+        source = (ROOT / "host/attention/flash_attention_strategy.cpp").read_text()
+        self.assertIn("head_dim <= 64 ? 256 : problem.head_dim <= 128 ? 128 : 64", source)
+        self.assertEqual(roofline.SHORT_KEYS, ((64, 256), (128, 128), (256, 64)))
+
+    def test_the_notes_are_what_the_script_says(self):
+        self.assertEqual(say("notes")[1], (ROOT / "bench/results/NOTES.md").read_text(), "run scripts/targets.py notes > bench/results/NOTES.md")
+
+    def test_every_strategy_of_ours_has_an_expectation(self):
+        """Where linear gets another, a target and its arithmetic belong to it."""
+        _, output = say("expect")
+        for path in ("linear/linear", "linear/ragged_linear", "fused/mlp"):
+            spec = (ROOT / f"host/{path}_spec.cpp").read_text()
+            if "with_cudnn(" in spec:
+                spec += (ROOT / "host/norm/norm_spec.hpp").read_text()
+            for strategy in re.findall(r'{"(\w+)",\s*(?:DeviceType::)?cuda,\s*hand_written,', spec):
+                self.assertIn(f" {strategy} ", output)
+
+
+if __name__ == "__main__":
+    unittest.main()

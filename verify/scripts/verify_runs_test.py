@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""verify_runs_test.py WBENCH: that the runs which make evidence run every strategy of ours, on the simulated GPU."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
+# Smaller than the runs have it, where an interpreter would take long; no size is one that a kernel asks for.
+FEWER = {"conv1d": ("--length", "32"), "conv2d": ("--height", "8"), "conv3d": ("--depth", "3", "--height", "5"), "attention": ("--batch", "1"),
+         "flash_attention": ("--batch", "1", "--heads", "2")}
+
+
+def runs():
+    lines = (ROOT / "scripts/gpu_check.d/verify_runs").read_text().splitlines()
+    return [line.split()[1:] for line in lines if not line.startswith("#")]
+
+
+def strategies_of_ours():
+    rows = json.loads(subprocess.run([WBENCH, "list", "strategies", "--json", "-"], check=True, capture_output=True, text=True).stdout)
+    return {(row["op"], row["strategy"]) for row in rows if row["device"] == "cuda" and row["kind"] == "hand_written"}
+
+
+class VerifyRuns(unittest.TestCase):
+    def compared(self, op, words, strategies):
+        """Of these strategies, those that a run with these words compares with the reference."""
+        options = [*words, *FEWER.get(op, ()), "--n", "2", "--baseline", "none", "--strategy", ",".join(sorted(strategies))]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "result.json"
+            done = subprocess.run([WBENCH, "--sim", "verify", "-p", "ci", "--op", op, *options, "--json", path], capture_output=True,
+                                  text=True, stdin=subprocess.DEVNULL)
+            self.assertIn(done.returncode, (0, 6), done.stdout + done.stderr)  # 6: this run is not for them
+            cases = json.loads(path.read_text())["cases"] if path.exists() else []
+        return {(op, one["name"]) for case in cases for one in case["strategies"]
+                if one["status"] == "ok" and one["verify"]["elements_compared"] > 0}
+
+    def test_every_strategy_of_ours_is_run(self):
+        missing = strategies_of_ours()
+        self.assertGreater(len(missing), 30)
+        for option, ops, *words in runs():
+            self.assertEqual(option, "--op")
+            if "--adversarial" in words:  # other operands for what the other runs run
+                continue
+            for op in {op for op, _ in missing} & (set(ops.split(",")) if ops != "all" else {op for op, _ in missing}):
+                missing -= self.compared(op, words, {strategy for one, strategy in missing if one == op})
+        self.assertEqual(missing, set())
+
+
+if __name__ == "__main__":
+    unittest.main()
