@@ -13,8 +13,8 @@
 
 #include "bench/compare/cell_tests.hpp"
 #include "bench/compare/gate.hpp"
+#include "bench/document/result.hpp"
 #include "bench/history/history.hpp"
-#include "bench/result.hpp"
 
 namespace wide::bench {
 

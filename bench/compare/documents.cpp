@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/compare/verdicts.hpp"
-#include "bench/json_number.hpp"
+#include "bench/document/json_number.hpp"
 #include "bench/report/junit.hpp"
 #include "bench/report/table.hpp"
 #include "wide/version.hpp"

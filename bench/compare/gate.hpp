@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/metrics.hpp"
+#include "bench/document/metrics.hpp"
 #include "bench/statistics/intervals.hpp"
 
 namespace wide::bench {

@@ -9,11 +9,11 @@
 #include <ostream>
 #include <utility>
 
-#include "bench/cli.hpp"
-#include "bench/commands.hpp"
-#include "bench/interrupt.hpp"
-#include "bench/result_json.hpp"
-#include "bench/run_program.hpp"
+#include "bench/cli/cli.hpp"
+#include "bench/cli/commands.hpp"
+#include "bench/cli/interrupt.hpp"
+#include "bench/cli/run_program.hpp"
+#include "bench/document/result_json.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {

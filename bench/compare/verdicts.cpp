@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "bench/cli.hpp"
+#include "bench/cli/cli.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
 #include "wide/error.hpp"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/result.hpp"
+#include "bench/document/result.hpp"
 
 namespace wide::bench {
 

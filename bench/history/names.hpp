@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/document/result_json.hpp"
 #include "bench/history/history.hpp"
-#include "bench/result_json.hpp"
 
 namespace wide::bench {
 

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "bench/run_program.hpp"
+#include "bench/cli/run_program.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "bench/document/result.hpp"
 #include "bench/nvml/session.hpp"
-#include "bench/result.hpp"
 
 namespace wide::bench {
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "bench/interrupt.hpp"
+#include "bench/cli/interrupt.hpp"
 
 namespace wide::bench {
 

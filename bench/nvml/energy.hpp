@@ -8,8 +8,8 @@
 #include <functional>
 #include <optional>
 
+#include "bench/document/result.hpp"
 #include "bench/nvml/monitor.hpp"
-#include "bench/result.hpp"
 
 namespace wide::bench {
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/document/result.hpp"
 #include "bench/nvml/monitor.hpp"
-#include "bench/result.hpp"
 
 namespace wide::bench {
 

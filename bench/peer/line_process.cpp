@@ -18,7 +18,7 @@
 #include <cstring>
 #include <thread>
 
-#include "bench/interrupt.hpp"
+#include "bench/cli/interrupt.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "bench/json_field.hpp"
+#include "bench/document/json_field.hpp"
 #include "host/import/safetensors_header.hpp"
 #include "wide/error.hpp"
 #include "wide/safetensors.hpp"

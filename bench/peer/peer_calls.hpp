@@ -4,8 +4,8 @@
 // Calls that a peer makes on request.
 #pragma once
 
-#include "bench/calls.hpp"
 #include "bench/peer/peer.hpp"
+#include "bench/run/calls.hpp"
 
 namespace wide::bench {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-#include "bench/json_number.hpp"
+#include "bench/document/json_number.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/tables.hpp"
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "bench/compare/compare.hpp"
+#include "bench/document/result.hpp"
 #include "bench/history/history.hpp"
 #include "bench/report/chart.hpp"
-#include "bench/result.hpp"
 
 namespace wide::bench {
 

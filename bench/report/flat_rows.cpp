@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "bench/json_number.hpp"
+#include "bench/document/json_number.hpp"
 #include "bench/report/details.hpp"
 #include "bench/report/rows.hpp"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "bench/result.hpp"
+#include "bench/document/result.hpp"
 
 namespace wide::bench {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bench/result.hpp"
+#include "bench/document/result.hpp"
 
 namespace wide::bench {
 

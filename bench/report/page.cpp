@@ -8,11 +8,11 @@
 #include <set>
 
 #include "bench/compare/verdicts.hpp"
+#include "bench/document/result_json.hpp"
 #include "bench/report/assets.hpp"
 #include "bench/report/html.hpp"
 #include "bench/report/page_parts.hpp"
 #include "bench/report/svg.hpp"
-#include "bench/result_json.hpp"
 
 namespace wide::bench {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "bench/compare/compare.hpp"
+#include "bench/document/result.hpp"
 #include "bench/history/history.hpp"
-#include "bench/result.hpp"
 
 namespace wide::bench {
 

@@ -10,11 +10,11 @@
 #include <set>
 
 #include "bench/compare/verdicts.hpp"
-#include "bench/doubts.hpp"
 #include "bench/report/html.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/rows.hpp"
 #include "bench/report/tables.hpp"
+#include "bench/run/doubts.hpp"
 
 namespace wide::bench {
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "bench/compare/compare.hpp"
+#include "bench/document/result.hpp"
 #include "bench/report/charts.hpp"
-#include "bench/result.hpp"
 
 namespace wide::bench {
 

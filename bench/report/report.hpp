@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/result.hpp"
+#include "bench/document/result.hpp"
 
 namespace wide::bench {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/doubts.hpp"
+#include "bench/run/doubts.hpp"
 
 namespace wide::bench {
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "bench/result.hpp"
+#include "bench/document/result.hpp"
 
 namespace wide::bench {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/result.hpp"
+#include "bench/document/result.hpp"
 
 namespace wide::bench {
 

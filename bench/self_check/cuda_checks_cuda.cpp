@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include "bench/calibrate.hpp"
+#include "bench/machine/calibrate.hpp"
 #include "bench/self_check/chase.hpp"
 #include "bench/self_check/run.hpp"
 #include "bench/statistics/order.hpp"

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <exception>
 
-#include "bench/calibrate.hpp"
-#include "bench/contender.hpp"
-#include "bench/interrupt.hpp"
+#include "bench/cli/interrupt.hpp"
+#include "bench/cli/simulation.hpp"
+#include "bench/machine/calibrate.hpp"
 #include "bench/nvml/throttle.hpp"
-#include "bench/runner.hpp"
-#include "bench/simulation.hpp"
+#include "bench/run/contender.hpp"
+#include "bench/run/runner.hpp"
 #include "bench/timer/sampler.hpp"
 
 namespace wide::bench {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "bench/result.hpp"
+#include "bench/document/result.hpp"
 #include "bench/statistics/intervals.hpp"
 
 namespace wide::bench {

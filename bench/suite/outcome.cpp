@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/cli.hpp"
+#include "bench/cli/cli.hpp"
 
 namespace wide::bench {
 

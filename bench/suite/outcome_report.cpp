@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "bench/cli.hpp"
+#include "bench/cli/cli.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/tables.hpp"
 #include "bench/suite/outcome.hpp"

@@ -13,11 +13,11 @@
 #include <iterator>
 #include <map>
 
+#include "bench/cli/running.hpp"
+#include "bench/document/json_field.hpp"
+#include "bench/document/metrics.hpp"
 #include "bench/history/history.hpp"
-#include "bench/json_field.hpp"
-#include "bench/metrics.hpp"
 #include "bench/report/table.hpp"
-#include "bench/running.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
 

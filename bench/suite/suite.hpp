@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/commands.hpp"
+#include "bench/cli/commands.hpp"
 #include "bench/suite/threshold.hpp"
 
 namespace wide::bench {

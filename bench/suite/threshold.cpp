@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "bench/metrics.hpp"
+#include "bench/document/metrics.hpp"
 #include "bench/statistics/statistics.hpp"
 
 namespace wide::bench {

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/result.hpp"
+#include "bench/document/result.hpp"
 
 namespace wide::bench {
 

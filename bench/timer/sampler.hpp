@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/result.hpp"
+#include "bench/document/result.hpp"
 #include "bench/timer/cold.hpp"
 #include "wide/catalog.hpp"
 #include "wide/context.hpp"

@@ -76,7 +76,7 @@ def totals(cases):
 
 
 def write(document, path):
-    """With the samples beside it, as wbench writes them (bench/samples_file.hpp)."""
+    """With the samples beside it, as wbench writes them (bench/document/samples_file.hpp)."""
     data = bytearray()
     runners = [runner for case in document["cases"] for runner in case["strategies"] + case["baselines"]]
     for samples in (measured["samples"] for runner in runners for measured in runner["measurements"]):

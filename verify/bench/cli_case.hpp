@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/cli.hpp"
-#include "bench/interrupt.hpp"
+#include "bench/cli/cli.hpp"
+#include "bench/cli/interrupt.hpp"
 
 namespace wide::bench {
 

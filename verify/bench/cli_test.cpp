@@ -14,8 +14,8 @@
 #include <set>
 #include <sstream>
 
-#include "bench/metrics.hpp"
-#include "bench/result_json.hpp"
+#include "bench/document/metrics.hpp"
+#include "bench/document/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/compare/verdicts.hpp"
-#include "bench/result_json.hpp"
+#include "bench/document/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/compare_case.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/result_json.hpp"
+#include "bench/document/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 

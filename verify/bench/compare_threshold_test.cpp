@@ -5,8 +5,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "bench/cli/running.hpp"
 #include "bench/compare/gate.hpp"
-#include "bench/running.hpp"
 #include "verify/bench/compare_case.hpp"
 #include "verify/bench/compare_store.hpp"
 

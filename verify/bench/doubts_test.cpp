@@ -2,18 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What makes a measurement unreliable: each doubt at its bound and beyond, and where it is said.
-#include "bench/doubts.hpp"
+#include "bench/run/doubts.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
 #include "bench/compare/verdicts.hpp"
-#include "bench/evaluate.hpp"
+#include "bench/document/result_json.hpp"
 #include "bench/report/exports.hpp"
 #include "bench/report/page.hpp"
 #include "bench/report/report.hpp"
-#include "bench/result_json.hpp"
+#include "bench/run/evaluate.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/compare_case.hpp"
 

@@ -3,7 +3,7 @@
 //
 // The stream of a run's events: the same result as the document at the end, and what there was of
 // it wherever the stream ends.
-#include "bench/events.hpp"
+#include "bench/document/events.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "bench/result_json.hpp"
+#include "bench/document/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"

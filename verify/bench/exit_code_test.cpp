@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bench/commands.hpp"
+#include "bench/cli/commands.hpp"
+#include "bench/document/result_json.hpp"
 #include "bench/history/sqlite.hpp"
-#include "bench/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"

@@ -3,7 +3,7 @@
 //
 // From sweeps and overrides to cases, on a primitive made for the purpose and on those of the
 // catalogue.
-#include "bench/expand.hpp"
+#include "bench/cases/expand.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>

@@ -22,10 +22,10 @@
 #include <random>
 #include <thread>
 
+#include "bench/document/result_json.hpp"
 #include "bench/history/change_point.hpp"
 #include "bench/history/names.hpp"
 #include "bench/history/sqlite.hpp"
-#include "bench/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a host says of itself, by folders that a test makes: known, unknown, and nonsense.
-#include "bench/host_state.hpp"
+#include "bench/machine/host_state.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>

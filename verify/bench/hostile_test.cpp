@@ -7,7 +7,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 
-#include "bench/value_spec.hpp"
+#include "bench/cases/value_spec.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/catalog.hpp"

@@ -16,10 +16,10 @@
 #include <sstream>
 #include <thread>
 
-#include "bench/isolated.hpp"
-#include "bench/repeated.hpp"
-#include "bench/result_json.hpp"
-#include "bench/run_program.hpp"
+#include "bench/cli/run_program.hpp"
+#include "bench/document/result_json.hpp"
+#include "bench/run/isolated.hpp"
+#include "bench/run/repeated.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/machine_checks.hpp"
+#include "bench/machine/machine_checks.hpp"
 #include "bench/nvml/device_state.hpp"
 #include "verify/support/folder.hpp"
 

@@ -9,11 +9,11 @@
 #include <chrono>
 #include <fstream>
 
-#include "bench/contender.hpp"
+#include "bench/document/result_json.hpp"
 #include "bench/peer/line_process.hpp"
 #include "bench/peer/peer.hpp"
 #include "bench/peer/peer_calls.hpp"
-#include "bench/result_json.hpp"
+#include "bench/run/contender.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/runner_case.hpp"

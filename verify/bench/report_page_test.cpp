@@ -10,14 +10,14 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "bench/metrics.hpp"
+#include "bench/document/metrics.hpp"
+#include "bench/document/result_json.hpp"
 #include "bench/report/assets.hpp"
 #include "bench/report/charts.hpp"
 #include "bench/report/html.hpp"
 #include "bench/report/page.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/svg.hpp"
-#include "bench/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/sample_result.hpp"

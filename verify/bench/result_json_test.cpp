@@ -3,7 +3,7 @@
 //
 // Results as files: what is written is read back bit for bit, and whatever else a file holds is
 // refused with a message that names the place.
-#include "bench/result_json.hpp"
+#include "bench/document/result_json.hpp"
 #include "host/core/file.hpp"
 
 #include <sys/resource.h>

@@ -9,7 +9,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <set>
 
-#include "bench/result_json.hpp"
+#include "bench/document/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/sample_result.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/runner.hpp"
+#include "bench/run/runner.hpp"
 #include "verify/support/fake_primitive.hpp"
 
 namespace wide::bench {

@@ -4,7 +4,7 @@
 // A real primitive through the whole runner on a GPU: both regimes, all three baselines.
 #include <catch2/catch_test_macros.hpp>
 
-#include "bench/runner.hpp"
+#include "bench/run/runner.hpp"
 #include "verify/support/devices.hpp"
 
 namespace wide::bench {

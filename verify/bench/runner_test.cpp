@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a run does when all goes well: order of blocks, budget, interruption, identity of cases.
-#include "bench/runner.hpp"
+#include "bench/run/runner.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -10,7 +10,7 @@
 #include <numeric>
 #include <set>
 
-#include "bench/interrupt.hpp"
+#include "bench/cli/interrupt.hpp"
 #include "verify/bench/runner_case.hpp"
 #include "wide/error.hpp"
 

@@ -5,7 +5,7 @@
 // of every status one. For the tests of files and tables.
 #pragma once
 
-#include "bench/result.hpp"
+#include "bench/document/result.hpp"
 
 namespace wide::bench {
 

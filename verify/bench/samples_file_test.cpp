@@ -3,7 +3,7 @@
 //
 // Samples beside a result: written and read back bit for bit, refused where the file is not the one
 // that was written, and done without where summaries are enough.
-#include "bench/samples_file.hpp"
+#include "bench/document/samples_file.hpp"
 
 #include <sys/stat.h>
 
@@ -15,8 +15,8 @@
 #include <filesystem>
 #include <limits>
 
-#include "bench/result_json.hpp"
-#include "bench/sha256.hpp"
+#include "bench/document/result_json.hpp"
+#include "bench/document/sha256.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/sample_result.hpp"

@@ -8,8 +8,8 @@
 #include <memory>
 #include <random>
 
-#include "bench/counting_allocator.hpp"
-#include "bench/evaluate.hpp"
+#include "bench/run/counting_allocator.hpp"
+#include "bench/run/evaluate.hpp"
 #include "bench/statistics/settled.hpp"
 #include "verify/bench/runner_case.hpp"
 #include "wide/tensor.hpp"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // --save-workspace: which calls are kept, and that a file alone is enough to compute them again.
-#include "bench/saved_workspace.hpp"
+#include "bench/run/saved_workspace.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <set>
 
-#include "bench/cli.hpp"
-#include "bench/result_json.hpp"
+#include "bench/cli/cli.hpp"
+#include "bench/document/result_json.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/runner_case.hpp"
 #include "verify/support/folder.hpp"

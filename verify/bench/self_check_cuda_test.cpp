@@ -4,10 +4,10 @@
 // The checks of a GPU on one: on the simulated GPU those that need no time, on a device all.
 #include <catch2/catch_test_macros.hpp>
 
+#include "bench/cli/simulation.hpp"
 #include "bench/self_check/chase.hpp"
 #include "bench/self_check/report.hpp"
 #include "bench/self_check/run.hpp"
-#include "bench/simulation.hpp"
 #include "host/core/cuda_check.hpp"
 #include "verify/support/devices.hpp"
 #include "wide/tensor.hpp"

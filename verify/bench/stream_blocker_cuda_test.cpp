@@ -7,7 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "bench/calibrate.hpp"
+#include "bench/machine/calibrate.hpp"
 #include "bench/timer/device_timing.hpp"
 #include "bench/timer/empty_kernel.hpp"
 #include "bench/timer/held_stream.hpp"

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "bench/result_json.hpp"
+#include "bench/document/result_json.hpp"
 #include "bench/suite/outcome.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"

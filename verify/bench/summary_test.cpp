@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Summaries and judgements of made-up measurements, worked out by hand.
-#include "bench/summary.hpp"
+#include "bench/run/summary.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstring>
 
-#include "bench/evaluate.hpp"
+#include "bench/run/evaluate.hpp"
 #include "bench/statistics/statistics.hpp"
 #include "wide/error.hpp"
 

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "bench/calibrate.hpp"
+#include "bench/machine/calibrate.hpp"
 #include "bench/timer/sampler.hpp"
 #include "verify/support/devices.hpp"
 #include "wide/convert.hpp"

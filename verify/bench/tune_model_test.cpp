@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "bench/tune.hpp"
+#include "bench/tune/tune.hpp"
 #include "host/compare.hpp"
 #include "host/core/file.hpp"
 #include "host/model/step_workload.hpp"

@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "bench/tune_search.hpp"
+#include "bench/tune/tune_search.hpp"
 
 namespace wide::bench {
 namespace {

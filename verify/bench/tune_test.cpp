@@ -13,9 +13,9 @@
 #include <sstream>
 #include <utility>
 
-#include "bench/interrupt.hpp"
-#include "bench/runner.hpp"
-#include "bench/tune.hpp"
+#include "bench/cli/interrupt.hpp"
+#include "bench/run/runner.hpp"
+#include "bench/tune/tune.hpp"
 #include "host/core/file.hpp"
 #include "host/core/problem_keys.hpp"
 #include "verify/bench/cli_case.hpp"

@@ -3,7 +3,7 @@
 //
 // The grammar of axis values: every form, and everything that must be refused with a message that
 // shows what was written.
-#include "bench/value_spec.hpp"
+#include "bench/cases/value_spec.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

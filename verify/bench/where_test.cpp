@@ -3,7 +3,7 @@
 //
 // --where: which cases an expression keeps, and everything that must be refused with a message that
 // shows what was written.
-#include "bench/where.hpp"
+#include "bench/cases/where.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -7,7 +7,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "bench/expand.hpp"
+#include "bench/cases/expand.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/session.hpp"
 #include "wide/catalog.hpp"

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
-#include "bench/expand.hpp"
-#include "bench/simulation.hpp"
+#include "bench/cases/expand.hpp"
+#include "bench/cli/simulation.hpp"
 #include "verify/support/session.hpp"
 #include "verify/support/simulation.hpp"
 #include "verify/support/traffic.hpp"

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <vector>
 
-#include "bench/cli.hpp"
+#include "bench/cli/cli.hpp"
 #include "verify/fuzz/fuzz.hpp"
 
 void wide::fuzz::one_input(std::string_view text) {

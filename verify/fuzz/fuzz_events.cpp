@@ -3,8 +3,8 @@
 //
 // Event logs: whatever a killed run left of one is refused, or becomes a document that the reader
 // of results takes or refuses in its turn.
-#include "bench/events.hpp"
-#include "bench/result_json.hpp"
+#include "bench/document/events.hpp"
+#include "bench/document/result_json.hpp"
 #include "verify/fuzz/fuzz.hpp"
 
 void wide::fuzz::one_input(std::string_view text) {

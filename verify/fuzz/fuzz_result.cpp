@@ -3,7 +3,7 @@
 //
 // Results: a document is refused with an error of ours, or what was read of it is written and read
 // again without a change.
-#include "bench/result_json.hpp"
+#include "bench/document/result_json.hpp"
 #include "verify/fuzz/fuzz.hpp"
 
 namespace {

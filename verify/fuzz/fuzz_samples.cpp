@@ -3,9 +3,9 @@
 //
 // Side-cars: a result's document, a zero byte, and the file that its samples lie in. What is taken
 // out of a document that was made whole comes back the same.
-#include "bench/json_field.hpp"
-#include "bench/result_json.hpp"
-#include "bench/samples_file.hpp"
+#include "bench/document/json_field.hpp"
+#include "bench/document/result_json.hpp"
+#include "bench/document/samples_file.hpp"
 #include "verify/fuzz/fuzz.hpp"
 
 void wide::fuzz::one_input(std::string_view text) {

@@ -3,7 +3,7 @@
 //
 // Values of axes as the command line has them: refused, or a list of values of the axis that is not
 // longer than one may type by mistake.
-#include "bench/value_spec.hpp"
+#include "bench/cases/value_spec.hpp"
 #include "verify/fuzz/fuzz.hpp"
 
 void wide::fuzz::one_input(std::string_view text) {

@@ -8,7 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "bench/expand.hpp"
+#include "bench/cases/expand.hpp"
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"

@@ -156,7 +156,7 @@ class ReportsTest(ScriptTest):
         self.commit("reports")
         self.put("kernels/k/k.cu", "new")
         self.put("kernels/k/added.cu", "new")
-        self.put("bench/events.cpp", "new")
+        self.put("bench/document/events.cpp", "new")
         (self.root / "verify/simt/s.cpp").unlink()
         count = older + " (3 of 4 files changed since);"  # all but other.cu
         code, lines = self.reports()

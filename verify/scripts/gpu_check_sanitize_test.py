@@ -59,7 +59,7 @@ class Sanitize(GpuCheckCase):
 
     def test_a_program_is_made_of_what_it_includes(self):
         for name, text in [("verify/fused/mlp_test.cpp", "int main() {}\n"), ("verify/catalog/isolation_test.cpp", "int main() {}\n"),
-                           ("verify/catalog/case.hpp", ""), ("bench/runner.hpp", ""), ("bench/run.hpp", "")]:
+                           ("verify/catalog/case.hpp", ""), ("bench/run/runner.hpp", ""), ("bench/run.hpp", "")]:
             self.put(name, text)
         self.put("bin/cmake", "#!/bin/sh\n", 0o755)
 
@@ -72,16 +72,16 @@ class Sanitize(GpuCheckCase):
             self.put(name, "// changed\n" + (self.root / name).read_text())
             return {program for program, key in keys().items() if key != before[program]} & {"mlp_test", "isolation_test"}
         both = {"mlp_test", "isolation_test"}
-        self.assertEqual(changed("bench/runner.hpp"), both)  # of what they include nothing is known
+        self.assertEqual(changed("bench/run/runner.hpp"), both)  # of what they include nothing is known
         self.put("bin/ninja", """#!/bin/sh
 echo 'verify/CMakeFiles/mlp_test.dir/fused/mlp_test.cpp.o: #deps 3, deps mtime 1 (VALID)'
-printf '    %s\\n' ../verify/fused/mlp_test.cpp ../bench/runner.hpp /usr/include/stdio.h ''
+printf '    %s\\n' ../verify/fused/mlp_test.cpp ../bench/run/runner.hpp /usr/include/stdio.h ''
 echo 'bench/CMakeFiles/wbench_core.dir/run.cpp.o: #deps 1, deps mtime 1 (VALID)'
 printf '    %s\\n' ../bench/run.hpp ''
 echo 'verify/CMakeFiles/isolation_test.dir/catalog/isolation_test.cpp.o: #deps 2, deps mtime 1 (VALID)'
 printf '    %s\\n' ../verify/catalog/isolation_test.cpp ../verify/catalog/case.hpp
 """, 0o755)
-        self.assertEqual(changed("bench/runner.hpp"), {"mlp_test"})
+        self.assertEqual(changed("bench/run/runner.hpp"), {"mlp_test"})
         self.assertEqual(changed("verify/catalog/case.hpp"), {"isolation_test"})
         self.assertEqual(changed("bench/run.hpp"), set())
         self.assertEqual(changed("verify/fused/mlp_test.cpp"), {"mlp_test"})

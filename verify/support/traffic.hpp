@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/runner.hpp"
-#include "bench/simulation.hpp"
+#include "bench/cli/simulation.hpp"
+#include "bench/run/runner.hpp"
 #include "verify/support/session.hpp"
 #include "wide/catalog.hpp"
 

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cli/run_program.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+TemporaryFolder::TemporaryFolder() {
+  path_ = (std::filesystem::temp_directory_path() / "wbench-XXXXXX").string();
+  if (::mkdtemp(path_.data()) == nullptr)
+    throw Error(ErrorCode::io, path_ + ": " + std::strerror(errno));
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+int run_program(const std::vector<std::string>& words, bool discards_output) {
+  return run_program_into(discards_output ? "/dev/null" : "", "", words);
+}
+
+int run_program_into(const std::string& output_file, const std::string& error_file,
+                     const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (const auto& [descriptor, file] :
+       {std::pair(STDOUT_FILENO, &output_file), std::pair(STDERR_FILENO, &error_file)}) {
+    if (file->empty()) continue;
+    posix_spawn_file_actions_addopen(&actions, descriptor, file->c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  }
+  pid_t child = 0;
+  const int error = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0)
+    throw Error(ErrorCode::io, fmt::format("cannot start {}: {}", words[0], std::strerror(error)));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw Error(ErrorCode::io, words[0] + ": " + std::strerror(errno));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool is_on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+std::string shell_word(const std::string& word) {
+  const bool is_plain = !word.empty() && word.find_first_not_of(
+                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789-_=./:,+@%") == std::string::npos;
+  if (is_plain) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a sweep: calibration, cases one after another, summaries. Knows no primitive.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/document/result.hpp"
+#include "bench/nvml/monitor.hpp"
+#include "bench/run/saved_workspace.hpp"
+#include "wide/catalog.hpp"
+#include "wide/tuning.hpp"
+
+namespace wide::bench {
+
+class Peer;
+
+struct Progress {
+  int64_t done = 0, total = 0;  ///< cases
+  double elapsed_s = 0;
+  std::string next;  ///< the case that begins; empty at the end
+};
+
+struct RunPlan {
+  explicit RunPlan(const Context& context_) : context(context_) {}
+
+  Context context;
+  RunConfig config;
+  std::vector<std::pair<const catalog::PrimitiveSpec*, std::vector<catalog::Case>>> work;
+  std::vector<std::string> strategies;  ///< "simt", "simt:m16n64"; empty: all of the device
+  const TuningCache* tuning = nullptr;  ///< for "auto"
+  std::vector<Baseline> baselines;
+  std::vector<Peer*> peers;  ///< other programs, measured beside the baselines
+  bool verify_only = false;
+  bool compares_all = false;     ///< of outputs; else a sample of rows if all would take long
+  SavingRule saving;             ///< which checked calls to save
+  std::string reproduce_suffix;  ///< appended to the cases' commands: what is not in their axes
+  bool exits_on_error = false;   ///< stop after the first case that fails or is wrong
+  std::vector<std::string> isolating_command;  ///< this run's words, if cases are to be isolated
+  int64_t profiled_calls = 0;                  ///< calls made for a profiler, without timing
+  bool profiles_graph = false, profiles_endlessly = false;  ///< as replays; until interrupted
+  std::optional<Calibration> calibration;                   ///< none: measured first
+  std::function<Calibration()> measure_ceilings;            ///< empty: calibrate() of calibrate.hpp
+  double ceilings_hold_s = 2;  ///< after longer sweeps they are measured again: ceilings_check()
+  Monitor* monitor = nullptr;  ///< of the device's clocks; null: NVML's, on CUDA
+  std::function<void(const Progress&)> on_progress;  ///< may be empty
+  /// Called with the run so far, and the case that just completed; may be empty.
+  std::function<void(const RunResult&, CaseResult&)> on_case;
+};
+
+/// Fills calibration, cases, summaries and `complete`. A case that throws fails, not the sweep;
+/// after a CUDA error the device is no longer trusted, and the remaining cases fail with its
+/// message.
+void run_plan(const RunPlan& plan, RunResult& result);
+
+/// A case with the reason why it was not run.
+CaseResult case_not_run(const catalog::PrimitiveSpec& spec, const catalog::Case& point,
+                        Status status, const std::string& reason);
+
+/// "simt:m16n64" as its strategy and policy.
+PlanOptions plan_options(const std::string& name);
+
+/// 16 hexadecimal digits: FNV-1a, 64 bits, of "op=..;version=..;axis=value;.." with axes sorted.
+std::string case_id(const catalog::PrimitiveSpec& spec, const catalog::Case& point);
+
+/// "wbench run --op linear --n 4 ..", with every axis; `command` is "run" or "verify".
+std::string reproduce_command(const catalog::Case& point, const std::string& command = "run");
+
+}  // namespace wide::bench

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a sweep shows about a primitive as a whole. Pure.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "bench/document/result.hpp"
+
+namespace wide::bench {
+
+/// One summary per op, regime and baseline that has speedups.
+std::vector<OpSummary> summarize(std::span<const CaseResult> cases);
+
+/// The definitions, for --help.
+const char* summary_definitions();
+
+}  // namespace wide::bench

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the cases of a plan one after another, in this process or each in a process of its own.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "bench/run/runner.hpp"
+
+namespace wide::bench {
+
+/// A case that is to be run now.
+struct Turn {
+  const catalog::PrimitiveSpec& spec;
+  const catalog::Case& point;
+  std::optional<double> budget_s;  ///< its share of the plan's
+};
+
+/// Whether a case failed, ran out of memory or time, was wrong or implausible.
+bool is_error(const CaseResult& result);
+
+/// Sleeps this long, or until an interrupt.
+void pause_for(double seconds);
+
+class Sweep {
+ public:
+  /// Starts the sweep and its clock.
+  Sweep(const RunPlan& plan, RunResult& result);
+
+  /// Reports what begins; "" at the end.
+  void report(const std::string& next) const;
+
+  /// Runs the plan's cases in order by `run_turn`, except impossible ones, with the plan's pause
+  /// between them; ends if it returns none, on an interrupt, or after the first
+  /// case in error if the plan says so. Fills cases, summaries, `complete` and the duration.
+  void run(const std::function<std::optional<CaseResult>(const Turn&)>& run_turn);
+
+  /// Measures the plan's device as it is now.
+  Calibration measure_ceilings() const;
+  /// Measures ceilings again after a complete sweep that was not short, if the budget leaves time
+  /// and the sweep measured the first ones itself; adds a warning to the result if they have moved.
+  void check_ceilings() const;
+
+ private:
+  double elapsed_s() const;
+  void cool_down() const;
+  std::optional<double> budget_s() const;
+
+  const RunPlan& plan_;
+  RunResult& result_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  int64_t total_ = 0, done_ = 0;
+};
+
+}  // namespace wide::bench

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a plan of cases to the fastest of their strategies: all measured in full, or those that a
+// search finds.
+#pragma once
+
+#include <chrono>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/cli/commands.hpp"
+#include "bench/run/runner.hpp"
+#include "bench/tune/tune.hpp"
+#include "host/model/step_workload.hpp"
+
+namespace wide::bench {
+
+/// The measurements of one primitive.
+struct Tuned {
+  RunResult result;
+  std::vector<std::pair<catalog::Case, TunedCase>> cases;
+  bool has_run = true;
+  std::optional<Calibration> calibration;  ///< measured once
+};
+
+/// What was found for one problem.
+struct TunedRow {
+  std::string name;  ///< in the table
+  TuningKey key;
+  TunedCase found;
+};
+
+/// The same of all cases of a primitive, or of all steps of a model.
+struct TunedOp {
+  std::vector<TunedRow> rows;
+  std::vector<catalog::FixedSteps> fixed{};  ///< of a model: what was not tuned
+  RunResult result{};
+  std::string nothing{};  ///< why nothing was selected
+  bool has_run = true;
+};
+
+/// What all primitives and models of a command are tuned by.
+struct TuneRequest {
+  const GlobalOptions& global;
+  const TuneOptions& options;
+  const Context& context;
+  std::vector<const catalog::PrimitiveSpec*> ops;  ///< that strategies may be of
+  const TuningCache* applied = nullptr;            ///< what auto reads, if anything
+  const TuningCache& tuned;                        ///< what is known by now
+  std::ostream& out;
+  std::ostream& err;
+};
+
+/// Seconds that several measurements share: those of the command, of an op, of a case.
+class Budget {
+ public:
+  /// 0 or less: none.
+  explicit Budget(double seconds) : seconds_(seconds), start_(Clock::now()) {}
+
+  bool is_set() const { return seconds_ > 0; }
+  double passed_s() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  /// Of what is left, for the next of so many that are to come; 0: none.
+  double share_s(size_t num_left) const;
+  bool has_passed(double share) const { return is_set() && passed_s() > share * seconds_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double seconds_;
+  Clock::time_point start_;
+};
+
+/// A plan without cases.
+RunPlan tuning_plan(const TuneRequest& request);
+
+/// Measures the plan's strategies in all its cases, which are the primitive's.
+void tune_cases(const RunPlan& plan, const catalog::PrimitiveSpec& spec, const TuneOptions& options,
+                double budget_s, Tuned& tuned, std::ostream& err);
+
+}  // namespace wide::bench
