@@ -115,8 +115,9 @@ __device__ void store_pixels(const ConvParams& p, const DirectTile& tile, const 
   put_sums<T>(p, place, warp_channel, sums, [&](int channel, float(&values)[kDirectPerLane]) {
     float* of_lane = outputs.sums + lane * tile.sum_pitch() + channel;
 #pragma unroll
-    for (int i = 0; i < kDirectPerLane; ++i)
+    for (int i = 0; i < kDirectPerLane; ++i) {
       of_lane[i * kDirectLanes * tile.sum_pitch()] = values[i];
+    }
   });
   __syncthreads();
   // As many lanes as there are channels, as a power of two.
