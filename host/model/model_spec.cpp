@@ -100,7 +100,7 @@ std::string idle_size(const NamedModel& named, const Case& point) {
   for (const char* axis : {"layers", "seq", "image"}) {
     if (!named.has_size(axis) && point.integer(axis) != 0) {
       return std::string(axis) + " is " + std::to_string(point.integer(axis)) +
-             ", which changes nothing of this model, expected 0";
+             ", expected 0, as it " + idle_size_text(axis, named);
     }
   }
   return "";

@@ -149,9 +149,9 @@ TEST_CASE("a size that a model does not have is impossible among all models") {
   const std::string line = " -p ci -d cpu --dry-run";
   const Outcome all = wbench("run --model all --layers 3" + line);
   CHECK(all.code == kSuccess);
-  CHECK_THAT(all.out, ContainsSubstring("model:bert n=4 layers=3") &&
-                          !ContainsSubstring("model:mlp n=4") &&
-                          ContainsSubstring("model:mlp: layers is 3, which changes nothing"));
+  CHECK_THAT(all.out,
+             ContainsSubstring("model:bert n=4 layers=3") && !ContainsSubstring("model:mlp n=4") &&
+                 ContainsSubstring("model:mlp: layers is 3, expected 0, as it has no effect"));
   for (const char* words : {"--model mlp --layers 0 --seq 0 --image 0", "--model bert --layers 2",
                             "--op mlp --layers 3", "--op mlp --model bert --layers 3"})
     CHECK(wbench("run " + std::string(words) + line).code == kSuccess);
