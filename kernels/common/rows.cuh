@@ -14,6 +14,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+#include <type_traits>
+
 #include "kernels/common/launch.hpp"
 #include "kernels/common/row_blocks.hpp"
 #include "kernels/common/staged_runs.cuh"
@@ -150,6 +153,21 @@ struct RowPlace {
   T *row, *elements;
 };
 
+/// The words of a vector, computed from its elements: copied as memory, each would stay a value of
+/// its own.
+template <class T>
+__device__ inline uint4 words_of(const Vec16<T>& vector) {
+  constexpr int kOfWord = Vec16<T>::kSize / 4;
+  using Bits = std::conditional_t<kOfWord == 1, uint32_t, uint16_t>;
+  uint32_t words[4]{};
+#pragma unroll
+  for (int e = 0; e < Vec16<T>::kSize; ++e) {
+    const uint32_t bits = *reinterpret_cast<const Bits*>(&vector.v[e]);
+    words[e / kOfWord] |= bits << (e % kOfWord * 16);
+  }
+  return {words[0], words[1], words[2], words[3]};
+}
+
 /// A thread's share of a row, in chunks of a vector's elements; existing ones come first.
 template <class T, class Policy>
 class RowShare {
@@ -171,25 +189,33 @@ class RowShare {
   template <int chunks>
   __device__ void load(Vec16<T> (&values)[chunks], const RowPlace<const T>& from, float fill = 0.0f,
                        int first = 0) const {
-    Vec16<T> filled;
     const T behind = from_float<T>(fill);
-#pragma unroll
-    for (T& value : filled.v) value = behind;
+    // As words until the branches meet: there 16-bit elements would each be in a register, three
+    // instructions an element over all of a norm's operands.
+    uint4 words[chunks];
     if (is_aligned_) {
+      Vec16<T> filled;
+#pragma unroll
+      for (T& value : filled.v) value = behind;
 #pragma unroll
       for (int c = 0; c < chunks; ++c) {
-        values[c] = load_vec16_if(from.row + position(first + c, 0), exists(first + c, 0), filled);
+        words[c] = words_of(filled);
+        arch::load_16_if(words[c], from.row + position(first + c, 0), exists(first + c, 0));
       }
-      return;
+    } else {
+#pragma unroll
+      for (int c = 0; c < chunks; ++c) {
+        Vec16<T> elements;
+#pragma unroll
+        for (int e = 0; e < kSize; ++e) {
+          elements.v[e] = behind;
+          if (exists(first + c, e)) elements.v[e] = from.elements[position(first + c, e)];
+        }
+        words[c] = words_of(elements);
+      }
     }
 #pragma unroll
-    for (int c = 0; c < chunks; ++c) {
-      values[c] = filled;
-#pragma unroll
-      for (int e = 0; e < kSize; ++e) {
-        if (exists(first + c, e)) values[c].v[e] = from.elements[position(first + c, e)];
-      }
-    }
+    for (int c = 0; c < chunks; ++c) values[c] = *reinterpret_cast<const Vec16<T>*>(&words[c]);
   }
   /// For a row that is not staged.
   template <int chunks>
@@ -209,8 +235,11 @@ class RowShare {
   }
 
  private:
-  __device__ int64_t position(int chunk, int e) const {
-    return int64_t{chunk} * (Policy::threads() * kSize) + (first_ + e * step_);
+  /// Of an element in its row: 32 bits, which take fewer instructions, unless rows may be longer.
+  using Position = std::conditional_t<(Policy::max_features > 0), int, int64_t>;
+
+  __device__ Position position(int chunk, int e) const {
+    return Position{chunk} * (Policy::threads() * kSize) + (first_ + e * step_);
   }
 
   int first_, step_, count_;

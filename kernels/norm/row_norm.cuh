@@ -60,13 +60,29 @@ __device__ void combine(float* values, const Vec16<T>* chunks, F f) {
 }
 /// The same with a member's parameters from chunk `first` on; no-op without parameters.
 template <class T, class Policy, class F>
-__device__ void combine(float* values, const RowShare<T, Policy>& share, const void* parameters,
-                        int64_t offset, int first, F f) {
+__device__ void combine(float* values, const RowShare<T, Policy>& share, const T* parameters,
+                        int first, F f) {
   if (parameters == nullptr) return;
   Vec16<T> chunks[kPieceChunks<T>];
-  share.load(chunks, static_cast<const T*>(parameters) + offset, first);
+  share.load(chunks, parameters, first);
   combine(values, chunks, f);
 }
+
+/// A member's parameters, or null.
+template <class T>
+__device__ const T* of_member(const void* parameters, int64_t offset) {
+  return parameters == nullptr ? nullptr : static_cast<const T*>(parameters) + offset;
+}
+
+/// What normalised values are multiplied by, and what is added.
+template <class T>
+struct ScaleAndShift {
+  const T *gamma, *beta;
+
+  __device__ ScaleAndShift(const RowNormParams& p, int64_t member)
+      : gamma(of_member<T>(p.gamma, member * p.gamma_member_stride)),
+        beta(of_member<T>(p.beta, member * p.beta_member_stride)) {}
+};
 
 /// A chain's values from those of x, from chunk `first` on: residual + activation(x + bias),
 /// rounded.
@@ -74,7 +90,7 @@ template <class T, class Policy>
 __device__ void add_up(const RowNormParams& p, const RowShare<T, Policy>& share, int64_t member,
                        int first, const Vec16<T>* residual, float* values) {
   const auto plus = [](float value, float other) { return value + other; };
-  combine(values, share, p.bias, member * p.bias_member_stride, first, plus);
+  combine(values, share, of_member<T>(p.bias, member * p.bias_member_stride), first, plus);
   with_activation(p.activation, [&]<Activation fixed>() {
 #pragma unroll
     for (int i = 0; i < kRowPiece; ++i) values[i] = activate<fixed>(values[i]);
@@ -99,15 +115,15 @@ __device__ void write_values(const RowShare<T, Policy>& share, const RowPlace<T>
 
 /// Scales, shifts and writes centred values.
 template <class T, class Policy>
-__device__ void write_normalised(const RowNormParams& p, const RowShare<T, Policy>& share,
-                                 const RowPlace<T>& y, int64_t member, int first, float* values,
+__device__ void write_normalised(const RowShare<T, Policy>& share, const RowPlace<T>& y,
+                                 const ScaleAndShift<T>& parameters, int first, float* values,
                                  float mean, float scale) {
   const float shift = -mean * scale;
 #pragma unroll
   for (int i = 0; i < kRowPiece; ++i) values[i] = fmaf(values[i], scale, shift);
-  combine(values, share, p.gamma, member * p.gamma_member_stride, first,
+  combine(values, share, parameters.gamma, first,
           [](float value, float gamma) { return value * gamma; });
-  combine(values, share, p.beta, member * p.beta_member_stride, first,
+  combine(values, share, parameters.beta, first,
           [](float value, float beta) { return value + beta; });
   write_values(share, y, first, values);
 }
@@ -150,6 +166,10 @@ template <class Policy, RowKind kKind>
 constexpr int kResidentBlocks = Policy::is_block            ? 1
                                 : Policy::kept_floats == 16 ? (kKind == RowKind::chain ? 6 : 9)
                                                             : (kKind == RowKind::chain ? 4 : 6);
+
+/// Likewise of long rows.
+template <RowKind kKind>
+constexpr int kResidentLongBlocks = kKind == RowKind::chain ? 2 : 3;
 
 template <class T, class Policy, RowKind kKind>
 __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKind>)
@@ -223,8 +243,9 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
     take_moments<Policy, kKind>(p, sums, inverse, shared + 1, of);
   }
   const auto y = tile.place(kept, mine.y, y_of);
+  const ScaleAndShift<T> parameters(p, mine.member);
   for_kept<kKept>(access, [&](int j) {
-    write_normalised(p, share, y, mine.member, j / kSize, values + j, of.mean, of.scale);
+    write_normalised(share, y, parameters, j / kSize, values + j, of.mean, of.scale);
   });
   if (!access.is_staged) return;
   __syncthreads();
@@ -234,7 +255,7 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
 
 /// Rows that no block can hold: reread for each pass.
 template <class T, RowKind kKind>
-__global__ void __launch_bounds__(LongRow::max_block)
+__global__ void __launch_bounds__(LongRow::max_block, kResidentLongBlocks<kKind>)
     row_norm_long_kernel(const __grid_constant__ RowNormParams p,
                          const __grid_constant__ Divisor by_members,
                          const __grid_constant__ RowAccess access) {
@@ -245,6 +266,7 @@ __global__ void __launch_bounds__(LongRow::max_block)
   __shared__ float shared[3][kWarp];
   const RowNormPlace<T> place(p, by_members, blockIdx.x);
   const RowPlace<T> y{place.y, place.y}, stored{place.sum, place.sum};
+  const ScaleAndShift<T> parameters(p, place.member);
   const RowShare<T, LongRow> share(access, true);
   const auto num_chunks = static_cast<int>((p.features + kStep - 1) / kStep);
   const auto inverse = 1.0f / static_cast<float>(p.features);
@@ -288,7 +310,7 @@ __global__ void __launch_bounds__(LongRow::max_block)
           sums[1] += values[i] * values[i];
         }
         if (pass != kWrite) continue;
-        write_normalised(p, share, y, place.member, first + c, values, of.mean, of.scale);
+        write_normalised(share, y, parameters, first + c, values, of.mean, of.scale);
       }
     }
     sums[0] += before[0], sums[1] += before[1];
