@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verify/ptx/access.hpp"
 
-#include "verify/ptx/kernel.hpp"
-#include "verify/simt/shared_memory.hpp"
-
 namespace wide::ptx {
 
 namespace {
@@ -17,19 +14,12 @@ namespace {
 }
 
 void check_shared(Step& step, const Access& access, Purpose purpose, int64_t order) {
-  simt::SharedMemory& shared = *step.block().shared;
-  const char* what = purpose == Purpose::load    ? "read"
-                     : purpose == Purpose::store ? "write"
-                                                 : "atomic";
-  for_lanes(access.lanes, [&](int lane) {
-    simt::Thread& thread = step.warp.thread(lane);
-    const auto address = static_cast<uint32_t>(access.address[static_cast<size_t>(lane)]);
-    shared.require(thread, address, access.bytes, access.bytes, what, step.in.at);
-    const bool is_strong = purpose == Purpose::atomic || (order & kStrong) != 0;
-    const auto kind = is_strong ? simt::SharedAccess::atomic : simt::SharedAccess::generic;
-    if (purpose != Purpose::store) shared.read(thread, address, access.bytes, kind, step.in.at);
-    if (purpose != Purpose::load) shared.write(thread, address, access.bytes, kind, step.in.at);
-  });
+  const auto use = purpose == Purpose::load    ? simt::SharedUse::read
+                   : purpose == Purpose::store ? simt::SharedUse::write
+                                               : simt::SharedUse::update;
+  const bool is_strong = purpose == Purpose::atomic || (order & kStrong) != 0;
+  const auto kind = is_strong ? simt::SharedAccess::atomic : simt::SharedAccess::generic;
+  step.block().shared->access(step.warp, access, use, kind, step.in.at);
   if (purpose != Purpose::atomic)
     simt::count_shared(step.launch().counters, purpose == Purpose::store, access);
 }
@@ -104,24 +94,6 @@ AccessModifiers take_access(Decoder& d) {
   return m;
 }
 
-uint64_t address_of(const Step& step, size_t i, int lane) {
-  const Argument& a = step.in.arguments[i];
-  return step.value(a.parts[0], lane) + static_cast<uint64_t>(a.displacement);
-}
-
-Window window_of(uint64_t address) {
-  switch (address & kWindowMask) {
-    case kSharedWindow:
-      return Window::shared;
-    case kLocalWindow:
-      return Window::local;
-    case kParameterWindow:
-      return Window::parameter;
-    default:
-      return Window::global;
-  }
-}
-
 void observe(simt::GlobalMemory& memory, simt::Thread& thread, uint64_t address, int64_t order) {
   const simt::Knowledge* released = memory.published(address);
   if (released == nullptr) return;
@@ -152,21 +124,6 @@ void check_access(Step& step, const Access& access, Purpose purpose, int64_t ord
                     access.bytes);
     }
   });
-}
-
-std::byte* bytes_at(Step& step, Window window, uint64_t address, int lane) {
-  switch (window) {
-    case Window::shared:
-      return step.block().shared->at(static_cast<uint32_t>(address));
-    case Window::global:
-      return step.launch().memory.data(address);
-    case Window::local: {
-      const size_t each = step.warp.local.size() / simt::kLanes;
-      return step.warp.local.data() + static_cast<size_t>(lane) * each + address;
-    }
-    default:
-      return const_cast<std::byte*>(step.launch().parameters.data()) + address;
-  }
 }
 
 }  // namespace wide::ptx

@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "verify/ptx/access.hpp"
-#include "verify/ptx/kernel.hpp"
 
 namespace wide::ptx {
 

@@ -89,19 +89,18 @@ uint32_t half_word(double value) {
   }
 }
 
-/// The host's rounding while it lives.
+/// The host's rounding while it lives; outside of it that is to nearest, as all arithmetic here is.
 class Rounding {
  public:
-  explicit Rounding(int mode) : previous_(std::fegetround()), is_other_(mode != previous_) {
+  explicit Rounding(int mode) : is_other_(mode != FE_TONEAREST) {
     if (is_other_) std::fesetround(mode);  // which waits for all arithmetic under way
   }
   ~Rounding() {
-    if (is_other_) std::fesetround(previous_);
+    if (is_other_) std::fesetround(FE_TONEAREST);
   }
   Rounding(const Rounding&) = delete;
 
  private:
-  int previous_;
   bool is_other_;
 };
 

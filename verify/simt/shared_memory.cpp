@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "verify/simt/global_memory.hpp"
 #include "verify/simt/locations.hpp"
 #include "verify/simt/shared_shadow.hpp"
 #include "verify/simt/text.hpp"
@@ -80,6 +81,7 @@ struct SharedMemory::Shadow {
                       const char* does) const;
 
   // ---- reads
+  void read(const Access& access, int64_t bytes);
   void check_read(const Access& access, SharedCell& cell, int level, size_t index);
   void check_proxy(const Access& access, const SharedCell& cell, int level, size_t index,
                    const char* does) const;
@@ -131,6 +133,13 @@ void SharedMemory::Shadow::check_read(const Access& access, SharedCell& cell, in
     });
   }
   if (access.kind == SharedAccess::async_proxy) check_proxy(access, cell, level, index, "reads");
+}
+
+void SharedMemory::Shadow::read(const Access& access, int64_t bytes) {
+  for_cells(access.begin, bytes, [&](SharedCell& cell, int level, size_t index) {
+    check_read(access, cell, level, index);
+    note_reader(access, cell, level, index);
+  });
 }
 
 void SharedMemory::Shadow::check_proxy(const Access& access, const SharedCell& cell, int level,
@@ -252,15 +261,11 @@ void SharedMemory::Shadow::write(const Access& access, int64_t bytes) {
 }
 
 SharedMemory::SharedMemory(Block& block, int64_t bytes)
-    : shadow_(std::make_unique<Shadow>(block, bytes)) {}
+    : shadow_(std::make_unique<Shadow>(block, bytes)), bytes_(shadow_->data.data()) {}
 SharedMemory::~SharedMemory() = default;
 
 int64_t SharedMemory::bytes() const {
   return static_cast<int64_t>(shadow_->data.size());
-}
-
-std::byte* SharedMemory::at(uint32_t address) {
-  return shadow_->data.data() + (address - kSharedBase);
 }
 
 void SharedMemory::require(const Thread& thread, uint32_t address, int64_t bytes, int64_t alignment,
@@ -295,13 +300,24 @@ void SharedMemory::refuse(const Thread& thread, uint32_t address, int64_t bytes,
   throw Fault(is_inside ? Fault::Kind::misaligned : Fault::Kind::illegal_address, text);
 }
 
+void SharedMemory::access(Warp& warp, const Request& request, SharedUse use, SharedAccess kind,
+                          const Location& at) {
+  const char* what = use == SharedUse::read ? "read" : use == SharedUse::write ? "write" : "atomic";
+  const uint32_t location = shadow_->lines.number(at);
+  for (LaneMask lanes = request.lanes; lanes != 0; lanes &= lanes - 1) {
+    const int lane = std::countr_zero(lanes);
+    Thread& thread = warp.thread(lane);
+    const auto address = static_cast<uint32_t>(request.address[static_cast<size_t>(lane)]);
+    require(thread, address, request.bytes, request.bytes, what, at);
+    const Shadow::Access one{thread, kind, at, location, address - kSharedBase, thread.now()};
+    if (use != SharedUse::write) shadow_->read(one, request.bytes);
+    if (use != SharedUse::read) shadow_->write(one, request.bytes);
+  }
+}
+
 void SharedMemory::read(Thread& thread, uint32_t address, int64_t bytes, SharedAccess kind,
                         const Location& at) {
-  const Shadow::Access access{thread, kind, at, shadow_->lines.number(at), address - kSharedBase};
-  shadow_->for_cells(access.begin, bytes, [&](SharedCell& cell, int level, size_t index) {
-    shadow_->check_read(access, cell, level, index);
-    shadow_->note_reader(access, cell, level, index);
-  });
+  shadow_->read({thread, kind, at, shadow_->lines.number(at), address - kSharedBase}, bytes);
 }
 
 void SharedMemory::write(Thread& thread, uint32_t address, int64_t bytes, SharedAccess kind,

@@ -16,6 +16,9 @@ namespace wide::simt {
 constexpr uint32_t kSharedBase = 0x400;  ///< first shared address a kernel sees, as on Hopper
 
 enum class SharedAccess { generic, atomic, async_copy, async_proxy };
+/// What a warp's instruction does at each address.
+enum class SharedUse { read, write, update };
+struct Request;  // global_memory.hpp
 
 class SharedMemory {
  public:
@@ -25,11 +28,15 @@ class SharedMemory {
 
   int64_t bytes() const;
   /// The bytes at an address that is in range, unchecked.
-  std::byte* at(uint32_t address);
+  std::byte* at(uint32_t address) { return bytes_ + (address - kSharedBase); }
   /// Reports out_of_bounds, or misaligned where `alignment`, a power of two, is not met. On a
   /// device these are errors of the launch: throws Fault after reporting.
   void require(const Thread& thread, uint32_t address, int64_t bytes, int64_t alignment,
                const char* what, const Location& at);
+
+  /// Of a warp's lanes, one after the other: required, aligned to its bytes, and then as below.
+  void access(Warp& warp, const Request& request, SharedUse use, SharedAccess kind,
+              const Location& at);
 
   // Accesses in range. Each checks against the shadow and updates it. An atomic operation is a
   // read, then a write, both atomic.
@@ -54,6 +61,7 @@ class SharedMemory {
   [[noreturn]] void refuse(const Thread& thread, uint32_t address, int64_t bytes, int64_t alignment,
                            const char* what, const Location& at);
   std::unique_ptr<Shadow> shadow_;
+  std::byte* bytes_;  ///< the shadow's
 };
 
 }  // namespace wide::simt
