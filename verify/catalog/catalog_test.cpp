@@ -51,12 +51,17 @@ bool keeps_infinities(const PrimitiveSpec& spec, const std::string& strategy) {
   });
 }
 
+/// Looks no further than it must: it is asked for every output.
 bool is_vacuous(const ReferenceSample& reference) {
-  int64_t zeros = 0;
+  const double enough = (1 - kVacuousShare) * static_cast<double>(reference.elements());
+  int64_t others = 0;
   for (const auto& row : reference.rows()) {
-    zeros += std::count(row.values.begin(), row.values.end(), 0.0);
+    for (const double value : row.values) {
+      if (static_cast<double>(others) >= enough) return false;
+      if (value != 0) ++others;
+    }
   }
-  return static_cast<double>(zeros) > kVacuousShare * static_cast<double>(reference.elements());
+  return static_cast<double>(others) < enough;
 }
 
 /// Runs cases of one primitive after another and counts what becomes of them.
