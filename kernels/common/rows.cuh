@@ -190,8 +190,8 @@ class RowShare {
   __device__ void load(Vec16<T> (&values)[chunks], const RowPlace<const T>& from, float fill = 0.0f,
                        int first = 0) const {
     const T behind = from_float<T>(fill);
-    // As words until the branches meet: elements of 16 bits would meet in a register each, and every
-    // vector be taken apart for that.
+    // As words until the branches meet: elements of 16 bits would meet in a register each, and
+    // every vector be taken apart for that.
     uint4 words[chunks];
     if (is_aligned_) {
       Vec16<T> filled;
