@@ -93,7 +93,7 @@ void for_windows(const Step& step, size_t argument, Window window, int64_t bytes
   } else {
     take(step.lanes<uint32_t>(place.parts[0]));
   }
-  // Of the named windows alone: a generic address says by itself which one it means.
+  // To offsets in the window, which have no number of one; global addresses are what they are.
   const auto strip = [&] {
     if (access.window == Window::global) return;
     const uint64_t offset = access.window == Window::shared ? 0xffffffffu : ~kWindowMask;

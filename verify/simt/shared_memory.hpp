@@ -16,7 +16,7 @@ namespace wide::simt {
 constexpr uint32_t kSharedBase = 0x400;  ///< first shared address a kernel sees, as on Hopper
 
 enum class SharedAccess { generic, atomic, async_copy, async_proxy };
-/// What a warp's instruction does at each address.
+/// At the address of each lane of a warp.
 enum class SharedUse { read, write, update };
 struct Request;  // global_memory.hpp
 
@@ -34,7 +34,8 @@ class SharedMemory {
   void require(const Thread& thread, uint32_t address, int64_t bytes, int64_t alignment,
                const char* what, const Location& at);
 
-  /// Of a warp's lanes, one after the other: required, aligned to its bytes, and then as below.
+  /// What a warp's instruction does, lane after lane: each in range and aligned to its bytes, as
+  /// require() says, then as below.
   void access(Warp& warp, const Request& request, SharedUse use, SharedAccess kind,
               const Location& at);
 
