@@ -3,6 +3,7 @@
 //
 // rmsnorm for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/norm/rmsnorm_reference.hpp"
+#include "host/norm/row_norm.hpp"
 #include "host/norm/row_norm_workload.hpp"
 #include "host/specs.hpp"
 #include "wide/rmsnorm.hpp"
