@@ -55,11 +55,11 @@ __global__ void __launch_bounds__(kHasOwnInput ? kDirectThreads / 2 : kDirectThr
   extern __shared__ __align__(16) unsigned char memory[];
   DirectPlace& place = *reinterpret_cast<DirectPlace*>(memory);
   auto* positions = reinterpret_cast<DirectSource*>(memory + kDirectPlaceBytes);
-  DirectSource* weights = positions + tile.num_positions;
+  DirectSource* weights = positions + tile.table_positions();
   auto* shared = reinterpret_cast<float*>(memory + kDirectPlaceBytes + tile.source_bytes());
   if (threadIdx.x == 0) place = direct_place(p, tile);
   __syncthreads();
-  find_positions(p, tile, place, positions);
+  if (tile.has_table) find_positions(p, tile, place, positions);
   find_weights(p, tile, weights);
   const int warp_channel = static_cast<int>(threadIdx.x) / kDirectLanes * kDirectChannels;
   const auto input_floats = static_cast<int>(tile.input_floats());
@@ -121,7 +121,7 @@ cudaError_t launch(const ConvParams& params, const DirectTile& tile, cudaStream_
 
 /// Of x with channels last, neighbouring lanes load the channels of a sector.
 int32_t channel_shift(const ConvParams& params, const DirectTile& tile, int64_t element_bytes) {
-  if (!tile.x_is_last) return 0;
+  if (!tile.x_is_last || !tile.has_table) return 0;
   const int32_t channels = tile.chunk < params.in_per_group ? tile.chunk : tile.chunk * tile.groups;
   int32_t shift = 0;
   while ((2 << shift) * element_bytes <= 32 && 1 << shift < channels) ++shift;

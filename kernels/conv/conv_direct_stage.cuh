@@ -53,32 +53,48 @@ struct DirectSource {
 
 /// Of positions of x, in the order in which lanes load them: with channels first, first the whole
 /// sectors of all rows, so that hardly any sector is requested by two warps, then their ends.
-__device__ inline void find_positions(const ConvParams& p, const DirectTile& tile,
-                                      const DirectPlace& at, DirectSource* sources) {
-  const DirectAxis &rows = tile.rows, &columns = tile.columns;
-  const int first_row = at.row * p.stride.height - p.padding.height;
-  const int first_column = at.column * p.stride.width - p.padding.width;
-  constexpr int kSector = 16;  // elements, at most
-  const bool has_ends = columns.is_halo && !tile.x_is_last;
-  const int before = has_ends ? min(-first_column & (kSector - 1), columns.places) : 0;
-  const int whole = has_ends ? (columns.places - before) / kSector * kSector : columns.places;
-  const int position_of_ends = rows.places * whole;
-  for (int index = static_cast<int>(threadIdx.x); index < tile.num_positions;
-       index += static_cast<int>(blockDim.x)) {
+class DirectPositions {
+ public:
+  __device__ DirectPositions(const ConvParams& p, const DirectTile& tile, const DirectPlace& at)
+      : first_row_(at.row * p.stride.height - p.padding.height),
+        first_column_(at.column * p.stride.width - p.padding.width) {
+    constexpr int kSector = 16;  // elements, at most
+    const int places = tile.columns.places;
+    const bool has_ends = tile.columns.is_halo && !tile.x_is_last;
+    before_ = has_ends ? min(-first_column_ & (kSector - 1), places) : 0;
+    whole_ = has_ends ? (places - before_) / kSector * kSector : places;
+  }
+
+  __device__ DirectSource source(const ConvParams& p, const DirectTile& tile, int index) const {
+    const DirectAxis &rows = tile.rows, &columns = tile.columns;
+    const int position_of_ends = rows.places * whole_;
     const bool is_end = index >= position_of_ends;
     const int in_part = is_end ? index - position_of_ends : index;
-    const int part = is_end ? columns.places - whole : whole;
+    const int part = is_end ? columns.places - whole_ : whole_;
     const int row = in_part / part;
-    const int turned = before + in_part - row * part + (is_end ? whole : 0);
+    const int turned = before_ + in_part - row * part + (is_end ? whole_ : 0);
     const int column = turned < columns.places ? turned : turned - columns.places;
-    const int x_row = first_row + position_of(rows, row, p.stride.height, p.dilation.height);
+    const int x_row = first_row_ + position_of(rows, row, p.stride.height, p.dilation.height);
     const int x_column =
-        first_column + position_of(columns, column, p.stride.width, p.dilation.width);
+        first_column_ + position_of(columns, column, p.stride.width, p.dilation.width);
     const bool is_inside =
         x_row >= 0 && x_row < p.input.height && x_column >= 0 && x_column < p.input.width;
     const int in_row = tile.odd > 0 ? column / 2 + column % 2 * tile.odd : column;
-    sources[index] = {is_inside ? x_row * p.x_strides.row + x_column * p.x_strides.column : -1,
-                      row * tile.pitch + in_row};
+    return {is_inside ? x_row * p.x_strides.row + x_column * p.x_strides.column : -1,
+            row * tile.pitch + in_row};
+  }
+
+ private:
+  int first_row_, first_column_;
+  int before_, whole_;  ///< places of a row before its first whole sector, and in whole ones
+};
+
+__device__ inline void find_positions(const ConvParams& p, const DirectTile& tile,
+                                      const DirectPlace& at, DirectSource* sources) {
+  const DirectPositions positions(p, tile, at);
+  for (int index = static_cast<int>(threadIdx.x); index < tile.num_positions;
+       index += static_cast<int>(blockDim.x)) {
+    sources[index] = positions.source(p, tile, index);
   }
 }
 
@@ -157,6 +173,12 @@ struct ChannelWalk {
   __device__ void advance(int count) { value = (*this)(count); }
 };
 
+/// A position of a channel, which begins at `channel`.
+template <class T>
+__device__ DirectValue<T> value_at(const DirectValue<T>& channel, const DirectSource& at) {
+  return {channel.from + at.offset(), channel.to + at.place(), channel.exists && at.exists()};
+}
+
 /// Positions of a channel, which begins at `channel`, in the order of their table, every `step`-th.
 template <class T>
 struct PositionWalk {
@@ -164,10 +186,7 @@ struct PositionWalk {
   const DirectSource* source;
   int step;
 
-  __device__ DirectValue<T> operator()(int i) const {
-    const DirectSource at = source[i * step];
-    return {channel.from + at.offset(), channel.to + at.place(), channel.exists && at.exists()};
-  }
+  __device__ DirectValue<T> operator()(int i) const { return value_at(channel, source[i * step]); }
   __device__ void advance(int count) { source += count * step; }
 };
 
@@ -189,13 +208,14 @@ __device__ void stage_inputs(const ConvParams& p, const DirectTile& tile, const 
   const int lanes = 1 << tile.channel_shift;
   const int first = static_cast<int>(threadIdx.x) >> tile.channel_shift;
   const int step = static_cast<int>(blockDim.x) >> tile.channel_shift;
+  const DirectPositions positions(p, tile, place);
 #pragma unroll 1
   for (int group = 0; group < groups; ++group) {
     const int before = (place.first_group + group) * p.in_per_group + chunk.first;
     const int end = min(channels, p.in_channels - before);
     const DirectValue<T> of_group{x + group * p.in_per_group * channel_step,
                                   inputs + group * tile.chunk * tile.plane, has_plane};
-    if (tile.x_is_last) {
+    if (tile.x_is_last && tile.has_table) {
       const int count = max(0, tile.num_positions - first + step - 1) / step;
       int channel = static_cast<int>(threadIdx.x) & (lanes - 1);
 #pragma unroll 1
@@ -206,8 +226,9 @@ __device__ void stage_inputs(const ConvParams& p, const DirectTile& tile, const 
     } else {
 #pragma unroll 1
       for (int position = first; position < tile.num_positions; position += step) {
-        const PositionWalk<T> positions_of{of_group, sources, 1};
-        stage_walk<T>(end, ChannelWalk<T>{positions_of(position), channel_step, tile.plane});
+        const DirectSource at =
+            tile.has_table ? sources[position] : positions.source(p, tile, position);
+        stage_walk<T>(end, ChannelWalk<T>{value_at(of_group, at), channel_step, tile.plane});
       }
     }
   }

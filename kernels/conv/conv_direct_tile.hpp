@@ -56,7 +56,11 @@ struct DirectTile {
   int32_t pitch;          ///< floats between rows of x
   int32_t plane;          ///< floats between channels of x
   int32_t num_positions;  ///< of x in a plane
-  int32_t num_weights;    ///< of a chunk, of one channel of y
+  /// Where positions come from is found once a block, not for each chunk. Not where taps are as far
+  /// apart as outputs (patches), and positions so many that their table would be most of the
+  /// memory.
+  bool has_table;
+  int32_t num_weights;  ///< of a chunk, of one channel of y
   /// Every channel of y reads its own group; otherwise those of a warp read the same.
   bool has_own_input;
   bool x_is_last, y_is_last;  ///< set by the launcher, as what follows: no size depends on them
@@ -68,9 +72,10 @@ struct DirectTile {
   constexpr int64_t chunk_floats() const {
     return input_floats() + int64_t{channels()} * num_weights;
   }
+  constexpr int32_t table_positions() const { return has_table ? num_positions : 0; }
   /// Where positions and weights come from and go to: eight bytes each, in whole 16 bytes.
   constexpr int64_t source_bytes() const {
-    return (int64_t{num_positions} + num_weights + 1) / 2 * 16;
+    return (int64_t{table_positions()} + num_weights + 1) / 2 * 16;
   }
   /// Floats between the sums of positions: odd.
   constexpr int32_t sum_pitch() const { return channels() + 1; }
@@ -178,7 +183,6 @@ constexpr DirectTile direct_tile(const ConvParams& p, bool is_asynchronous) {
   const int32_t step = tile.rows.output_step;
   const int32_t twos = step % 2 != 0 ? 0 : step % 4 != 0 ? 1 : 2;
   tile.row_shift = std::max(0, tile.columns.shift - 2 - twos);
-  tile.chunk = std::clamp(p.in_per_group, 1, 16);
   const int64_t taps = narrow(int64_t{p.kernel.height} * p.kernel.width);
   const int64_t most = kDirectSharedBytes * std::max(tile.warps, kDirectLeastWarps);
   const auto fits = [&](int32_t buffers) {
@@ -189,8 +193,13 @@ constexpr DirectTile direct_tile(const ConvParams& p, bool is_asynchronous) {
   // Narrow values are converted on their way: nothing is loaded behind the arithmetic. Rather one
   // buffer than less than a sector of channels.
   constexpr int32_t kLeast = 8;
-  while (!fits(is_asynchronous ? 2 : 1) && !(tile.chunk <= kLeast && fits(1)) && tile.chunk > 1) {
-    tile.chunk /= 2;
+  for (const bool has_table : {true, false}) {
+    tile.has_table = has_table;
+    tile.chunk = std::clamp(p.in_per_group, 1, 16);
+    while (!fits(is_asynchronous ? 2 : 1) && !(tile.chunk <= kLeast && fits(1)) && tile.chunk > 1) {
+      tile.chunk /= 2;
+    }
+    if (tile.shared_bytes() <= most) break;
   }
   return tile;
 }
