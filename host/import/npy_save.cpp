@@ -22,7 +22,7 @@ void require_writable(const ConstTensorView& tensor, const std::string& name) {
     WIDE_REQUIRE(holds, "npy: array " + in_quotes(name) + " " + why);
   };
   require(tensor.device.type == DeviceType::cpu,
-          "is on " + to_string(tensor.device) + ", expected a copy on the cpu");
+          "is on " + to_string(tensor.device) + ", expected cpu");
   require(tensor.is_contiguous(), "has gaps, expected a densely packed one");
   require(tensor.data != nullptr || tensor.num_elements() == 0, "is absent");
 }

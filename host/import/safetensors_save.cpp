@@ -26,7 +26,7 @@ SafetensorsEntry entry_of(const NamedTensor& named) {
   };
   const ConstTensorView& tensor = named.tensor;
   require(tensor.device.type == DeviceType::cpu,
-          "is on " + to_string(tensor.device) + ", expected a copy on the cpu");
+          "is on " + to_string(tensor.device) + ", expected cpu");
   require(tensor.is_contiguous(), "has gaps, expected a densely packed one");
   return {named.name,   safetensors_type(tensor.dtype).name,
           tensor.dtype, tensor.shape,
