@@ -73,10 +73,10 @@ sys.exit(1)
         for name in ("sim_lazy_0_linear_cuda_test", "simt_engine_test", "ptx_float_test", "mutate", "scripts", "readme", "report_browser", "evidence",
                      "cli_test", "events_test", "exit_code_test", "history_test", "tune_test"):
             self.assertRegex(name, pattern)
-        for path in (ROOT / "verify").glob("*_test.cpp"):
+        for path in (ROOT / "verify").glob("*/*_test.cpp"):
             if re.search(pattern, path.stem):
                 self.assertNotIn("support/devices.hpp", path.read_text(), path)
-        needs_gpu = [p.stem for p in (ROOT / "verify").glob("*_cuda_test.cpp")] + ["isolation_test", "catalog_test", "model_test", "c_api", "timer_test"]
+        needs_gpu = [p.stem for p in (ROOT / "verify").glob("*/*_cuda_test.cpp")] + ["isolation_test", "catalog_test", "model_test", "c_api", "timer_test"]
         self.assertIn("golden_cuda_test", needs_gpu)
         for name in needs_gpu:
             self.assertNotRegex(name, pattern)
