@@ -276,6 +276,31 @@ TEST_CASE("conv: every strategy, layout and dtype, whatever is odd") {
   }
 }
 
+TEST_CASE("conv: patches, of which a block reads as many positions as taps and outputs") {
+  const int64_t edge = GENERATE(8, 14, 16), apart = GENERATE(0, 1);
+  INFO("patches of " << edge << ", " << apart << " apart");
+  ConvProblem p{.num_members = 2,
+                .batch = 1,
+                .in_channels = 3,
+                .out_channels = 10,
+                .input = {2 * edge + 3, 3 * edge + 2},
+                .kernel = {edge, edge},
+                .stride = {edge + apart, edge + apart},
+                .padding = {1, 0}};
+  for (const Context& context : devices_at_hand()) {
+    for (const ChannelLayout layout :
+         {ChannelLayout::channels_first, ChannelLayout::channels_last}) {
+      for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+        p.layout = layout;
+        p.dtype = dtype;
+        const bool is_cuda = context.device().type == DeviceType::cuda;
+        if (is_cuda) make_conv_plan(context, p, {.strategy = "direct"});  // does not refuse them
+        CHECK(check_conv(context, p) >= 2);
+      }
+    }
+  }
+}
+
 TEST_CASE("conv: kernels of every width, step and dilation, in groups and without") {
   const int64_t width = GENERATE(1, 2, 3, 4, 5, 7, 9), step = GENERATE(1, 2, 3);
   const int64_t dilation = GENERATE(1, 2, 3), groups = GENERATE(1, 4);
