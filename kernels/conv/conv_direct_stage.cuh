@@ -6,7 +6,8 @@
 //
 // x: [groups, chunk, rows, columns], padding and what is missing as zeros. weights: [channels of y
 // / 4, chunk, taps, 4]. Chunks differ in where they begin only, so that a table says once where
-// each position of x and each weight comes from and goes to.
+// each position of x and each weight comes from and goes to; of positions only where there is
+// room for it (DirectTile::has_table).
 #pragma once
 
 #include "kernels/arch/cp_async.cuh"
