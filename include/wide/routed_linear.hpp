@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// routed_linear: N fully connected layers of identical shape, each for the rows of one batch that
+// are routed to it. How many these are is known on the device only: a plan is for any routing.
+//
+// Several layers share a routing. The first reads rows where they are (gather), the last writes
+// them where they belong (scatter); in between they lie in the order of their members:
+//   routing:        ids -> first_rows, order
+//   routed_linear:  {.gathers = true}          x [B, in]    -> h [R, hidden], in routed order
+//   routed_linear:  {.scatters = true, gates}  h [R, hidden] -> y [R, out]
+// Where each of B rows goes to K members, R = B*K and y is [B, K, out]; its sum over K is an
+// embedding of bags of one member (y as its table, ids 0, 1, 2, .., offsets 0, K, 2K, ..).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "wide/epilogue.hpp"
+#include "wide/linear.hpp"
+#include "wide/plan.hpp"
+#include "wide/routing.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+/// The shapes, types, strides and epilogue of one call. Strides left 0 mean packed.
+struct RoutedLinearProblem {
+  int64_t num_members = 1;
+  int64_t num_rows = 0;  ///< R, the routing's rows; up to 2^31 - 1
+  int64_t in_features = 0;
+  int64_t out_features = 0;
+  Dtype dtype = Dtype::fp32;  ///< of x, weight, bias, residual and y: fp32, fp16 or bf16
+  bool allow_tf32 = false;    ///< fp32 operands may be rounded to tf32 before they are multiplied
+  bool gathers = false;       ///< x lies by rows: row r reads x[r / choices]; else in routed order
+  bool scatters = false;      ///< y lies by rows, residual too; else in routed order
+  int64_t choices = 1;        ///< K, the rows that read one of x; 1 unless it gathers; divides R
+  bool has_gates = false;     ///< a factor of each row, last of all
+  Epilogue epilogue{};
+  int64_t x_row_stride = 0, y_row_stride = 0, residual_row_stride = 0;
+  RowStrides weight{};  ///< row: from one output feature to the next
+  int64_t bias_member_stride = 0;
+  int64_t scale_member_stride = 0;
+  friend bool operator==(const RoutedLinearProblem&, const RoutedLinearProblem&) = default;
+};
+
+/// Operands of one call; bias, scale, residual and gates are absent exactly where the problem has
+/// none.
+struct RoutedLinearArguments {
+  ConstTensorView x;           ///< [R, in]; that gathers: [R / K, in]
+  ConstTensorView weight;      ///< [N, out, in]
+  ConstTensorView bias{};      ///< [N, out]
+  TensorView y;                ///< [R, out]
+  ConstTensorView scale{};     ///< fp32: [N, 1] or [N, out]
+  ConstTensorView residual{};  ///< lies as y; either y itself or separate memory
+  ConstTensorView gates{};     ///< fp32 [R], by rows, whether y lies so or not
+  ConstTensorView first_rows;  ///< int32 [N + 1]: of a routing of R rows to N members
+  ConstTensorView order;       ///< int32 [R]
+};
+
+/// Reads the problem off the operands; `like` gives what they do not show: allow_tf32, gathers,
+/// scatters, activation, alpha, and whether and where a residual is added.
+RoutedLinearProblem describe_routed_linear(const RoutedLinearArguments& arguments,
+                                           const RoutedLinearProblem& like = {});
+
+/// How plan.run computes one problem on one device, whatever the routing. Immutable: may run from
+/// several threads at a time, each with its own Execution.
+class RoutedLinearPlan {
+ public:
+  const RoutedLinearProblem& problem() const;  ///< with all strides filled in
+  std::string_view strategy() const;
+  /// Why this strategy: one line.
+  std::string explain() const;
+  /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
+  int64_t workspace_bytes() const;
+  /// "packed": [N, out, in].
+  std::string_view weight_format() const;
+
+  /// Member parameters -> the plan's format. Runs once per set of weights, on `stream`.
+  void prepare_weights(std::span<const LinearMember> members, const TensorView& weight,
+                       const TensorView& bias, Stream stream) const;
+  /// The inverse, bit for bit.
+  void restore_weights(const ConstTensorView& weight, const ConstTensorView& bias,
+                       std::span<const TensorView> member_weights,
+                       std::span<const TensorView> member_biases, Stream stream) const;
+
+  /// For all members n, and all j in [first_rows[n], first_rows[n + 1]), with r = order[j]:
+  ///   y[to, o] = gates[r] * activation(alpha * scale[n, o] * sum_i x[from, i] * weight[n, o, i]
+  ///                                    + bias[n, o] + residual[to, o])
+  /// or the residual added after the activation, before the gate; `from` is r / K if it gathers and
+  /// j if not, `to` is r if it scatters and j if not.
+  /// Rows of no member, those from first_rows[N] on, become zeros in y; their rows of x and
+  /// residual are not read.
+  /// Layout: as RoutedLinearArguments says; any row strides and member strides of the problem,
+  ///         features contiguous; any alignment of an element (16 bytes is fastest). y overlaps no
+  ///         input, but residual may be y itself.
+  /// Types: x, weight, bias, residual and y share a dtype in {fp32, fp16, bf16}; scale and gates
+  ///        are fp32; products and sums in fp32, one rounding at the end; tf32 products only with
+  ///        allow_tf32.
+  /// Routing: one that routing.hpp describes, of these R rows and N members. Another one is not
+  ///          noticed: y then is undefined, but nothing outside of the operands is read or written.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured:
+  ///         what is launched depends on the problem only, so a replay follows a new routing.
+  /// Memory: workspace_bytes() of execution.workspace.
+  /// Errors: invalid_argument, unsupported, cuda: see plan.hpp.
+  /// Threads: safe from several threads with an Execution each.
+  /// Members: a row's bits depend on its own x, its member's parameters and the number of rows of
+  ///          that member, never on other members.
+  void run(const RoutedLinearArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend RoutedLinearPlan make_routed_linear_plan(const Context&, const RoutedLinearProblem&,
+                                                  const PlanOptions&);
+  explicit RoutedLinearPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+/// Fixes the strategy. Errors: see plan.hpp.
+RoutedLinearPlan make_routed_linear_plan(const Context& context, const RoutedLinearProblem& problem,
+                                         const PlanOptions& options = {});
+
+}  // namespace wide
