@@ -99,10 +99,7 @@ class Fuser {
     const Value other = summand(node, value);
     const bool can = f.residual == Residual::none && !other.is_absent() && other != value &&
                      graph_.type(other) == graph_.type(value) && shared(other) == shared(value);
-    // A value that is read in one layout and added in the other: no layout of members suits both.
-    const auto* conv = std::get_if<ConvOp>(&f.layer->operation);
-    const bool is_turned = conv != nullptr && conv->x_layout.value_or(conv->layout) != conv->layout;
-    if (!can || (is_turned && other == f.layer->operand("x"))) return false;
+    if (!can) return false;
     f.residual =
         f.activation == Activation::none ? Residual::before_activation : Residual::after_activation;
     f.residual_value = other;

@@ -3,7 +3,9 @@
 //
 // Copies between layouts: a transpose that keeps the order, whose result lies as its reader needs.
 // They come before the node that needs them, or after a view that others cannot read, whatever the
-// layout of members in the viewed value.
+// layout of members in the viewed value. Operands of one value share its copy until that lies wrong
+// for one of them, too.
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +34,19 @@ const Operand* choose(const Graph& graph, const Node& node, Value named,
     if (first == nullptr) first = &operand;
   }
   return first;
+}
+
+/// An operand that reads a copy together with another one; where a copy is named, that one.
+const Operand* sharer(const Node& node, Value named, const std::set<std::string>& copied) {
+  for (const Operand& operand : node.operands) {
+    const bool is_meant = named.is_absent() || operand.value == named;
+    if (!is_meant || !copied.contains(operand.name)) continue;
+    const auto readers =
+        std::count_if(node.operands.begin(), node.operands.end(),
+                      [&](const Operand& other) { return other.value == operand.value; });
+    if (readers > 1) return &operand;
+  }
+  return nullptr;
 }
 
 /// A value of the new graph, `old` of the old one, in a layout of its own.
@@ -66,16 +81,24 @@ void Moves::copy_for(const Node& node, const MoveNeeded& needed, Rewrite& rewrit
     notes.push_back(node.name + ": the result is copied, to lie as others read it");
     return;
   }
-  const Operand* operand = choose(rewrite.graph(), node, needed.value(), copied);
-  if (operand == nullptr) throw needed;
-  for (const Operand& other : node.operands) {
-    if (other.value == operand->value) copied.insert(other.name);  // one copy for both
+  std::vector<Operand> operands = rewrite.operands(node);
+  if (const Operand* operand = choose(rewrite.graph(), node, needed.value(), copied)) {
+    const Value copy = copy_of(rewrite, name, operand->value);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (node.operands[i].value != operand->value) continue;
+      operands[i].value = copy;  // one for all that read it
+      copied.insert(operands[i].name);
+    }
+    notes.push_back(node.name + ": " + operand->name + " is copied, to lie as the node reads it");
+  } else if (const Operand* other = sharer(node, needed.value(), copied)) {
+    const Node* own = rewrite.graph().producer(other->value);
+    operands[static_cast<size_t>(other - node.operands.data())].value = rewrite(own->operand("x"));
+    copied.erase(other->name);
+    notes.push_back(node.name + ": " + other->name + " reads what was copied, not the copy");
+  } else {
+    throw needed;
   }
-  const Value before = rewrite(operand->value);
-  rewrite.replace(operand->value, copy_of(rewrite, name, operand->value));
-  rewrite.copy(node);
-  rewrite.replace(operand->value, before);
-  notes.push_back(node.name + ": " + operand->name + " is copied, to lie as the node reads it");
+  rewrite.append(node.name, node.operation, std::move(operands), node.outputs);
 }
 
 }  // namespace wide

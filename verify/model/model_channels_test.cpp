@@ -165,6 +165,23 @@ TEST_CASE("channels last: an image that is added to what a convolution makes of 
     g.output("y", binary(g, "sum", layers::conv(g, "conv", x, 4, turned), x));
   });
   check(cube, 1, {3, 2}, {});
+  // Likewise where the residual is the convolution's from the beginning: one copy, for it alone.
+  for (const auto& [layout, x_layout] :
+       {std::pair(channels_last, channels_first), std::pair(channels_first, channels_last)}) {
+    const ConvOp op{.padding = {1, 1},
+                    .layout = layout,
+                    .x_layout = x_layout,
+                    .residual = Residual::before_activation};
+    const Graph residual = built([&](GraphBuilder& g) {
+      const Value x = g.input("x", {kBatch, 4, 4, 4});
+      const Value weight = g.parameter("weight", {4, 4, 3, 3});
+      g.output("y", g.append("conv", op, {{"x", x}, {"weight", weight}, {"residual", x}}));
+    });
+    check(residual, 1, {3, 2}, {});
+    CHECK_THROWS_WITH(
+        make_model_plan(Context::cpu(), residual, {3, 2}, {.moves_data = false}),
+        ContainsSubstring("conv (conv2d): x fp32 [B, 4, 4, 4], an input, cannot lie"));
+  }
 }
 
 TEST_CASE("channels last: shared images, and batches of members' own") {
