@@ -3,8 +3,10 @@
 //
 // Plans, and queries of them.
 #include <algorithm>
+#include <set>
 
 #include "host/c_api/handles.hpp"
+#include "host/core/check.hpp"
 #include "wide/tuning.hpp"
 #include "wide/validate_model.hpp"
 
@@ -35,10 +37,14 @@ ModelOptions model_options_of(const wide_plan_options& given) {
         text(given.shared_parameters[i], "an element of options.shared_parameters"));
   }
   require_array(given.strategies, given.num_strategies, "options.strategies");
+  std::set<std::string> named;
   for (int64_t i = 0; i < given.num_strategies; ++i) {
     const wide_strategy strategy = sized(element_of(given.strategies, i), "options.strategies");
-    options.strategies.insert_or_assign(text(strategy.primitive, "options.strategies.primitive"),
-                                        text(strategy.strategy, "options.strategies.strategy"));
+    const std::string primitive = text(strategy.primitive, "options.strategies.primitive");
+    WIDE_REQUIRE(named.insert(primitive).second,
+                 "options.strategies names \"" + primitive + "\" twice, expected each name once");
+    options.strategies.insert_or_assign(  // the preset may name it, too
+        primitive, text(strategy.strategy, "options.strategies.strategy"));
   }
   return options;
 }

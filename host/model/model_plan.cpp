@@ -21,21 +21,17 @@ namespace wide {
 
 namespace {
 
-/// Primitives that a graph can be lowered to, for messages; or nodes, after all passes.
+/// Throws for names that are neither a group's nor a node's after all passes.
 void check_strategies(const Graph& graph, const ModelOptions& options) {
-  static constexpr std::string_view kKnown[] = {
-      "all",       "linear",    "ragged_linear", "conv",    "attention", "flash_attention",
-      "recurrent", "embedding", "layernorm",     "rmsnorm", "chain",     "batchnorm",
-      "groupnorm", "pointwise", "binary",        "mlp",     "pooling",   "softmax",
-      "dropout",   "ensemble"};
-  std::vector<std::string_view> names(std::begin(kKnown), std::end(kKnown));
+  const auto groups = strategy_groups();
+  std::vector<std::string_view> names(groups.begin(), groups.end());
   for (const Node& node : graph.nodes()) names.push_back(node.name);
   for (const auto& [name, strategy] : options.strategies) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string near = did_you_mean(name, names);
     throw_invalid_argument("model: strategies names \"" + name +
                            "\", which is no primitive and no node that is left after the passes" +
-                           (near.empty() ? expected_name(name, kKnown) : near));
+                           (near.empty() ? expected_name(name, groups) : near));
   }
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Nodes removed without a replacement: dropout in inference, and unread ones.
+#include <algorithm>
+
 #include "host/core/strategy_choice.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/rewrite.hpp"
@@ -54,9 +56,20 @@ Graph remove_dead_nodes(const Graph& graph, Notes& notes) {
   return rewrite.finish();
 }
 
+std::span<const std::string_view> strategy_groups() {
+  static constexpr std::string_view kGroups[] = {
+      "all",       "linear",    "ragged_linear", "conv",    "attention", "flash_attention",
+      "recurrent", "embedding", "layernorm",     "rmsnorm", "chain",     "batchnorm",
+      "groupnorm", "pointwise", "binary",        "mlp",     "pooling",   "softmax",
+      "dropout",   "ensemble"};
+  return kGroups;
+}
+
 std::string strategy_of(const ModelOptions& options, std::string_view node,
                         std::string_view primitive) {
-  for (const std::string_view key : {node, primitive, std::string_view("all")}) {
+  const auto groups = strategy_groups();
+  const bool is_group = std::find(groups.begin(), groups.end(), node) != groups.end();
+  for (const std::string_view key : {is_group ? primitive : node, primitive, groups.front()}) {
     const auto named = options.strategies.find(key);
     if (named != options.strategies.end()) return named->second;
   }

@@ -7,6 +7,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/core/verified.hpp"
@@ -16,7 +17,12 @@ namespace wide {
 
 using Notes = std::vector<std::string>;
 
-/// What the options name for a node, else for its primitive, else for all; else "auto".
+/// The names that strategies may have for more than one node: "all", and the primitives that a
+/// graph can be lowered to.
+std::span<const std::string_view> strategy_groups();
+
+/// What the options name for a node, else for its primitive, else for all; else "auto". A name of
+/// strategy_groups() is no node's.
 std::string strategy_of(const ModelOptions& options, std::string_view node,
                         std::string_view primitive);
 

@@ -52,9 +52,9 @@ struct ModelOptions {
   /// run by `wgmma` than copies are needed, else as in the graph.
   std::optional<ChannelLayout> channel_layout{};
   /// Strategies by a node's name, by primitive, {"linear", "cublas_batched"}, or for "all", looked
-  /// up in this order; also {"all", "auto_unverified"} (see PlanOptions). Others are chosen as by
-  /// "auto". Layers whose strategy is named are not fused into an mlp, unless a strategy is
-  /// named for that as well.
+  /// up in this order; also {"all", "auto_unverified"} (see PlanOptions). Names of primitives are
+  /// those of primitives even if nodes have them. Others are chosen as by "auto". Layers whose
+  /// strategy is named are not fused into an mlp, unless a strategy is named for that as well.
   std::map<std::string, std::string, std::less<>> strategies{};
   /// Copied when the plan is made, since with_batch() and chunks make further plans.
   const TuningCache* tuning = nullptr;

@@ -171,7 +171,8 @@ WIDE_API void wide_members_destroy(wide_members* members);
 
 typedef struct wide_strategy {
   size_t struct_size;
-  const char* primitive; /* "linear", or "all"; or a node's name, which is looked up first */
+  const char* primitive; /* "linear", or "all"; or a node's name, which is looked up first, unless
+                            it is a primitive's, too */
   const char* strategy;  /* "sequential" */
 } wide_strategy;
 
@@ -191,8 +192,8 @@ typedef struct wide_plan_options {
   /* Parameters that are the same for all members; what depends on these alone is computed once. */
   const char* const* shared_parameters;
   int64_t num_shared_parameters;
-  /* Others are chosen automatically. Linear layers whose strategy is named are not fused into an
-   * mlp, unless a strategy is named for that as well. */
+  /* Each name once. Others are chosen automatically. Linear layers whose strategy is named are not
+   * fused into an mlp, unless a strategy is named for that as well. */
   const wide_strategy* strategies;
   int64_t num_strategies;
   int32_t disable_batchnorm_folding; /* into the preceding product */

@@ -259,6 +259,12 @@ static void refuse_plans(const Engine* e) {
   options.num_strategies = 1;
   REFUSED("fastest", wide_plan_create(e->context, e->graph, &options, &plan));
   CHECK(plan == NULL);
+  const wide_strategy twice[2] = {{sizeof *twice, "linear", "sequential"},
+                                  {sizeof *twice, "linear", "simt"}};
+  options.strategies = twice;
+  options.num_strategies = 2;
+  REFUSED("options.strategies names \"linear\" twice, expected each name once",
+          wide_plan_create(e->context, e->graph, &options, &plan));
 
   /* Structs of a header that is still to come. */
   const struct {

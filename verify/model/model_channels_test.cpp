@@ -244,3 +244,20 @@ TEST_CASE("model: a node's strategy stands before its primitive's") {
       MessageMatches(ContainsSubstring(
           "\"act0\", which is no primitive and no node that is left after the passes")));
 }
+
+TEST_CASE("model: a primitive's name is no node's") {
+  const Graph graph = built([](GraphBuilder& g) {
+    const Value x = layers::softmax(g, "linear", g.input("x", {kBatch, 8}));
+    g.output("y", layers::linear(g, "all", layers::linear(g, "fc", x, 8), 8));
+  });
+  const auto strategies = [&](const ModelOptions& options) {
+    std::string found;
+    const ModelPlan plan = make_model_plan(Context::cpu(), graph, {2, 2}, options);
+    for (const ModelStep& step : plan.steps()) found += step.node + "=" + step.strategy + " ";
+    return found;
+  };
+  CHECK(strategies({.strategies = {{"linear", "sequential"}}}) ==
+        "linear=wide fc=sequential all=sequential ");
+  CHECK(strategies({.strategies = {{"all", "sequential"}, {"linear", "wide"}}}) ==
+        "linear=sequential fc=wide all=wide ");
+}
