@@ -26,6 +26,7 @@
 #include "bench/peer/peer.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
+#include "bench/run/comparable.hpp"
 #include "bench/run/doubts.hpp"
 #include "bench/run/isolated.hpp"
 #include "bench/run/repeated.hpp"
@@ -384,25 +385,30 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
     options.repeat_turn = -1;
     options.repeat_result.clear();
   }
-  if (!options.isolated_case.empty() || options.repeat_turn >= 0) options.compare.base.clear();
+  if (!options.isolated_case.empty()) options.compare.base.clear();
   (void)parse_metrics(options.output.metrics);  // unknown columns are reported before anything runs
   (void)parse_saving_rule(options.saving);
   require_counters(options);
   const bool compares = !options.compare.base.empty() && !options.dry_run;
-  std::vector<RunResult> base, runs;
-  if (compares) {
-    require_compare_arguments(options.compare);
-    base = load_named_results(options.compare.base, options.output.store);  // before this is last
+  // In the processes of --repeat nothing is compared; the first finds out whether there is anything
+  // to compare, unless the base was standard input.
+  const bool is_turn = options.repeat_turn >= 0;
+  if (compares) require_compare_arguments(options.compare);
+  if (compares && (!is_turn || (options.repeat_turn == 0 && options.compare.base != "-"))) {
+    options.compare_base = std::make_shared<const std::vector<RunResult>>(
+        load_named_results(options.compare.base, options.output.store));  // before this is last
   }
+  std::vector<RunResult> runs;
   const double limit_s = options.time_left_s > 0 ? options.time_left_s : options.time_limit_s;
   if (limit_s > 0) set_time_limit(limit_s);
   const int code = run_repeatedly(global, options, runs, out, err);
-  if (!compares || runs.empty() || is_cut_short(code)) return code;
+  if (!compares || is_turn || runs.empty() || is_cut_short(code)) return code;
   // A document must be the only output on standard output: the table goes elsewhere.
   std::ostream nowhere(nullptr);
   std::ostream& table = !goes_to_stdout(options.output) ? out : global.quiet ? nowhere : err;
   table << "\n";
-  return worse_code(code, compare_results(global, options.compare, base, runs, table, err));
+  return worse_code(
+      code, compare_results(global, options.compare, *options.compare_base, runs, table, err));
 }
 
 int run_selection(const GlobalOptions& global, RunOptions options, RunResult& result,
@@ -439,6 +445,13 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
     return kNothingRan;
   }
   if (options.dry_run) return kSuccess;
+  if (options.compare_base != nullptr) {
+    if (const std::string reason = incomparable_reason(plan, *options.compare_base);
+        !reason.empty()) {
+      err << "wbench: --compare " << options.compare.base << ": " << reason << "\n";
+      return kNothingRan;
+    }
+  }
   std::optional<ClockLock> clocks;
   if (!lock_clocks(options.lock_clocks, plan.context, clocks, result, err)) return kEnvironment;
   std::vector<std::unique_ptr<Peer>> peers;

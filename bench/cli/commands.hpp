@@ -6,6 +6,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -74,7 +75,8 @@ struct RunOptions {
   std::vector<std::string> words;  ///< of this run, if the command line is that of another command
   ReportContent content = ReportContent::times;  ///< anything but times measures nothing
   CompareArguments compare;                      ///< with a base; empty: nothing is compared
-  int64_t repeat = 1;                            ///< sweeps, each with a result of its own
+  std::shared_ptr<const std::vector<RunResult>> compare_base;  ///< the base, loaded; null: none
+  int64_t repeat = 1;                      ///< sweeps, each with a result of its own
   int64_t repeat_turn = -1;                ///< this is the process of that sweep, counted from 0
   std::string repeat_result;               ///< where that process leaves its result
   double time_limit_s = 0;                 ///< of the whole run; 0: none

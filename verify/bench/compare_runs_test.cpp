@@ -417,6 +417,17 @@ TEST_CASE("a run compares itself with a result as compare would") {
   CHECK(wbench("run " + kTiny + "--json x.json --compare base.json --fail-on x").code == kUsage);
   CHECK(wbench("run " + kTiny + "--json x.json --compare base.json --threshold x").code == kUsage);
   CHECK(wbench("run " + kTiny + "--json x.json --threshold 2%").code == kUsage);
+  const Outcome other = wbench("run --op linear --n 3 --batch 2 --d 8" + kShort +
+                               "--json x.json --fail-on none --compare base.json");
+  CHECK(other.code == kNothingRan);
+  CHECK(other.err ==
+        "wbench: --compare base.json: no case is in both: this run has 1 case, linear n=3 batch=2 "
+        "d=8; the base has 1 case, linear n=2 batch=2 d=8\n");
+  REQUIRE(wbench("run " + kTiny + "--strategy wide --json wide.json").code == kSuccess);
+  const Outcome rest = wbench("run " + kTiny + "--skip wide --json x.json --compare wide.json");
+  CHECK(rest.code == kNothingRan);
+  CHECK_THAT(rest.err, ContainsSubstring("nothing of a case is in both: this run measures "
+                                         "sequential (cpu); the base has wide (cpu)"));
   CHECK(!std::filesystem::exists("x.json"));
 }
 

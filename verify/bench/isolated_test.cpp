@@ -179,6 +179,11 @@ TEST_CASE("a run repeated is as many processes, each with a result and files of 
   const Outcome compared = program("run " + kTiny + "--repeat 2 --compare r-1.json --fail-on none");
   CHECK_THAT(compared.out,
              ContainsSubstring("base: 1 run of") && ContainsSubstring("candidate: 2 runs of"));
+  const Outcome other = program("run --op linear --n 3 --batch 2 --d 8" + kShort +
+                                "--repeat 2 --compare r-1.json --json o.json");
+  CHECK(other.code == kNothingRan);
+  CHECK_THAT(other.err, ContainsSubstring("--compare r-1.json: no case is in both"));
+  CHECK_FALSE(std::filesystem::exists("o-1.json"));
   const Outcome loud = program("run --verify only --repeat 2 --op linear --n 2 -d cpu");
   CHECK_THAT(loud.err, ContainsSubstring("run 1 of 2\n") && ContainsSubstring("run 2 of 2\n"));
   const Outcome document = program("run " + kTiny + "--repeat 2 --json -");
