@@ -15,7 +15,6 @@
 #include "host/core/cpu_device.hpp"
 #include "host/core/thread_pool.hpp"
 #include "wide/convert.hpp"
-#include "wide/error.hpp"
 
 namespace wide::catalog {
 
@@ -220,21 +219,13 @@ void compute_rows(const Workload& workload, double row_flops,
   }
 }
 
-/// Checked before allocating: the system overcommits gigabytes, and then kills the process.
 void require_memory(int64_t num_rows, int64_t num_elements) {
   constexpr double kBytesPerElement = 2 * sizeof(double);
   constexpr double kBytesPerRow = sizeof(ReferenceSample::Row) + 2 * 16;  // and what malloc adds
-  const double needed = kBytesPerElement * static_cast<double>(num_elements) +
-                        kBytesPerRow * static_cast<double>(num_rows);
-  const int64_t available = available_memory_bytes();
-  if (needed <= static_cast<double>(available)) return;
-  char text[160];
-  std::snprintf(text, sizeof(text),
-                "the references of %lld elements of outputs take %.2f GiB of memory, expected at "
-                "most the %.2f that are available",
-                static_cast<long long>(num_elements), needed / 0x1p30,
-                static_cast<double>(available) / 0x1p30);
-  throw Error(ErrorCode::out_of_memory, text);
+  require_available_memory(
+      kBytesPerElement * static_cast<double>(num_elements) +
+          kBytesPerRow * static_cast<double>(num_rows),
+      "the references of " + std::to_string(num_elements) + " elements of outputs take");
 }
 
 /// Why these are not the outputs that the reference was computed for; empty where they are.

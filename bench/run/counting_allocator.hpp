@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "host/core/cpu_device.hpp"
 #include "wide/context.hpp"
 
 namespace wide::bench {
@@ -16,7 +17,11 @@ class CountingAllocator final : public Allocator {
   /// Allocates from `source`, which it keeps alive.
   explicit CountingAllocator(const Context& source) : source_(source) {}
 
+  /// On the CPU, too, a case for which there is no room is refused, and the sweep goes on.
   void* allocate(int64_t bytes) override {
+    if (source_.device().type == DeviceType::cpu)
+      require_available_memory(static_cast<double>(bytes),
+                               "cpu: a case's operands or weights take");
     void* data = source_.allocator().allocate(bytes);
     present_ += bytes;
     peak_ = std::max(peak_, present_);

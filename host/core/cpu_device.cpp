@@ -10,11 +10,14 @@
 #include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
+
+#include "wide/error.hpp"
 
 namespace wide {
 
@@ -101,6 +104,16 @@ int64_t available_memory_bytes(const std::filesystem::path& root) {
       {kibibytes < 0 ? INT64_MAX : kibibytes * 1024,
        bytes_left(groups, "memory.max", "memory.current"),
        bytes_left(groups / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes")});
+}
+
+void require_available_memory(double bytes, const std::string& what) {
+  const auto available = static_cast<double>(available_memory_bytes());
+  if (bytes <= available) return;
+  char numbers[96];
+  std::snprintf(numbers, sizeof(numbers),
+                " %.2f GiB of memory, expected at most the %.2f that are available", bytes / 0x1p30,
+                available / 0x1p30);
+  throw Error(ErrorCode::out_of_memory, what + numbers);
 }
 
 DeviceInfo cpu_device_info(int num_threads) {

@@ -23,6 +23,11 @@ int cpu_quota(const std::string& cpu_max);
 /// INT64_MAX where neither is known. `root` has proc and sys.
 int64_t available_memory_bytes(const std::filesystem::path& root = "/");
 
+/// Throws out_of_memory where fewer bytes are available. Checked before large allocations: the
+/// system grants gigabytes that it does not have, and then kills the process. `what`: "operands
+/// take".
+void require_available_memory(double bytes, const std::string& what);
+
 /// Best effort: what the system does not say stays 0, and the name "CPU".
 DeviceInfo cpu_device_info(int num_threads);
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "host/core/check.hpp"
+#include "host/core/cpu_device.hpp"
 #include "host/core/strategy_choice.hpp"
 #include "host/model/graph_workload.hpp"
 #include "host/model/step_workload.hpp"
@@ -50,6 +51,8 @@ class ModelWorkload final : public GraphWorkload {
     for (const ModelOperand& output : plan_.outputs()) {
       output_views_.push_back(add_output(add(output, Distribution::none())).packed());
     }
+    require_available_memory(static_cast<double>(plan_.memory().weights_bytes),
+                             "its members' parameters take");
     for (int64_t m = 0; m < num_members(); ++m) {
       const auto index = static_cast<size_t>(m);
       const int64_t id = index < options.member_ids.size() ? options.member_ids[index] : m;

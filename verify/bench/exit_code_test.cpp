@@ -14,6 +14,8 @@
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"
+#include "wide/catalog.hpp"
+#include "wide/layers.hpp"
 
 namespace wide::bench {
 
@@ -245,6 +247,24 @@ TEST_CASE("exit code 7 where the device asked for is not usable, but a usage err
   CHECK(o.code == kEnvironment);
   CHECK_THAT(o.err, ContainsSubstring("cuda"));
   CHECK(wbench("run --op linaer --device cuda:63").code == kUsage);
+}
+
+TEST_CASE("what this machine's memory has no room for is refused before it is taken") {
+  const auto refused = [](const std::string& of, const std::string& what) {
+    const Outcome o = wbench("verify " + of + " --json - -d cpu -q");
+    CHECK(o.code == kRuntimeError);
+    const CaseResult c = parse_result(o.out).cases.at(0);
+    CHECK(c.status == Status::oom);
+    CHECK_THAT(c.reason, ContainsSubstring(what + " take") &&
+                             ContainsSubstring(" GiB of memory, expected at most the ") &&
+                             ContainsSubstring(" that are available"));
+  };
+  refused("--op linear --n 1 --batch 1 --in 1048576 --out 524288",
+          "cpu: a case's operands or weights");
+  GraphBuilder g("large");
+  g.output("y", layers::linear(g, "fc", g.input("x", {kBatch, 1 << 20}), 1 << 19));
+  (void)catalog::add_model("large", std::move(g).build());
+  refused("--model large --n 1 --batch 1", "its members' parameters");
 }
 
 TEST_CASE("exit codes of results, by precedence") {
