@@ -3,7 +3,6 @@
 //
 // What a model's dropouts draw. Their seeds change within the stream, so that the next pass of
 // Monte Carlo dropout waits for nothing but the last one.
-#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -64,11 +63,10 @@ void Model::seed_dropout(std::span<const uint64_t> seeds, uint64_t sequence, Str
   WIDE_REQUIRE(seeds.size() == n,
                "model: seed_dropout: " + std::to_string(seeds.size()) +
                    " seeds, expected one for each member = " + std::to_string(n));
-  const auto count = static_cast<uint64_t>(own.num_dropouts);
-  const uint64_t most = (std::numeric_limits<uint64_t>::max() - (count - 1)) / count;
+  const uint64_t most = last_dropout_sequence(own.num_dropouts);
   WIDE_REQUIRE(sequence <= most, "model: seed_dropout: sequence is " + std::to_string(sequence) +
                                      ", expected at most " + std::to_string(most) + " with " +
-                                     std::to_string(count) + " dropouts in the graph");
+                                     std::to_string(own.num_dropouts) + " dropouts in the graph");
   const auto lock = state_->lock.for_change();
   set_dropout_seeds(state_->context, own, seeds, sequence, stream);
 }

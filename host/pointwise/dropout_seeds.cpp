@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// On the CPU a loop; numbers are unsigned, as sequences wrap.
+// On the CPU a loop.
 #include "host/pointwise/dropout_seeds.hpp"
 
 namespace wide {
@@ -39,7 +39,10 @@ void advance_dropout_seeds(const Context& context, const DropoutSeeds& of, int64
     return advance_dropout_seeds_cuda(context, of, num_members, stream);
   }
   const auto count = static_cast<uint64_t>(of.num_dropouts);
-  for_each_seed(of, num_members, [&](uint64_t* seed, int64_t, int64_t) { seed[1] += count; });
+  const uint64_t last = last_dropout_sequence(of.num_dropouts) * count;
+  for_each_seed(of, num_members, [&](uint64_t* seed, int64_t dropout, int64_t) {
+    seed[1] = seed[1] < last ? seed[1] + count : static_cast<uint64_t>(dropout);
+  });
 }
 
 }  // namespace wide

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "wide/context.hpp"
@@ -18,10 +19,17 @@ struct DropoutSeeds {
   int64_t num_dropouts = 0, stored_members = 0;
 };
 
+/// The last sequence for which no dropout has another's numbers.
+constexpr uint64_t last_dropout_sequence(int64_t num_dropouts) {
+  const auto count = static_cast<uint64_t>(num_dropouts);
+  return (std::numeric_limits<uint64_t>::max() - (count - 1)) / count;
+}
+
 /// Gives the first members these seeds, and dropout k the sequence `sequence` num_dropouts + k.
 void set_dropout_seeds(const Context& context, const DropoutSeeds& of,
                        std::span<const uint64_t> seeds, uint64_t sequence, Stream stream);
-/// Gives the first `num_members` what set_dropout_seeds would with the next sequence.
+/// Gives the first `num_members` what set_dropout_seeds would with the next sequence, which
+/// after the last one is 0.
 void advance_dropout_seeds(const Context& context, const DropoutSeeds& of, int64_t num_members,
                            Stream stream);
 

@@ -32,8 +32,8 @@ void set_dropout_seeds_cuda(const Context& context, const DropoutSeeds& of,
 void advance_dropout_seeds_cuda(const Context& context, const DropoutSeeds& of, int64_t num_members,
                                 Stream stream) {
   const CurrentDevice current(context.device().ordinal);
-  WIDE_CHECK_CUDA(
-      kernels::launch_advance_dropout_seeds(seeds_of(of, num_members), native_stream(stream)));
+  WIDE_CHECK_CUDA(kernels::launch_advance_dropout_seeds(
+      seeds_of(of, num_members), last_dropout_sequence(of.num_dropouts), native_stream(stream)));
 }
 
 }  // namespace wide

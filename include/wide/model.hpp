@@ -119,8 +119,8 @@ class Model {
   /// same.
   void seed_dropout(std::span<const uint64_t> seeds, uint64_t sequence, Stream stream);
   /// As seed_dropout with the same seeds and the next sequence, which is computed where the seeds
-  /// lie: captured together with a run, each replay is another pass. After the last sequence (it is
-  /// not checked here) masks may repeat. Never allocates or waits.
+  /// lie: captured together with a run (ReplayOptions::advances_dropout), each replay is another
+  /// pass. After the last sequence comes 0. Never allocates or waits.
   void advance_dropout(Stream stream);
 
   struct State;

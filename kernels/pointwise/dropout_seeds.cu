@@ -3,7 +3,7 @@
 //
 // Sets and advances dropout's seeds within the stream, between two passes: the host waits for
 // neither, and a graph that captured an advance draws other numbers each time it is replayed.
-// Plan: a block per dropout, its threads take members. Numbers are unsigned: sequences wrap.
+// Plan: a block per dropout, its threads take members.
 #include <algorithm>
 
 #include "kernels/arch/grid.cuh"
@@ -40,10 +40,11 @@ __global__ void __launch_bounds__(kMaxSeedsOfLaunch)
 constexpr int kAdvanceThreads = 128;
 
 __global__ void __launch_bounds__(kAdvanceThreads)
-    advance_dropout_seeds_kernel(const __grid_constant__ DropoutSeeds p) {
+    advance_dropout_seeds_kernel(const __grid_constant__ DropoutSeeds p, uint64_t last) {
   arch::follow_grid();
   for (int64_t member = threadIdx.x; member < p.num_members; member += kAdvanceThreads) {
-    seed_at(p, member)[1] += static_cast<uint64_t>(p.num_dropouts);
+    uint64_t& sequence = seed_at(p, member)[1];
+    sequence = sequence < last ? sequence + static_cast<uint64_t>(p.num_dropouts) : blockIdx.x;
   }
 }
 
@@ -59,10 +60,12 @@ cudaError_t launch_set_dropout_seeds(const DropoutSeeds& of, int64_t first, cons
                        kMaxSeedsOfLaunch, 0, stream, of, own, sequence);
 }
 
-cudaError_t launch_advance_dropout_seeds(const DropoutSeeds& of, cudaStream_t stream) {
+cudaError_t launch_advance_dropout_seeds(const DropoutSeeds& of, uint64_t last,
+                                         cudaStream_t stream) {
   if (of.num_members == 0 || of.num_dropouts == 0) return cudaSuccess;
   return launch_kernel(advance_dropout_seeds_kernel, static_cast<unsigned>(of.num_dropouts),
-                       kAdvanceThreads, 0, stream, of);
+                       kAdvanceThreads, 0, stream, of,
+                       last * static_cast<uint64_t>(of.num_dropouts));
 }
 
 }  // namespace wide::kernels

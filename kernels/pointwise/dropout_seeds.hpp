@@ -25,7 +25,8 @@ inline constexpr int kMaxSeedsOfLaunch = 256;
 cudaError_t launch_set_dropout_seeds(const DropoutSeeds& of, int64_t first, const uint64_t* seeds,
                                      int count, uint64_t sequence, cudaStream_t stream);
 
-/// Every sequence becomes the next one: num_dropouts is added to it.
-cudaError_t launch_advance_dropout_seeds(const DropoutSeeds& of, cudaStream_t stream);
+/// Every sequence becomes the next one: num_dropouts is added to it; after `last` comes 0.
+cudaError_t launch_advance_dropout_seeds(const DropoutSeeds& of, uint64_t last,
+                                         cudaStream_t stream);
 
 }  // namespace wide::kernels

@@ -125,6 +125,39 @@ TEST_CASE("model dropout: those of a graph share no sequence, up to the last") {
   }
 }
 
+TEST_CASE("model dropout: after the last sequence comes the first, for each of a graph's") {
+  const Graph graph = test::built([](GraphBuilder& g) {
+    Value x = g.input("x", {kBatch, 64});
+    for (const char* name : {"a", "b", "c"}) {
+      g.output(name, layers::dropout(g, std::string("drop_") + name, x, 0.5f));
+    }
+  });
+  // Numbers of three dropouts do not wrap at a multiple of three.
+  constexpr uint64_t kLast = ~uint64_t{0} / 3 - 1;
+  for (const Context& context : test::devices_at_hand()) {
+    CAPTURE(to_string(context.device()));
+    ModelRun run(context, graph, {.num_members = 2, .batch = 1}, kDrops);
+    const auto drawn = [&] {
+      const ModelRun::Outputs outputs = run.run();
+      Pass pass;
+      for (const char* name : {"a", "b", "c"}) {
+        for (const auto& member : outputs.at(name)) pass.push_back(member.values);
+      }
+      return pass;
+    };
+    const auto seeded = [&](uint64_t sequence) {
+      run.model().seed_dropout(3, sequence, run.stream());
+      return drawn();
+    };
+    const Pass first = seeded(0), second = seeded(1), last = seeded(kLast);
+    CHECK(seeded(kLast - 1) != last);
+    for (const Pass& expected : {last, first, second}) {
+      run.model().advance_dropout(run.stream());
+      CHECK(drawn() == expected);
+    }
+  }
+}
+
 TEST_CASE("model dropout: each replay after an advance is the pass of the next sequence") {
   const std::vector<ModelProblem> problems{{.num_members = 3, .batch = 4},
                                            {.num_members = 3, .batches = {2, 0, 5}}};
