@@ -131,6 +131,8 @@ static_assert(has_layout<wide_execution>(40, 5));
 static_assert(offsetof(wide_execution, stream) == 8 && offsetof(wide_execution, workspace) == 16 &&
               offsetof(wide_execution, workspace_bytes) == 24 &&
               offsetof(wide_execution, handles) == 32);
+static_assert(has_layout<wide_replay_options>(16, 2));
+static_assert(offsetof(wide_replay_options, advances_dropout) == 8);
 
 // wide/wide_builder.h
 static_assert(has_layout<wide_linear_layer>(24, 3));

@@ -221,15 +221,18 @@ void wide_chunked_destroy(wide_chunked* chunked) {
 
 wide_status wide_replay_create(const wide_model* model, const wide_view* inputs, int64_t num_inputs,
                                const wide_view* outputs, int64_t num_outputs,
-                               const wide_execution* execution, wide_replay** out) {
+                               const wide_execution* execution, const wide_replay_options* options,
+                               wide_replay** out) {
   return created(__func__, out, [&] {
     const wide_model& own = required(model, "model");
     const Device device = own.context.device();
+    const wide_replay_options given = options_or_default(options, "options");
     return wide_replay{
         device, own.model,
         ModelReplay(own.context, *own.model,
                     arguments_of(own.model->plan(), inputs, num_inputs, outputs, num_outputs),
-                    execution_of(device, execution))};
+                    execution_of(device, execution),
+                    {.advances_dropout = given.advances_dropout != 0})};
   });
 }
 wide_status wide_replay_run(const wide_replay* replay, void* stream) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host/core/check.hpp"
+#include "host/model/model_state.hpp"
 #include "host/model/replay.hpp"
 #include "host/model/run_checks.hpp"
 #include "wide/model_replay.hpp"
@@ -17,12 +18,14 @@ struct ModelReplay::State {
   std::vector<ConstTensorView> inputs;
   std::vector<TensorView> outputs;
   Execution execution;
+  ReplayOptions options;
   std::unique_ptr<Replay> captured{};  ///< null on the CPU
   /// Held by a run: a second one would use the same workspace on the CPU, and a CUDA graph is
   /// launched by one thread at a time.
   std::mutex turn{};
 
-  void enqueue(Stream stream) const {
+  void enqueue(Stream stream) {
+    if (options.advances_dropout) model.advance_dropout(stream);
     Execution on_stream = execution;
     on_stream.stream = stream;
     model.run({inputs, outputs}, on_stream);
@@ -30,12 +33,17 @@ struct ModelReplay::State {
 };
 
 ModelReplay::ModelReplay(const Context& context, const Model& model,
-                         const ModelArguments& arguments, const Execution& execution)
+                         const ModelArguments& arguments, const Execution& execution,
+                         const ReplayOptions& options)
     : state_(new State{model,
                        {arguments.inputs.begin(), arguments.inputs.end()},
                        {arguments.outputs.begin(), arguments.outputs.end()},
-                       execution}) {
+                       execution,
+                       options}) {
   model.check(arguments, execution);
+  WIDE_REQUIRE(
+      !options.advances_dropout || !model.plan().state().dropouts.empty(),
+      "model replay: advances_dropout: nothing is dropped, expected a plan with drops_out");
   const Device device = arguments.outputs.front().device;
   WIDE_REQUIRE(context.device() == device,
                "model replay: the context is of " + to_string(context.device()) +

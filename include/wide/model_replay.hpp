@@ -10,6 +10,13 @@
 
 namespace wide {
 
+struct ReplayOptions {
+  /// Every run begins with Model::advance_dropout, in the same launch: each is another pass of
+  /// Monte Carlo dropout, the first that of the sequence after the seeded one. Only for plans with
+  /// drops_out.
+  bool advances_dropout = false;
+};
+
 /// A model's run on fixed operands, captured once: run() is a single launch of a CUDA graph. On the
 /// CPU it is Model::run with these operands.
 class ModelReplay {
@@ -17,9 +24,9 @@ class ModelReplay {
   /// Captures on a stream of its own. The operands' memory and `execution`'s workspace and handles
   /// must outlive the replay, which keeps the model. On CUDA the caller makes sure that no run is
   /// still queued when the replay dies. Throws invalid_argument for a context of another device
-  /// than the model's.
+  /// than the model's, and where nothing is dropped that the options would advance.
   ModelReplay(const Context& context, const Model& model, const ModelArguments& arguments,
-              const Execution& execution);
+              const Execution& execution, const ReplayOptions& options = {});
   ~ModelReplay();
   ModelReplay(ModelReplay&&) noexcept;
   ModelReplay& operator=(ModelReplay&&) = delete;

@@ -374,13 +374,21 @@ WIDE_API wide_status wide_chunked_run(const wide_chunked* chunked, const wide_vi
                                       int64_t num_outputs, const wide_execution* execution);
 WIDE_API void wide_chunked_destroy(wide_chunked* chunked); /* when its runs are complete */
 
+typedef struct wide_replay_options {
+  size_t struct_size;
+  /* Every run begins with wide_model_advance_dropout, in the same launch: each is another pass of
+   * Monte Carlo dropout, the first that of the sequence after the seeded one. */
+  int32_t advances_dropout;
+} wide_replay_options;
+
 /* A run on fixed operands, captured once: running it is one launch of a CUDA graph, on the CPU the
  * run itself. Operands, workspace and handles must outlive it. Its runs, from any threads and
- * streams, take turns and write the same outputs, which hold the last run's results. */
+ * streams, take turns and write the same outputs, which hold the last run's results. options: NULL
+ * for none. */
 WIDE_API wide_status wide_replay_create(const wide_model* model, const wide_view* inputs,
                                         int64_t num_inputs, const wide_view* outputs,
                                         int64_t num_outputs, const wide_execution* execution,
-                                        wide_replay** out);
+                                        const wide_replay_options* options, wide_replay** out);
 WIDE_API wide_status wide_replay_run(const wide_replay* replay, void* stream);
 WIDE_API void wide_replay_destroy(wide_replay* replay); /* when its runs are complete */
 

@@ -451,6 +451,18 @@ static void test_monte_carlo(void) {
   CHECK(memcmp(passes[1], passes[2], sizeof passes[1]) == 0);
   CHECK(memcmp(passes[0], passes[1], sizeof passes[1]) != 0);
   CHECK(memcmp(passes[2], passes[3], sizeof passes[1]) != 0);
+
+  wide_replay* replay = NULL;
+  float replayed[2 * kImage];
+  const wide_view again = host_view(replayed, 2, two);
+  const wide_replay_options advances = {.struct_size = sizeof advances, .advances_dropout = 1};
+  OK(wide_replay_create(model, &in, 1, &again, 1, &execution, &advances, &replay));
+  OK(wide_model_seed_dropout(model, 3, 4, NULL));
+  OK(wide_replay_run(replay, NULL));
+  CHECK(memcmp(replayed, passes[1], sizeof replayed) == 0);
+  OK(wide_replay_run(replay, NULL));
+  CHECK(memcmp(replayed, passes[3], sizeof replayed) == 0);
+  wide_replay_destroy(replay);
   wide_model_destroy(model);
   wide_parameters_destroy(none);
   wide_plan_destroy(plan);

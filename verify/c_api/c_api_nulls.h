@@ -83,9 +83,9 @@ static void refuse_nulls_of_models(const Engine* e) {
   REFUSED("model is null", wide_model_seed_dropout(NULL, 1, 0, e->stream));
   REFUSED("model is null", wide_model_seed_members(NULL, NULL, 0, 0, e->stream));
   REFUSED("model is null", wide_model_advance_dropout(NULL, e->stream));
-  REFUSED("model is null", wide_replay_create(NULL, x, 1, y, 1, &e->execution, &replay));
-  REFUSED("execution is null", wide_replay_create(e->model, x, 1, y, 1, NULL, &replay));
-  REFUSED("out is null", wide_replay_create(e->model, x, 1, y, 1, &e->execution, NULL));
+  REFUSED("model is null", wide_replay_create(NULL, x, 1, y, 1, &e->execution, NULL, &replay));
+  REFUSED("execution is null", wide_replay_create(e->model, x, 1, y, 1, NULL, NULL, &replay));
+  REFUSED("out is null", wide_replay_create(e->model, x, 1, y, 1, &e->execution, NULL, NULL));
   CHECK(parameters_of_one == NULL && plan == NULL && model == NULL && replay == NULL);
   CHECK(strcmp(wide_plan_explain(NULL), "") == 0);
 }

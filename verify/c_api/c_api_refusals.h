@@ -384,7 +384,10 @@ static void refuse_runs(const Engine* e) {
   wide_replay* replay = NULL;
   wide_parameters* got = NULL;
   int32_t is_masked = -1;
-  REFUSED("0 inputs", wide_replay_create(e->model, NULL, 0, y, 1, &e->execution, &replay));
+  REFUSED("0 inputs", wide_replay_create(e->model, NULL, 0, y, 1, &e->execution, NULL, &replay));
+  const wide_replay_options advances = {.struct_size = sizeof advances, .advances_dropout = 1};
+  REFUSED("advances_dropout: nothing is dropped",
+          wide_replay_create(e->model, &e->x_view, 1, y, 1, &e->execution, &advances, &replay));
   REFUSED("replay is null", wide_replay_run(NULL, e->stream));
   REFUSED("member is 3, expected one in [0, 3)",
           wide_model_replace(e->model, 3, e->members[0], e->stream));

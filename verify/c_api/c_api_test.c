@@ -65,7 +65,7 @@ static void test_numbers(wide_device device) {
 
   /* Other members, and a captured run that goes on with them. */
   wide_replay* replay = NULL;
-  OK(wide_replay_create(e.model, &e.x_view, 1, &e.y_view, 1, &e.execution, &replay));
+  OK(wide_replay_create(e.model, &e.x_view, 1, &e.y_view, 1, &e.execution, NULL, &replay));
   wide_parameters* other = make_parameters(3);
   OK(wide_model_replace(e.model, 1, other, e.stream));
   OK(wide_model_clone(e.model, 1, 2, e.stream));
@@ -194,7 +194,7 @@ static void test_masks(wide_device device) {
 static void test_lifetimes(wide_device device) {
   Engine e = make_engine(device);
   wide_replay* replay = NULL;
-  OK(wide_replay_create(e.model, &e.x_view, 1, &e.y_view, 1, &e.execution, &replay));
+  OK(wide_replay_create(e.model, &e.x_view, 1, &e.y_view, 1, &e.execution, NULL, &replay));
   wide_context_destroy(e.context);
   wide_graph_destroy(e.graph);
   for (int m = 0; m < kMembers; ++m) wide_parameters_destroy(e.members[m]);

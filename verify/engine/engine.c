@@ -268,7 +268,7 @@ static void serve(const Settings* s, const wide_context* context, const wide_pla
                                     .workspace_bytes = info.workspace_bytes,
                                     .handles = handles};
   must(wide_replay_create(model, in.device_views, in.count, out.device_views, out.count, &execution,
-                          &replay));
+                          NULL, &replay));
 
   double* latencies = must_have(calloc((size_t)s->num_requests, sizeof *latencies));
   double begin = 0;

@@ -175,6 +175,15 @@ TEST_CASE("model dropout: each replay after an advance is the pass of the next s
         replay.run(run.stream());
         CHECK(values_of(run.read()) == expected[k]);
       }
+      // The replay may advance on its own: a launch per pass.
+      const ModelReplay advancing(context, run.model(), run.arguments(), run.execution(),
+                                  {.advances_dropout = true});
+      run.model().seed_dropout(40, 6, run.stream());
+      for (size_t k = 1; k < expected.size(); ++k) {
+        run.poison();
+        advancing.run(run.stream());
+        CHECK(values_of(run.read()) == expected[k]);
+      }
       // Seeds of its own for each member stay its own.
       const std::vector<uint64_t> seeds{42, 7, 40};
       run.model().seed_dropout(seeds, 7, run.stream());
@@ -226,6 +235,11 @@ TEST_CASE("model dropout: nothing to advance where nothing is dropped") {
     CHECK_THROWS_WITH(
         run.model().advance_dropout(run.stream()),
         ContainsSubstring("model: advance_dropout: nothing is dropped, expected a plan with "
+                          "drops_out"));
+    CHECK_THROWS_WITH(
+        ModelReplay(context, run.model(), run.arguments(), run.execution(),
+                    {.advances_dropout = true}),
+        ContainsSubstring("advances_dropout: nothing is dropped, expected a plan with "
                           "drops_out"));
   }
 }
