@@ -3,6 +3,11 @@
 #
 # How the project's targets are defined: their flags, and which files of a folder go into which library.
 find_package(Threads REQUIRED)
+if(WIDE_SANITIZE STREQUAL "THREAD")
+  set(WIDE_SANITIZERS thread)
+else()
+  set(WIDE_SANITIZERS address,undefined)
+endif()
 
 # Warnings and sanitizers: the same for every target of the project. Warnings with false positives in g++ are off:
 # -Wmaybe-uninitialized in a std::variant with a std::string, -Wrestrict in string concatenation (PR105651), and
@@ -19,7 +24,7 @@ function(wide_target target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
   endif()
   if(WIDE_SANITIZE)  # host code only: nvcc's objects stay as they are
-    set(flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    set(flags -fsanitize=${WIDE_SANITIZERS} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
     target_link_options(${target} PRIVATE ${flags})
   endif()

@@ -28,9 +28,14 @@ using namespace wide;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::Message;
 
+/// Sanitizers would end the program at the allocation that is meant to fail.
 #ifdef __SANITIZE_ADDRESS__
-/// AddressSanitizer would end the program at the allocation that is meant to fail.
 extern "C" const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+#endif
+#ifdef __SANITIZE_THREAD__
+extern "C" const char* __tsan_default_options() {
   return "allocator_may_return_null=1";
 }
 #endif
