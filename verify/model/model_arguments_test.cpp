@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "verify/support/devices.hpp"
+#include "verify/support/error_of.hpp"
 #include "verify/support/model_run.hpp"
 #include "verify/support/simulation.hpp"
 #include "wide/chunked_model.hpp"
@@ -22,19 +23,11 @@
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
+using test::error_of;
 using test::ModelRun;
 using test::small_model;
 
 namespace {
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 /// An engine's: what is given back has another user at once, who fills it on a stream of its own.
 class SharedMemory final : public Allocator {

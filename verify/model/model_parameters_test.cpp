@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "verify/support/devices.hpp"
+#include "verify/support/error_of.hpp"
 #include "verify/support/model_run.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
@@ -62,13 +63,7 @@ void check(const Context& context, const Graph& graph, const ModelOptions& optio
 }
 
 std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::invalid_argument);
-    return error.what();
-  }
-  return "nothing was thrown";
+  return test::error_of(call, ErrorCode::invalid_argument);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -17,12 +16,12 @@
 
 #include "host/linear/linear_strategy.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/error_of.hpp"
 #include "verify/support/folder.hpp"
 #include "verify/support/model_run.hpp"
 #include "wide/catalog.hpp"
 #include "wide/checkpoint.hpp"
 #include "wide/chunked_model.hpp"
-#include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/model_replay.hpp"
 #include "wide/safetensors.hpp"
@@ -30,6 +29,7 @@
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
+using test::error_of;
 using test::ModelRun;
 using test::small_model;
 
@@ -37,15 +37,6 @@ namespace {
 
 double tolerance(Dtype dtype) {
   return dtype == Dtype::fp32 ? 2e-5 : dtype == Dtype::fp16 ? 2e-2 : 1e-1;
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace
