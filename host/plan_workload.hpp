@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <optional>
 
+#include "host/core/strategy_choice.hpp"
 #include "host/spec.hpp"
 
 namespace wide::catalog {
@@ -62,12 +63,6 @@ inline double elements_of(const Operand& operand) {
   return static_cast<double>(operand.bytes() / dtype_bytes(operand.description().dtype));
 }
 
-/// Whether a strategy is a call of cuDNN's and nothing else. `sequential` and the automatic choice
-/// have a kernel of ours where cuDNN does not take the operands.
-inline bool is_only_cudnn(std::string_view strategy) {
-  return strategy == "cudnn" || strategy == "grouped" || strategy == "channels_last";
-}
-
 template <auto kDescribe, auto kMakePlan>
 class PlanWorkload;  // PlanWorkload<describe_linear, make_linear_plan>
 
@@ -82,15 +77,17 @@ class PlanWorkload<kDescribe, kMakePlan> : public PackedWorkload {
 
   std::string unsupported_reason(std::string_view strategy) const override {
     const Problem whole = problem();
-    bool calls_cublas = false;
+    VendorCalls calls;
     const std::string reason = reason_against([&] {
       const Plan plan = kMakePlan(context(), whole, {.strategy = std::string(strategy)});
-      if constexpr (requires { plan.vendor_calls(); }) calls_cublas = plan.vendor_calls().cublas;
+      if constexpr (requires { plan.vendor_calls(); }) calls = plan.vendor_calls();
       return plan;
     });
     if (!reason.empty()) return reason;
-    if (calls_cublas) return cublas_unavailable_reason();
-    return is_only_cudnn(strategy) ? cudnn_unsupported_reason(arguments({})) : "";
+    if (calls.cublas) return cublas_unavailable_reason();
+    // The others have a kernel of ours where cuDNN does not take the operands.
+    const bool has_other = strategy == "sequential" || is_automatic(strategy);
+    return calls.cudnn && !has_other ? cudnn_unsupported_reason(arguments({})) : "";
   }
 
   Prepared prepare(const PlanOptions& options) override {
