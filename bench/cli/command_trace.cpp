@@ -156,7 +156,7 @@ std::vector<double> step_times(const Context& context, const ModelPlan& plan,
 /// The strategy, and whether a tuning cache named it.
 std::string strategy_text(const ModelStep& step) {
   if (step.strategy.empty()) return "-";
-  return step.strategy + (catalog::is_tuned(step) ? ", tuned" : "");
+  return step.strategy + (step.is_tuned ? ", tuned" : "");
 }
 
 std::string plan_text(const ModelPlan& plan, const std::vector<double>& times) {
@@ -224,7 +224,7 @@ void add_plan(Json& json, const ModelPlan& plan, const std::vector<double>& time
     steps.push_back({{"node", step.node},
                      {"primitive", step.primitive},
                      {"strategy", step.strategy},
-                     {"tuned", catalog::is_tuned(step)},
+                     {"tuned", step.is_tuned},
                      {"members", step.num_members},
                      {"time_ns", times.empty() ? Json(nullptr) : Json(times[i])}});
   }

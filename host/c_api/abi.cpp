@@ -122,11 +122,11 @@ static_assert(offsetof(wide_operand, name) == 8 && offsetof(wide_operand, dtype)
               offsetof(wide_operand, is_stacked) == 76 &&
               offsetof(wide_operand, first_rows) == 80 &&
               offsetof(wide_operand, num_members) == 88);
-static_assert(has_layout<wide_step>(64, 8));
+static_assert(has_layout<wide_step>(72, 9));
 static_assert(offsetof(wide_step, node) == 8 && offsetof(wide_step, primitive) == 16 &&
               offsetof(wide_step, strategy) == 24 && offsetof(wide_step, explain) == 32 &&
               offsetof(wide_step, num_members) == 40 && offsetof(wide_step, scratch_bytes) == 48 &&
-              offsetof(wide_step, member) == 56);
+              offsetof(wide_step, member) == 56 && offsetof(wide_step, is_tuned) == 64);
 static_assert(has_layout<wide_execution>(40, 5));
 static_assert(offsetof(wide_execution, stream) == 8 && offsetof(wide_execution, workspace) == 16 &&
               offsetof(wide_execution, workspace_bytes) == 24 &&

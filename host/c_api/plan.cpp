@@ -172,6 +172,7 @@ wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out)
     value.num_members = step.num_members;
     value.scratch_bytes = step.scratch_bytes;
     value.member = step.member;
+    value.is_tuned = step.is_tuned ? 1 : 0;
     write(out, value);
   });
 }

@@ -9,6 +9,8 @@ namespace wide {
 
 namespace {
 
+constexpr std::string_view kTuned = ": tuned: ";
+
 /// A kernel of ours that `sequential` launches needs proof like any other.
 bool has_proof(const StrategyRequest& request, const StrategyCandidate& candidate) {
   if (launches_own_kernel(request, candidate) && request.name != kAutoUnverified) {
@@ -27,13 +29,17 @@ std::string explain_tuned(const StrategyRequest& request, const TuningEntry& ent
   char time[32];
   std::snprintf(time, sizeof(time), "%.4g us", entry.time_us);
   const std::string candidates = std::to_string(entry.num_candidates) + " candidates";
-  return entry.strategy + ": tuned: " + time +
+  return entry.strategy + std::string(kTuned) + time +
          (entry.policy.empty() ? "" : " with " + entry.policy) + " on " + request.device.name +
          (entry.is_autos_own ? ", auto's own choice: no other of " + candidates + " was faster"
                              : ", the fastest of " + candidates);
 }
 
 }  // namespace
+
+bool explains_tuned(std::string_view explain) {
+  return explain.find(kTuned) != std::string_view::npos;
+}
 
 std::optional<ChosenCandidate> tuned_candidate(const StrategyRequest& request,
                                                std::span<const StrategyCandidate> candidates,

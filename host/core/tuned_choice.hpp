@@ -23,6 +23,9 @@ std::optional<ChosenCandidate> tuned_candidate(const StrategyRequest& request,
                                                std::span<const StrategyCandidate> candidates,
                                                std::string& why_not);
 
+/// Whether this is the explanation of a choice that follows a tuning cache.
+bool explains_tuned(std::string_view explain);
+
 /// What a plan with these options asks of its tuning cache for a complete problem.
 template <class Problem>
 Tuning tuning_of(const PlanOptions& options, std::string_view primitive, const Problem& problem) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/core/problem_keys.hpp"
+#include "host/core/tuned_choice.hpp"
 #include "host/model/place.hpp"
 #include "wide/model.hpp"
 
@@ -169,6 +170,7 @@ class Lowering {
   static PlannedStep planned_step(ModelStep info, const Plan& plan, RunStep run) {
     info.strategy = plan.strategy();
     info.explain = plan.explain();
+    info.is_tuned = explains_tuned(info.explain);
     info.scratch_bytes = plan.workspace_bytes();
     if constexpr (requires { plan.vendor_calls(); }) info.vendor_calls = plan.vendor_calls();
     std::string policy;

@@ -154,7 +154,7 @@ class ModelWorkload final : public GraphWorkload {
   static std::string summary_of(const ModelPlan& plan) {
     std::map<std::string, int> counts;
     for (const ModelStep& step : plan.steps()) {
-      const std::string by = step.strategy + (is_tuned(step) ? ", tuned" : "");
+      const std::string by = step.strategy + (step.is_tuned ? ", tuned" : "");
       ++counts[step.primitive + (step.strategy.empty() ? "" : " (" + by + ")")];
     }
     std::string text = std::to_string(plan.steps().size()) + " steps:";

@@ -365,10 +365,6 @@ ModelSteps::ModelSteps(const Context& context, const Case& point)
 
 ModelSteps::~ModelSteps() = default;
 
-bool is_tuned(const ModelStep& step) {
-  return step.explain.find(": tuned: ") != std::string::npos;
-}
-
 const Case& ModelSteps::point() const {
   return state_->point;
 }

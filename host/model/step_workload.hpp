@@ -16,9 +16,6 @@
 
 namespace wide::catalog {
 
-/// Whether a step's strategy is that of a tuning cache.
-bool is_tuned(const ModelStep& step);
-
 /// Steps that have the same problem.
 struct StepProblem {
   std::string primitive;  ///< by its name in the catalogue

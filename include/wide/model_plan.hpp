@@ -119,6 +119,7 @@ struct ModelStep {
   int64_t scratch_bytes = 0;
   int64_t member = -1;  ///< in a ragged model, the one member that this computes; -1: all
   VendorCalls vendor_calls{};
+  bool is_tuned = false;  ///< the strategy is a tuning cache's
 };
 
 struct ModelArguments {

@@ -243,7 +243,8 @@ typedef struct wide_step {
   const char* explain;
   int64_t num_members; /* 1 for what all members share */
   int64_t scratch_bytes;
-  int64_t member; /* in a ragged plan, the one member that this computes; -1: all */
+  int64_t member;   /* in a ragged plan, the one member that this computes; -1: all */
+  int32_t is_tuned; /* the strategy is that of options.tuning */
 } wide_step;
 
 WIDE_API wide_status wide_plan_create(const wide_context* context, const wide_graph* graph,

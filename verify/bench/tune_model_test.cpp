@@ -94,8 +94,8 @@ TEST_CASE("what is found for the steps is what the model's plan looks up") {
     CHECK(!steps.problems().empty());
     for (const ModelStep& step : plan.steps()) {
       INFO(point.op() << " " << step.node << " " << step.primitive << ": " << step.explain);
-      CHECK(catalog::is_tuned(step) == (fixed.count(step.node) == 0));
-      if (catalog::is_tuned(step)) CHECK(step.strategy == "sequential");
+      CHECK(step.is_tuned == (fixed.count(step.node) == 0));
+      if (step.is_tuned) CHECK(step.strategy == "sequential");
     }
   }
 }
