@@ -88,6 +88,17 @@ Enum find_named(const char* option, const std::string& name, std::initializer_li
                          catalog::unknown_name_message(option, name, names));
 }
 
+/// As find_primitive(), but a name that was meant as a file's path says what such a path has.
+const catalog::PrimitiveSpec& find_spec(const std::string& name) {
+  try {
+    return catalog::find_primitive(name);
+  } catch (const Error& error) {
+    if (!name.starts_with("model:")) throw;
+    throw Error(error.code(),
+                std::string(error.what()) + " (files have a slash in their path, or end in .onnx)");
+  }
+}
+
 }  // namespace
 
 Context select_context(const Selection& selection) {
@@ -118,7 +129,7 @@ std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops) {
       specs.insert(specs.end(), models.begin(), models.end());
     } else {
       if (is_model_file(name)) load_model_file(name);
-      specs.push_back(&catalog::find_primitive(name));
+      specs.push_back(&find_spec(name));
     }
   }
   return specs;

@@ -53,7 +53,7 @@ std::string compare_footer(const std::string& exit_codes) {
 
 void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_codes) {
   app.add_option("base", a.base, "result, folder of results, or executable")->required();
-  app.add_option("candidate", a.candidate, "the same, for what is compared with it")->required();
+  app.add_option("candidate", a.candidate, "what is compared with it, one of the same")->required();
   app.add_option("arguments", a.run_arguments, "with --rerun, after --: what both executables run");
   app.add_flag("--rerun", a.is_rerun, "BASE and CAND are executables of wbench: run them by turns");
   app.add_option("--repeat", a.repeat, "runs of each executable")

@@ -85,7 +85,8 @@ int list(const HistoryStore& store, bool as_json, std::ostream& out) {
 }
 
 int add(HistoryStore& store, const std::vector<std::string>& files, std::ostream& out) {
-  if (files.empty()) throw Error(ErrorCode::invalid_argument, "history add: no file");
+  if (files.empty())
+    throw Error(ErrorCode::invalid_argument, "history add: no file, expected results to add");
   for (const std::string& file : files) {
     const std::string text = load_document(file);
     RunResult result;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <limits>
 #include <set>
 
@@ -191,6 +192,20 @@ void require_shallow(std::string_view what, std::string_view text) {
   }
 }
 
+void require_schema(const Field& root, std::string_view what, std::string_view name) {
+  if (root.is_object() && !root.has("schema")) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}.schema is missing, expected {} 1.x.y", root.path(), name));
+  }
+  const Field schema = root["schema"];
+  const std::string own = schema["name"].text(), version = schema["version"].text();
+  int major = -1;
+  std::from_chars(version.data(), version.data() + version.size(), major);
+  if (own == name && major == 1) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: schema is {} {}, expected {} 1.x.y", what, own, version, name));
+}
+
 Json parse_json(std::string_view what, std::string_view text) {
   require_shallow(what, text);
   Keys keys(what);
@@ -201,7 +216,10 @@ Json parse_json(std::string_view what, std::string_view text) {
   try {
     return Json::parse(text, take);
   } catch (const Json::exception& error) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("{}: not JSON: {}", what, error.what()));
+    std::string reason = error.what();
+    reason.erase(0, reason.find("] ") + 2);  // the exception's name
+    if (text.empty()) reason = "it is empty";
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: not JSON: {}", what, reason));
   }
 }
 

@@ -34,6 +34,7 @@ class Field {
   bool is_null() const { return value_->is_null(); }
   bool is_text() const { return value_->is_string(); }
   bool is_array() const { return value_->is_array(); }
+  bool is_object() const { return value_->is_object(); }
   catalog::AxisValue axis_value() const;
   std::string text() const;
   std::string text_or_empty() const { return is_null() ? "" : text(); }
@@ -74,6 +75,10 @@ class Field {
   const nlohmann::ordered_json* value_;
   std::string path_;
 };
+
+/// Refuses a document, its root, whose "schema" has another name or major version than "1.x.y".
+/// `what` begins the error message.
+void require_schema(const Field& root, std::string_view what, std::string_view name);
 
 /// Refuses deep nesting before the parser builds it: our documents nest less than half as deep, and
 /// nested values are destroyed by recursion. `what` begins the error message.

@@ -5,13 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "bench/document/json_field.hpp"
 #include "bench/document/measurement_json.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/machine/machine_json.hpp"
-#include "wide/error.hpp"
 
 namespace wide::bench {
 
@@ -229,22 +227,11 @@ RunConfig parse_config(const Field& f) {
   return c;
 }
 
-void require_version(const Field& schema) {
-  const std::string name = schema["name"].text(), version = schema["version"].text();
-  int major = -1;
-  std::from_chars(version.data(), version.data() + version.size(), major);
-  if (name != kSchemaName || major != 1) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("result: schema is {} {}, expected {} 1.x.y", name, version, kSchemaName));
-  }
-}
-
 }  // namespace
 
 RunResult parse_document(const Json& document) {
   const Field root(document, "result: $");
-  require_version(root["schema"]);
+  require_schema(root, "result", kSchemaName);
   RunResult r;
   if (const auto file = root.later("samples_file")) r.samples_missing = (*file)["file"].text();
   const Field run = root["run"], tool = run["tool"];

@@ -189,12 +189,6 @@ std::vector<SuiteEntry> entries_of(const Field& f, const SuiteEntry& defaults) {
   return entries;
 }
 
-void require_schema(const Field& schema, const std::string& source) {
-  const std::string name = schema["name"].text(), version = schema["version"].text();
-  if (name == "wbench.suite" && version.starts_with("1.")) return;
-  refuse(fmt::format("{}: schema is {} {}, expected wbench.suite 1.x.y", source, name, version));
-}
-
 /// Names are file names, too; for two equal ones, the second's error names the first.
 void require_names(const std::vector<SuiteEntry>& entries) {
   std::map<std::string, std::string> seen;
@@ -216,7 +210,7 @@ void require_names(const std::vector<SuiteEntry>& entries) {
 Suite parse_suite(std::string_view text, const std::string& source) {
   const Json document = parse_json(source, text);
   const Field root(document, source + ": $");
-  require_schema(root["schema"], source);
+  require_schema(root, source, "wbench.suite");
   Suite suite;
   SuiteEntry defaults;
   const auto ignore = [](const Field&) {};  // read below, in their order

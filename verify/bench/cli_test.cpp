@@ -384,7 +384,8 @@ TEST_CASE("preset ci is preset quick of two member counts, of what a peer has su
 TEST_CASE("a model that there is not is called a model, and near ones by their names") {
   const std::string command = GENERATE("run --model ", "trace -m ", "run --op model:");
   CHECK_THAT(wbench(command + "mlpp").err,
-             ContainsSubstring("unknown model \"mlpp\", did you mean mlp?"));
+             ContainsSubstring("unknown model \"mlpp\", did you mean mlp? (files have a slash in "
+                               "their path, or end in .onnx)"));
   CHECK_THAT(wbench(command + "zzzzzzzz").err,
              ContainsSubstring("unknown model \"zzzzzzzz\", expected one of mlp, "));
 }

@@ -130,11 +130,11 @@ TEST_CASE("an entry can be typed as a run, with all that a suite can say") {
 
 TEST_CASE("what is no suite is refused, with what, where and what was expected") {
   const auto [text, message] = GENERATE(table<std::string, std::string>({
-      {"", "f.json: not JSON"},
+      {"", "f.json: not JSON: it is empty"},
       {"[]", "f.json: $ is [], expected an object"},
       {"{\"schema\": {\"name\": \"wbench.suite\"\n oops", "line 2"},
       {std::string(100'000, '['), "nested deeper than"},
-      {"\xEF\xBB\xBF{}", "$.schema is missing"},
+      {"\xEF\xBB\xBF{}", "$.schema is missing, expected wbench.suite 1.x.y"},
       {"{\"schema\": 1e999}", "not JSON"},
       {"{\"schema\": NaN}", "not JSON"},
       {R"({"schema": {"name": "wbench.suite", "version": "2.0.0"}})",
