@@ -28,6 +28,7 @@ struct PoolingProblem;
 struct RaggedLinearProblem;
 struct RecurrentProblem;
 struct RmsnormProblem;
+struct RoutingProblem;
 struct SoftmaxProblem;
 
 /// A complete problem in words, on one line; different for different problems.
@@ -49,6 +50,7 @@ std::string problem_key(const PoolingProblem& complete);
 std::string problem_key(const RaggedLinearProblem& complete);
 std::string problem_key(const RecurrentProblem& complete);
 std::string problem_key(const RmsnormProblem& complete);
+std::string problem_key(const RoutingProblem& complete);
 std::string problem_key(const SoftmaxProblem& complete);
 
 /// Completes any problem; returns the name that plans give their primitive, and the key. Throws
@@ -71,6 +73,7 @@ TuningKey tuning_key(const PoolingProblem& problem);
 TuningKey tuning_key(const RaggedLinearProblem& problem);
 TuningKey tuning_key(const RecurrentProblem& problem);
 TuningKey tuning_key(const RmsnormProblem& problem);
+TuningKey tuning_key(const RoutingProblem& problem);
 TuningKey tuning_key(const SoftmaxProblem& problem);
 
 }  // namespace wide

@@ -20,9 +20,9 @@
 namespace wide {
 
 struct RoutingProblem {
-  int64_t num_members = 1;
+  int64_t num_members = 1;        ///< up to 2^31 - 1
   int64_t num_rows = 0;           ///< R, ids of a call; up to 2^31 - 1
-  int64_t first_id = 0;           ///< the id of member 0: where members are a part of all there are
+  int64_t first_id = 0;           ///< of member 0, >= 0: members may be a part of all there are
   Dtype id_dtype = Dtype::int64;  ///< int32 or int64
   friend bool operator==(const RoutingProblem&, const RoutingProblem&) = default;
 };
@@ -65,7 +65,9 @@ class RoutingPlan {
   std::shared_ptr<const State> state_;
 };
 
-/// Fixes the strategy. Errors: see plan.hpp.
+/// Fixes the strategy. On CUDA a block of `wide` has counters for all members, which limits their
+/// number by its shared memory (8000 are not too many on any device); beyond, "auto" is
+/// `sequential`. Errors: see plan.hpp.
 RoutingPlan make_routing_plan(const Context& context, const RoutingProblem& problem,
                               const PlanOptions& options = {});
 

@@ -114,6 +114,19 @@ inline Bytes run_quantized_linear() {
   return read(context, y, stream.get());
 }
 
+inline Bytes run_routing() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const RoutingProblem problem{.num_members = 3, .num_rows = 1100, .id_dtype = Dtype::int32};
+  const RoutingPlan plan = make_routing_plan(context, problem, {.strategy = "wide"});
+  const Tensor ids = filled(context, {1100}, stream.get(), 1, Dtype::int32);
+  Tensor first_rows(context, Dtype::int32, {4}), order(context, Dtype::int32, {1100});
+  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  plan.run({.ids = ids, .first_rows = first_rows, .order = order},
+           {stream.get(), {scratch.data(), scratch.bytes()}});
+  return read(context, order, stream.get());
+}
+
 inline Bytes run_embedding() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -450,6 +463,7 @@ inline const std::vector<Scenario>& scenarios() {
       {"linear wgmma", [] { return run_linear("wgmma", Dtype::bf16); }},
       {"ragged_linear", run_ragged_linear},
       {"linear weight_only", run_quantized_linear},
+      {"routing", run_routing},
       {"embedding", run_embedding},
       {"embedding bags", run_embedding_bags},
       {"conv", run_conv},

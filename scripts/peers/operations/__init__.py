@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every primitive as a Family (strategies.py)."""
 from operations import attention, elementwise, embedding, linear, norms, ragged, recurrent, windows
+from protocol import Unsupported
 
 _FAMILIES = {
     "linear": linear.linear, "mlp": linear.mlp, "embedding": embedding.embedding,
@@ -18,4 +19,6 @@ for _name in ("batchnorm1d", "batchnorm2d", "groupnorm", "instancenorm1d", "inst
 def family_of(case, tensors, shapes):
     if case.op == "ragged_linear":
         return ragged.ragged_linear(case, tensors, shapes)
+    if case.op == "routing":
+        raise Unsupported("routing: the rows' names, which wbench compares, are no operand")
     return _FAMILIES[case.op](case, tensors)

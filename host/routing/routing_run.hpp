@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What routing's plan calls once operands are known to be right.
+#pragma once
+
+#include "host/core/wide_strategy.hpp"
+#include "wide/routing.hpp"
+
+namespace wide {
+
+/// Why `wide` cannot be launched on a CUDA device: its blocks have counters of all members in
+/// shared memory. `sequential` has those of one.
+LaunchRefusal routing_launches(const RoutingProblem& problem, const DeviceInfo& device);
+
+/// Bytes of counts that the following ones need.
+int64_t routing_cpu_count_bytes(const RoutingProblem& problem, WideStrategy strategy);
+
+void run_routing_cpu(const Context& context, const RoutingProblem& problem, WideStrategy strategy,
+                     const RoutingArguments& arguments, void* counts);
+void run_routing_cuda(const Context& context, const RoutingProblem& problem, WideStrategy strategy,
+                      const RoutingArguments& arguments, void* counts, Stream stream);
+
+}  // namespace wide
