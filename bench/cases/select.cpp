@@ -76,6 +76,30 @@ std::vector<std::string> checked_strategies(const char* option, const std::strin
   return names;
 }
 
+bool has_word(const catalog::PrimitiveSpec& spec, const std::string& axis,
+              const std::string& word) {
+  return std::any_of(spec.axes.begin(), spec.axes.end(), [&](const catalog::AxisInfo& info) {
+    return info.name == axis && std::count(info.words.begin(), info.words.end(), word) > 0;
+  });
+}
+
+/// Why one of all primitives is left out: a word that it lacks and another has. Empty: none.
+std::string lacking_word(const catalog::PrimitiveSpec& spec, const Specs& ops,
+                         const std::vector<AxisOverride>& overrides) {
+  for (const AxisOverride& change : overrides) {
+    const auto axis =
+        std::find_if(spec.axes.begin(), spec.axes.end(),
+                     [&](const catalog::AxisInfo& info) { return info.name == change.name; });
+    if (axis == spec.axes.end() || axis->words.empty()) continue;
+    for (const std::string& word : parse_list(change.name, change.spec)) {
+      const auto has_it = [&](const auto* other) { return has_word(*other, change.name, word); };
+      if (!has_it(&spec) && std::any_of(ops.begin(), ops.end(), has_it))
+        return "has no " + change.name + " " + word;
+    }
+  }
+  return "";
+}
+
 /// The value of `values` with this name; otherwise an error that lists them.
 template <class Enum>
 Enum find_named(const char* option, const std::string& name, std::initializer_list<Enum> values) {
@@ -235,8 +259,16 @@ std::string select_work(const Selection& selection, RunPlan& plan, RunResult& re
   plan.baselines = select_baselines(selection.baselines, plan.config.regimes);
   const auto strategies = select_strategies(selection, ops, device);
   plan.strategies = strategies.value_or(std::vector<std::string>());
+  const auto names = parse_list("op", selection.ops);
+  const bool are_all = std::find(names.begin(), names.end(), "all") != names.end();
   size_t num_cases = 0, num_filtered = 0;
   for (const catalog::PrimitiveSpec* spec : ops) {
+    const std::string lack = are_all ? lacking_word(*spec, ops, overrides) : "";
+    if (!lack.empty()) {
+      result.impossible_reasons.emplace_back(std::string(spec->name) + " " + lack, 1);
+      ++result.impossible_cases;
+      continue;
+    }
     Expansion expansion = expand(*spec, catalog::find_sweep(*spec, selection.preset), overrides);
     const Where where(selection.where, *spec);
     num_filtered += std::erase_if(expansion.cases, [&](const catalog::Case& point) {

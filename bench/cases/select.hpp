@@ -45,7 +45,8 @@ std::optional<std::vector<std::string>> select_strategies(
     const Selection& selection, const std::vector<const catalog::PrimitiveSpec*>& ops,
     DeviceType device);
 
-/// Writes cases, strategies, regimes and baselines to `plan`, impossible points to `result`.
+/// Writes cases, strategies, regimes and baselines to `plan`, impossible points to `result`. Of
+/// "all" primitives those without a dtype, or another word, that others have are such a point each.
 /// Returns why there is nothing to run; empty if there is something.
 std::string select_work(const Selection& selection, RunPlan& plan, RunResult& result);
 

@@ -137,6 +137,16 @@ TEST_CASE("the largest seed is one that JSON holds exactly") {
   CHECK_THAT(o.out, ContainsSubstring("--seed 9007199254740992"));
 }
 
+TEST_CASE("of all primitives, those without a word that others have are left out") {
+  const Outcome o = wbench("run --op all --dtype bf16 -p ci -d cpu --dry-run");
+  CHECK(o.code == kSuccess);
+  CHECK_THAT(o.out, ContainsSubstring("--op linear") && !ContainsSubstring("--op routing"));
+  CHECK_THAT(wbench("verify --op all --dtype int32 -p ci -d cpu -q --color never").out,
+             ContainsSubstring("linear has no dtype int32"));
+  CHECK(wbench("run --op linear,routing --dtype bf16 -d cpu --dry-run").code == kUsage);
+  CHECK(wbench("run --op all --dtype bf61 -d cpu --dry-run").code == kUsage);
+}
+
 TEST_CASE("a dry run prints the cases with their commands, which print the same case") {
   const Outcome o = wbench("run --op all -p ci -d cpu --dry-run --seed 7");
   CHECK(o.code == kSuccess);
