@@ -22,13 +22,16 @@ struct Source {
   int64_t row_stride;
   int num_rows;
   bool is_aligned;  ///< base and rows aligned to 16 bytes
+
+  __device__ bool has_row(int row) const { return row < num_rows; }
+  __device__ int place(int row) const { return row; }
 };
 
 /// Loads `rows` rows of `chunks` times 16 bytes into the tile element by element, starting at
 /// element `first` of each row, of which `left` exist. place(row, chunk) is the chunk's first byte
-/// in the tile.
-template <class T, int rows, int chunks, int threads, int unroll, class Place>
-__device__ inline void read_rows(char* tile, const Source<T>& source, int64_t first, int64_t left,
+/// in the tile. From: Source<T>, or one whose rows are elsewhere: has_row(), place().
+template <class T, int rows, int chunks, int threads, int unroll, class From, class Place>
+__device__ inline void read_rows(char* tile, const From& source, int64_t first, int64_t left,
                                  const Place& place, int thread = static_cast<int>(threadIdx.x)) {
   constexpr int per_row = chunks * kChunkBytes / static_cast<int>(sizeof(T));
   constexpr int pieces = rows * per_row / threads;
@@ -39,8 +42,8 @@ __device__ inline void read_rows(char* tile, const Source<T>& source, int64_t fi
     const int index = thread + i * threads;
     const int row = index / per_row, column = index % per_row;
     T value{};
-    if (row < source.num_rows && column < left) {
-      value = source.base[row * source.row_stride + first + column];
+    if (source.has_row(row) && column < left) {
+      value = source.base[source.place(row) * source.row_stride + first + column];
     }
     const int byte = column * static_cast<int>(sizeof(T));
     *reinterpret_cast<T*>(tile + place(row, byte / kChunkBytes) + byte % kChunkBytes) = value;

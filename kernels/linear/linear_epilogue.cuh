@@ -30,6 +30,13 @@ struct Destination {
   Activation activation;
   bool residual_is_activated;
   bool y_is_aligned, epilogue_is_aligned;
+
+  __device__ bool has_row(int row) const { return row < num_rows; }
+  /// Where the tile's row is among the rows of y and of the residual.
+  __device__ int place(int row) const { return row; }
+  /// What a row's outputs get last of all.
+  template <int kSize>
+  __device__ void gate(int, float (&)[kSize]) const {}
 };
 
 /// The tile of `member` at (first_m, first_n).
@@ -79,9 +86,10 @@ __device__ inline void add_run(const T* from, int count, bool is_aligned, float 
   for (int e = 0; e < kSize; ++e) values[e] += more[e];
 }
 
-/// Turns neighbouring sums of a row of the tile, `count` of which exist, into fp32 outputs.
-template <class T, int kSize>
-__device__ inline void finish_run(const Destination<T>& to, int row, int column, int count,
+/// Turns neighbouring sums of a row of the tile, `count` of which exist, into fp32 outputs. To,
+/// here and below: Destination<T>, or one whose rows are elsewhere.
+template <class To, int kSize>
+__device__ inline void finish_run(const To& to, int row, int column, int count,
                                   float (&values)[kSize]) {
   const bool is_aligned = to.epilogue_is_aligned;
   if (to.scale != nullptr) {
@@ -94,8 +102,9 @@ __device__ inline void finish_run(const Destination<T>& to, int row, int column,
     for (int e = 0; e < kSize; ++e) values[e] *= to.factor;
   }
   if (to.bias != nullptr) add_run(to.bias + column, count, is_aligned, values);
-  const T* residual =
-      to.residual == nullptr ? nullptr : to.residual + row * to.residual_row_stride + column;
+  const auto* residual = to.residual == nullptr
+                             ? nullptr
+                             : to.residual + to.place(row) * to.residual_row_stride + column;
   if (residual != nullptr && to.residual_is_activated) {
     add_run(residual, count, is_aligned, values);
   }
@@ -106,14 +115,15 @@ __device__ inline void finish_run(const Destination<T>& to, int row, int column,
   if (residual != nullptr && !to.residual_is_activated) {
     add_run(residual, count, is_aligned, values);
   }
+  to.gate(row, values);
 }
 
 /// Finishes and stores up to four neighbouring sums of a row of the tile.
-template <class T>
-__device__ inline void store_run(const Destination<T>& to, int row, int column, int count,
-                                 float (&values)[4]) {
+template <class To>
+__device__ inline void store_run(const To& to, int row, int column, int count, float (&values)[4]) {
   finish_run(to, row, column, count, values);
-  T* y = to.y + row * to.row_stride + column;
+  const int place = to.place(row);
+  auto* y = to.y + place * to.row_stride + column;
   if (count == kColumnGroup && to.y_is_aligned) {
     store_four(y, values);
   } else {
@@ -125,15 +135,15 @@ __device__ inline void store_run(const Destination<T>& to, int row, int column, 
 /// by threads 0 to kThreads - 1: neighbouring lanes store neighbouring outputs, four each where y
 /// is aligned, else one. `kPlanes` tiles of sums, kPlaneFloats apart, are added up in order. The
 /// loops are not unrolled: 64 copies of erfc spill.
-template <class T, int kRows, int kColumns, int kThreads, int kPlanes = 1, int kPlaneFloats = 0,
+template <int kRows, int kColumns, int kThreads, int kPlanes = 1, int kPlaneFloats = 0, class To,
           class Place>
-__device__ inline void store_placed_sums(const Destination<T>& to, int thread, const Place& place) {
+__device__ inline void store_placed_sums(const To& to, int thread, const Place& place) {
   constexpr int groups = kColumns / kColumnGroup;
   if (to.y_is_aligned) {
 #pragma unroll 1
     for (int index = thread; index < kRows * groups; index += kThreads) {
       const int row = index / groups, column = index % groups * kColumnGroup;
-      if (row >= to.num_rows || column >= to.num_columns) continue;
+      if (!to.has_row(row) || column >= to.num_columns) continue;
       float values[kColumnGroup];
       load_group(place(row, column), values);
 #pragma unroll
@@ -146,7 +156,7 @@ __device__ inline void store_placed_sums(const Destination<T>& to, int thread, c
 #pragma unroll 1
     for (int index = thread; index < kRows * kColumns; index += kThreads) {
       const int row = index / kColumns, column = index % kColumns;
-      if (row >= to.num_rows || column >= to.num_columns) continue;
+      if (!to.has_row(row) || column >= to.num_columns) continue;
       float values[kColumnGroup] = {*place(row, column)};
 #pragma unroll
       for (int plane = 1; plane < kPlanes; ++plane) {
@@ -158,9 +168,9 @@ __device__ inline void store_placed_sums(const Destination<T>& to, int thread, c
 }
 
 /// The same for row-major sums with `kPitch` floats a row and contiguous planes.
-template <class T, int kRows, int kColumns, int kPitch, int kPlanes, int kThreads>
-__device__ inline void store_sums(const Destination<T>& to, const float* sums, int thread) {
-  store_placed_sums<T, kRows, kColumns, kThreads, kPlanes, kRows * kPitch>(
+template <int kRows, int kColumns, int kPitch, int kPlanes, int kThreads, class To>
+__device__ inline void store_sums(const To& to, const float* sums, int thread) {
+  store_placed_sums<kRows, kColumns, kThreads, kPlanes, kRows * kPitch>(
       to, thread, [&](int row, int column) { return sums + row * kPitch + column; });
 }
 

@@ -263,19 +263,31 @@ __device__ inline void store_share(const LinearParams& params, int plane, int64_
   }
 }
 
+template <bool is_first, class First, class Second>
+__device__ inline const auto& either(const First& first, const Second& second) {
+  if constexpr (is_first) {
+    return first;
+  } else {
+    return second;
+  }
+}
+
 /// Computes the tile of `member` at (first_m, first_n), for one share of k where that is divided,
-/// by one block with the policy's threads and bytes of shared memory.
-template <class Math, LinearMmaTile tile_shape>
+/// by one block with the policy's threads and bytes of shared memory. `rows`: which rows of x and y
+/// these are.
+template <class Math, LinearMmaTile tile_shape, class Rows = TileRows>
 __device__ inline void compute_mma_tile(const LinearParams& params, int64_t member, int64_t first_m,
-                                        int64_t first_n, char* shared, int plane = 0) {
+                                        int64_t first_n, char* shared, int plane = 0,
+                                        const Rows& rows = {}) {
   using T = typename Math::Element;
   constexpr MmaPolicy policy = policy_of(tile_shape);
   constexpr int per_row = kRowBytes / static_cast<int>(sizeof(T));
   constexpr bool kHasFewRows = policy.a_is_weight;
   const TileOperands<T> operands =
       tile_operands<T>(params, member, first_m, first_n, policy.tile_m(), policy.tile_n());
-  const Source<T>& a = policy.a_is_weight ? operands.weight : operands.x;
-  const Source<T>& b = policy.a_is_weight ? operands.x : operands.weight;
+  const auto& x = rows.template source<policy.tile_m(), policy.threads()>(operands.x);
+  const auto& a = either<policy.a_is_weight>(operands.weight, x);
+  const auto& b = either<policy.a_is_weight>(x, operands.weight);
   const MmaWarp warp = locate_warp<policy>();
 
   int64_t begin = 0, num_steps = (params.k + per_row - 1) / per_row;
@@ -329,8 +341,8 @@ __device__ inline void compute_mma_tile(const LinearParams& params, int64_t memb
       return store_share<policy>(params, plane, member, first_m, first_n, tile_sums);
     }
   }
-  store_sums<T, policy.tile_m(), policy.tile_n(), policy.pitch(), policy.warps_k, policy.threads()>(
-      operands.y, tile_sums, static_cast<int>(threadIdx.x));
+  store_sums<policy.tile_m(), policy.tile_n(), policy.pitch(), policy.warps_k, policy.threads()>(
+      rows.destination(operands.y), tile_sums, static_cast<int>(threadIdx.x));
 }
 
 /// Before compute capability 9.0 neither shared memory nor ptxas's registers allow a fourth block

@@ -113,8 +113,8 @@ __device__ void multiply_tile(const char* x_tile, const char* weight_tile, int t
 }
 
 /// Via shared memory, so that neighbouring lanes store neighbouring outputs.
-template <class Out, SimtPolicy policy>
-__device__ void store_tile(const Destination<Out>& to, int thread_m, int thread_n, float* tile,
+template <SimtPolicy policy, class To>
+__device__ void store_tile(const To& to, int thread_m, int thread_n, float* tile,
                            const float (&sums)[policy.thread_m][policy.thread_n]) {
   constexpr int elements = policy.tile_m * policy.tile_n;
   static_assert(elements * 4 <= policy.shared_bytes(), "sums fit where the operands were");
@@ -129,19 +129,22 @@ __device__ void store_tile(const Destination<Out>& to, int thread_m, int thread_
     }
   }
   __syncthreads();
-  store_sums<Out, policy.tile_m, policy.tile_n, policy.tile_n, 1, policy.threads()>(
+  store_sums<policy.tile_m, policy.tile_n, policy.tile_n, 1, policy.threads()>(
       to, tile, static_cast<int>(threadIdx.x));
 }
 
 /// Computes the tile of `member` at (first_m, first_n), by one block with the policy's threads and
-/// bytes of shared memory.
-template <class T, class Out, LinearSimtTile tile_shape>
+/// bytes of shared memory. `rows`: which rows of x and y these are.
+template <class T, class Out, LinearSimtTile tile_shape, class Rows = TileRows>
 __device__ inline void compute_simt_tile(const LinearParams& params, int64_t member,
-                                         int64_t first_m, int64_t first_n, char* shared) {
+                                         int64_t first_m, int64_t first_n, char* shared,
+                                         const Rows& rows = {}) {
   constexpr SimtPolicy policy = policy_of(tile_shape);
   constexpr int per_row = kRowBytes / static_cast<int>(sizeof(T));
   const TileOperands<T, Out> operands =
       tile_operands<T, Out>(params, member, first_m, first_n, policy.tile_m, policy.tile_n);
+  const auto& x = rows.template source<policy.tile_m, policy.threads()>(operands.x);
+  const auto& y = rows.destination(operands.y);
   // A warp is 4 x 8 threads: eight adjacent lanes read eight rows of the weight.
   constexpr int warps_n = policy.threads_n() / 8;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -154,8 +157,7 @@ __device__ inline void compute_simt_tile(const LinearParams& params, int64_t mem
     if (step < num_steps) {
       char* buffer = shared + stage * policy.stage_bytes();
       const int64_t first_k = step * per_row, k_left = params.k - first_k;
-      load_tile<T, policy.tile_m, policy.row_group(), policy.threads()>(buffer, operands.x, first_k,
-                                                                        k_left);
+      load_tile<T, policy.tile_m, policy.row_group(), policy.threads()>(buffer, x, first_k, k_left);
       load_tile<T, policy.tile_n, kColumnGroup, policy.threads()>(buffer + policy.x_bytes(),
                                                                   operands.weight, first_k, k_left);
     }
@@ -180,7 +182,7 @@ __device__ inline void compute_simt_tile(const LinearParams& params, int64_t mem
   // step are pending.
   __syncthreads();
 
-  store_tile<Out, policy>(operands.y, thread_m, thread_n, reinterpret_cast<float*>(shared), sums);
+  store_tile<policy>(y, thread_m, thread_n, reinterpret_cast<float*>(shared), sums);
 }
 
 }  // namespace wide::kernels

@@ -55,6 +55,19 @@ __device__ inline void load_tile(char* tile, const Source<T>& source, int64_t fi
   }
 }
 
+/// Which rows of x and y a tile's are: those from first_m on. A kernel whose rows are elsewhere has
+/// a type of its own, with both functions.
+struct TileRows {
+  template <int rows, int threads, class T>
+  __device__ const Source<T>& source(const Source<T>& x) const {
+    return x;
+  }
+  template <class T>
+  __device__ const Destination<T>& destination(const Destination<T>& y) const {
+    return y;
+  }
+};
+
 /// What the tile of `member` at (first_m, first_n) reads and writes; at most `rows` by
 /// `columns`.
 template <class T, class Out = T>

@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
       params.epilogue, static_cast<T*>(params.y), params.y_strides, member, first_m, first_n, rows,
       static_cast<int>(min(params.n - first_n, static_cast<int64_t>(policy.mma.tile_n()))),
       params.y_is_aligned);
-  store_sums<T, kRows, policy.mma.tile_n(), policy.mma.pitch(), policy.mma.warps_k, kThreads>(
+  store_sums<kRows, policy.mma.tile_n(), policy.mma.pitch(), policy.mma.warps_k, kThreads>(
       y, tile_sums, static_cast<int>(threadIdx.x));
 }
 

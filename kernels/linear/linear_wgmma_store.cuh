@@ -38,7 +38,7 @@ __device__ inline void store_block(const LinearWgmmaParams& params, const TileAt
     }
   }
   store_exchanged<Out>(storer, sums, [&](const auto& place) {
-    store_placed_sums<Out, kBlockM, kBlockN, kWarpgroup>(to, storer.thread, place);
+    store_placed_sums<kBlockM, kBlockN, kWarpgroup>(to, storer.thread, place);
   });
 }
 
