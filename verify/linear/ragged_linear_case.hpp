@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/linear/placed_linear.hpp"
+#include "verify/linear/placed_storage.hpp"
 
 namespace wide::test {
 
@@ -22,7 +22,6 @@ class PlacedRagged {
                std::vector<int64_t> names = {}, bool is_in_place = false)
       : bench_(bench),
         problem_(lay_out_ragged_linear(problem)),
-        misalign_(misalign),
         names_(std::move(names)),
         is_in_place_(is_in_place) {
     if (names_.empty()) {
@@ -31,68 +30,53 @@ class PlacedRagged {
     }
     const RaggedLinearExtents extents = ragged_linear_extents(problem_);
     const Dtype dtype = problem_.dtype;
-    x_ = storage(dtype, extents.x);
-    weight_ = storage(dtype, extents.weight);
-    bias_ = storage(dtype, extents.bias);
-    scale_ = storage(Dtype::fp32, extents.scale);
-    residual_ = storage(dtype, extents.residual);
-    y_ = storage(dtype, extents.y);
+    x_ = PlacedStorage(bench_, dtype, extents.x, misalign);
+    weight_ = PlacedStorage(bench_, dtype, extents.weight, misalign);
+    bias_ = PlacedStorage(bench_, dtype, extents.bias, misalign);
+    scale_ = PlacedStorage(bench_, Dtype::fp32, extents.scale, misalign);
+    residual_ = PlacedStorage(bench_, dtype, extents.residual, misalign);
+    y_ = PlacedStorage(bench_, dtype, extents.y, misalign);
     for (size_t i = 0; i < problem_.members.size(); ++i) fill(i);
-    for (Storage* one : {&x_, &weight_, &bias_, &scale_, &residual_, &y_}) upload(*one);
+    for (PlacedStorage* one : {&x_, &weight_, &bias_, &scale_, &residual_, &y_})
+      one->upload(bench_);
   }
 
   RaggedLinearArguments arguments() {
     const Epilogue& epilogue = problem_.epilogue;
     RaggedLinearArguments arguments;
-    arguments.x = view(x_);
-    arguments.weight = view(weight_);
-    if (epilogue.has_bias) arguments.bias = view(bias_);
-    if (epilogue.scale != OutputScale::none) arguments.scale = view(scale_);
+    arguments.x = x_.view();
+    arguments.weight = weight_.view();
+    if (epilogue.has_bias) arguments.bias = bias_.view();
+    if (epilogue.scale != OutputScale::none) arguments.scale = scale_.view();
     if (epilogue.residual != Residual::none)
-      arguments.residual = view(is_in_place_ ? y_ : residual_);
-    arguments.y = view(y_);
+      arguments.residual = (is_in_place_ ? y_ : residual_).view();
+    arguments.y = y_.view();
     return arguments;
   }
 
   /// Every output, and that nothing else was written.
   void check() {
-    std::vector<std::byte> expected = y_.contents;
+    std::vector<std::byte> expected = y_.contents();
     for (size_t i = 0; i < problem_.members.size(); ++i) {
       const RaggedLinearMember& member = problem_.members[i];
       for (int64_t b = 0; b < member.batch; ++b) {
         for (int64_t o = 0; o < member.out_features; ++o) {
-          const int64_t at = misalign_ + member.y.offset + b * member.y.row + o;
-          store_element(expected.data(), y_.dtype, at, expected_value(i, b, o));
+          y_.put(expected, member.y.offset + b * member.y.row + o, expected_value(i, b, o));
         }
       }
     }
-    const std::vector<std::byte> got = outputs();
-    const int64_t size = dtype_bytes(y_.dtype);
-    for (int64_t i = 0; i < static_cast<int64_t>(got.size()) / size; ++i) {
-      const auto at = static_cast<size_t>(i * size), bytes = static_cast<size_t>(size);
-      if (std::memcmp(got.data() + at, expected.data() + at, bytes) == 0) continue;
-      INFO("element " << i - misalign_ << " of y: got " << load_element(got.data(), y_.dtype, i)
-                      << ", expected " << load_element(expected.data(), y_.dtype, i));
-      REQUIRE(false);
-    }
-    REQUIRE(download(x_) == x_.contents);
-    REQUIRE(download(weight_) == weight_.contents);
+    y_.require(bench_, expected);
+    x_.require_unchanged(bench_);
+    weight_.require_unchanged(bench_);
   }
 
   const RaggedLinearProblem& problem() const { return problem_; }
   /// As y's storage lies, gaps included.
-  std::vector<std::byte> outputs() { return download(y_); }
+  std::vector<std::byte> outputs() { return y_.download(bench_); }
   /// Fills y with NaN again.
-  void poison() { upload(y_); }
+  void poison() { y_.upload(bench_); }
 
  private:
-  struct Storage {
-    Dtype dtype = Dtype::fp32;
-    int64_t elements = 0;
-    std::vector<std::byte> contents;
-    Tensor buffer;
-  };
-
   static double x_value(int64_t name, int64_t b, int64_t k) {
     return static_cast<double>((b * 7 + name * 3 + k * 5) % 5) - 2;
   }
@@ -127,71 +111,38 @@ class PlacedRagged {
     return sum;
   }
 
-  Storage storage(Dtype dtype, int64_t elements) const {
-    Storage made{dtype, elements, {}, {}};
-    const int64_t all = misalign_ + elements + 32;
-    made.contents.assign(static_cast<size_t>(all * dtype_bytes(dtype)), std::byte{0xff});
-    made.buffer = Tensor(bench_.context(), dtype, {all});
-    return made;
-  }
-
-  void put(Storage& storage, int64_t element, double value) const {
-    store_element(storage.contents.data(), storage.dtype, misalign_ + element, value);
-  }
-
   void fill(size_t index) {
     const RaggedLinearMember& m = problem_.members[index];
     const Epilogue& epilogue = problem_.epilogue;
     const int64_t name = names_[index];
     for (int64_t b = 0; b < m.batch; ++b) {
       for (int64_t k = 0; k < m.in_features; ++k) {
-        put(x_, m.x.offset + b * m.x.row + k, x_value(name, b, k));
+        x_.put(m.x.offset + b * m.x.row + k, x_value(name, b, k));
       }
     }
     for (int64_t o = 0; o < m.out_features; ++o) {
       for (int64_t k = 0; k < m.in_features; ++k) {
-        put(weight_, m.weight.offset + o * m.weight.row + k, weight_value(name, o, k));
+        weight_.put(m.weight.offset + o * m.weight.row + k, weight_value(name, o, k));
       }
-      if (epilogue.has_bias) put(bias_, m.bias_offset + o, bias_value(name, o));
+      if (epilogue.has_bias) bias_.put(m.bias_offset + o, bias_value(name, o));
       if (epilogue.scale == OutputScale::per_output) {
-        put(scale_, m.bias_offset + o, scale_value(name, o));
+        scale_.put(m.bias_offset + o, scale_value(name, o));
       }
       for (int64_t b = 0; b < m.batch && epilogue.residual != Residual::none; ++b) {
-        put(is_in_place_ ? y_ : residual_, m.y.offset + b * m.y.row + o,
-            residual_value(name, b, o));
+        (is_in_place_ ? y_ : residual_)
+            .put(m.y.offset + b * m.y.row + o, residual_value(name, b, o));
       }
     }
     if (epilogue.scale == OutputScale::per_member) {
-      put(scale_, static_cast<int64_t>(index), scale_value(name, 0));
+      scale_.put(static_cast<int64_t>(index), scale_value(name, 0));
     }
-  }
-
-  TensorView view(Storage& storage) {
-    void* first =
-        static_cast<std::byte*>(storage.buffer.data()) + misalign_ * dtype_bytes(storage.dtype);
-    return TensorView(first, storage.dtype, {storage.elements}, bench_.context().device());
-  }
-
-  void upload(Storage& storage) {
-    copy(ConstTensorView(storage.contents.data(), storage.dtype, storage.buffer.shape(), Device{}),
-         storage.buffer, bench_.stream());
-    bench_.context().synchronize(bench_.stream());
-  }
-
-  std::vector<std::byte> download(const Storage& storage) {
-    std::vector<std::byte> bytes(static_cast<size_t>(storage.buffer.bytes()));
-    copy(storage.buffer, TensorView(bytes.data(), storage.dtype, storage.buffer.shape(), Device{}),
-         bench_.stream());
-    bench_.context().synchronize(bench_.stream());
-    return bytes;
   }
 
   TestDevice& bench_;
   RaggedLinearProblem problem_;
-  int64_t misalign_;
   std::vector<int64_t> names_;
   bool is_in_place_;
-  Storage x_, weight_, bias_, scale_, residual_, y_;
+  PlacedStorage x_, weight_, bias_, scale_, residual_, y_;
 };
 
 /// Places, runs and checks.
