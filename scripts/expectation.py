@@ -118,7 +118,7 @@ def read_tiles():
 
 TILES = read_tiles()
 RAGGED_TILES = ("m16n64", "m64n64")  # for either strategy of ragged_linear
-RAGGED_SEED = 7  # for members' sizes: draw_size in host/linear/ragged_linear_spec.cpp
+RAGGED_SEED = 7  # for members' sizes: draw_member_size in host/linear/linear_values.hpp
 
 
 def complete(axes):

@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the specs of linear and related primitives share: the words of an epilogue, and the values
-// of operands.
+// What the specs of linear and related primitives share: the words of an epilogue, the values of
+// operands, and sizes that differ from member to member.
 #pragma once
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "host/operand.hpp"
+#include "host/operand_values.hpp"
 #include "wide/convert.hpp"
 #include "wide/epilogue.hpp"
 
@@ -58,6 +60,18 @@ inline Distribution linear_parameter_distribution(Fill fill) {
 inline Distribution linear_scale_distribution(Fill fill) {
   return fill == Fill::integers ? Distribution::integers(1, kMaxScale)
                                 : Distribution::uniform(0.5, kMaxScale);
+}
+
+/// A size of a member: uniform from `spread` percent below the largest up to it; a multiple of
+/// `step`. Drawn by the member's id, as its contents are, so that members can be permuted, repeated
+/// and left out.
+inline int64_t draw_member_size(int64_t largest, int64_t spread, int64_t step,
+                                std::string_view axis, int64_t id) {
+  constexpr uint64_t kSeed = 7;
+  const double share = to_unit(random_bits(stream_key(kSeed, axis, 0, id), 0));
+  const double below = static_cast<double>(largest) * static_cast<double>(spread) / 100 * share;
+  const int64_t size = largest - static_cast<int64_t>(below);
+  return std::min(largest, std::max<int64_t>((size + step - 1) / step, 1) * step);
 }
 
 }  // namespace wide::catalog

@@ -10,7 +10,6 @@
 #include "host/linear/linear_values.hpp"
 #include "host/linear/ragged_linear_problem.hpp"
 #include "host/linear/ragged_linear_strategy.hpp"
-#include "host/operand_values.hpp"
 #include "host/plan_workload.hpp"
 #include "host/specs.hpp"
 #include "wide/ragged_linear.hpp"
@@ -19,19 +18,9 @@ namespace wide::catalog {
 
 namespace {
 
-/// Of a member: uniform from `spread` percent below the largest up to it; a multiple of `step`.
-int64_t draw_size(int64_t largest, int64_t spread, int64_t step, std::string_view axis,
-                  int64_t id) {
-  constexpr uint64_t kSeed = 7;
-  const double share = to_unit(random_bits(stream_key(kSeed, axis, 0, id), 0));
-  const double below = static_cast<double>(largest) * static_cast<double>(spread) / 100 * share;
-  const int64_t size = largest - static_cast<int64_t>(below);
-  return std::min(largest, std::max<int64_t>((size + step - 1) / step, 1) * step);
-}
-
 /// Features stay multiples of what the largest is a multiple of, up to 16: real widths are.
 int64_t draw_features(int64_t largest, int64_t spread, std::string_view axis, int64_t id) {
-  return draw_size(largest, spread, std::gcd(largest, int64_t{16}), axis, id);
+  return draw_member_size(largest, spread, std::gcd(largest, int64_t{16}), axis, id);
 }
 
 int64_t largest_in_of(const Case& point) {
@@ -50,7 +39,7 @@ RaggedLinearProblem problem_of(const Case& point, const WorkloadOptions& options
     const int64_t id =
         options.member_ids.empty() ? i : options.member_ids.at(static_cast<size_t>(i));
     RaggedLinearMember member;
-    member.batch = draw_size(point.integer("batch"), spread, 1, "batch", id);
+    member.batch = draw_member_size(point.integer("batch"), spread, 1, "batch", id);
     member.in_features = draw_features(largest_in_of(point), spread, "in", id);
     member.out_features = draw_features(out, spread, "out", id);
     member.x.row = member.weight.row = member.in_features + padding;
