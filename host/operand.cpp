@@ -117,7 +117,9 @@ int64_t num_runs(const MemberPlace& place) {
 int64_t run_offset(const MemberPlace& place, int64_t run) {
   int64_t offset = place.offset;
   for (int a = place.shape.rank() - 2; a >= 0; --a) {
-    offset += run % place.shape[a] * place.strides[a];
+    int64_t index = run % place.shape[a];
+    if (a == 0 && !place.rows.empty()) index = place.rows[static_cast<size_t>(index)];
+    offset += index * place.strides[a];
     run /= place.shape[a];
   }
   return offset;

@@ -76,6 +76,8 @@ struct MemberPlace {
   Shape shape;
   int64_t offset = 0;
   Strides strides;
+  /// Which indices of the first axis are the member's, ascending; empty: 0, 1, 2, ...
+  std::vector<int64_t> rows{};
 };
 
 /// One operand: its packed tensor on the device between guard bands, the same values on the host,

@@ -29,6 +29,7 @@ struct RaggedLinearProblem;
 struct RecurrentProblem;
 struct RmsnormProblem;
 struct RoutingProblem;
+struct RoutedLinearProblem;
 struct SoftmaxProblem;
 
 /// A complete problem in words, on one line; different for different problems.
@@ -51,6 +52,7 @@ std::string problem_key(const RaggedLinearProblem& complete);
 std::string problem_key(const RecurrentProblem& complete);
 std::string problem_key(const RmsnormProblem& complete);
 std::string problem_key(const RoutingProblem& complete);
+std::string problem_key(const RoutedLinearProblem& complete);
 std::string problem_key(const SoftmaxProblem& complete);
 
 /// Completes any problem; returns the name that plans give their primitive, and the key. Throws
@@ -74,6 +76,7 @@ TuningKey tuning_key(const RaggedLinearProblem& problem);
 TuningKey tuning_key(const RecurrentProblem& problem);
 TuningKey tuning_key(const RmsnormProblem& problem);
 TuningKey tuning_key(const RoutingProblem& problem);
+TuningKey tuning_key(const RoutedLinearProblem& problem);
 TuningKey tuning_key(const SoftmaxProblem& problem);
 
 }  // namespace wide

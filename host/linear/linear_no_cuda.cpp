@@ -6,6 +6,7 @@
 #include "host/linear/linear_cublaslt.hpp"
 #include "host/linear/linear_run.hpp"
 #include "host/linear/ragged_linear_run.hpp"
+#include "host/linear/routed_linear_run.hpp"
 
 namespace wide {
 
@@ -32,6 +33,10 @@ void run_ragged_linear_kernel(const DeviceInfo&, RaggedLinearStrategy, const Rag
 std::unique_ptr<const RaggedGroupedCublas> make_ragged_grouped_cublas(const DeviceInfo&,
                                                                       const RaggedLinearProblem&) {
   no_cuda("ragged_linear");
+}
+void run_routed_linear_cuda(const DeviceInfo&, RoutedLinearStrategy, const RoutedLinearProblem&,
+                            const RoutedLinearArguments&, Stream) {
+  no_cuda("routed_linear");
 }
 
 }  // namespace wide

@@ -107,8 +107,8 @@ class RoutedLinearPlan {
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported, cuda: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
-  /// Members: a row's bits depend on its own x, its member's parameters and the number of rows of
-  ///          that member, never on other members.
+  /// Members: a row's bits depend on its own x, its member's parameters, the number of rows of that
+  ///          member and the row's place among them, never on other members.
   void run(const RoutedLinearArguments& arguments, const Execution& execution) const;
 
   struct State;

@@ -50,6 +50,7 @@
 #include "wide/recurrent.hpp"
 #include "wide/recurrent_cell.hpp"
 #include "wide/rmsnorm.hpp"
+#include "wide/routed_linear.hpp"
 #include "wide/routing.hpp"
 #include "wide/safetensors.hpp"
 #include "wide/shape.hpp"

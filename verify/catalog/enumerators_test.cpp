@@ -45,6 +45,9 @@ TEST_CASE("enumerators: products and what follows them") {
   ragged.members.resize(1);
   check_refused(make_ragged_linear_plan, ragged, "ragged_linear: activation", 4,
                 [](RaggedLinearProblem& p) { spoil(p.epilogue.activation); });
+  const RoutedLinearProblem routed{.num_members = 2, .num_rows = 3};
+  check_refused(make_routed_linear_plan, routed, "routed_linear: residual", 2,
+                [](RoutedLinearProblem& p) { spoil(p.epilogue.residual); });
   const MlpProblem mlp{.num_members = 2, .batch = 3, .widths = {4, 5, 6}};
   check_refused(make_mlp_plan, mlp, "mlp: activation", 4,
                 [](MlpProblem& p) { spoil(p.activation); });

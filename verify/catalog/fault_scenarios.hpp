@@ -97,6 +97,26 @@ inline Bytes run_ragged_linear() {
   return read(context, y, stream.get());
 }
 
+/// A launch per member.
+inline Bytes run_routed_linear() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  RoutedLinearProblem problem;
+  problem.num_members = 2, problem.num_rows = 9;
+  problem.in_features = 8, problem.out_features = 5;
+  const auto plan = make_routed_linear_plan(context, problem, {.strategy = "sequential"});
+  const Tensor x = filled(context, {9, 8}, stream.get());
+  const Tensor weight = filled(context, {2, 5, 8}, stream.get());
+  // Zeros as a routing: all rows are of none.
+  Tensor first_rows(context, Dtype::int32, {3}), order(context, Dtype::int32, {9});
+  fill_bytes(first_rows.view(), 0, stream.get());
+  fill_bytes(order.view(), 0, stream.get());
+  Tensor y(context, Dtype::fp32, {9, 5});
+  plan.run({.x = x, .weight = weight, .y = y, .first_rows = first_rows, .order = order},
+           {stream.get()});
+  return read(context, y, stream.get());
+}
+
 inline Bytes run_quantized_linear() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -462,6 +482,7 @@ inline const std::vector<Scenario>& scenarios() {
       {"linear small_m", [] { return run_linear("small_m", Dtype::bf16); }},
       {"linear wgmma", [] { return run_linear("wgmma", Dtype::bf16); }},
       {"ragged_linear", run_ragged_linear},
+      {"routed_linear", run_routed_linear},
       {"linear weight_only", run_quantized_linear},
       {"routing", run_routing},
       {"embedding", run_embedding},

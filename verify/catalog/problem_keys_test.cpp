@@ -56,6 +56,7 @@ TEST_CASE("problem keys: whatever differs makes another key") {
   check_every_byte(AttentionProblem{.kv_seq = 3});
   check_every_byte(RecurrentProblem{});
   check_every_byte(PoolingProblem{});
+  check_every_byte(RoutedLinearProblem{});
   check_every_byte(SoftmaxProblem{});
   check_every_byte(EnsembleProblem{});
   check_every_byte(DropoutProblem{});

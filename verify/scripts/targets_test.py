@@ -116,6 +116,7 @@ class TargetsTest(unittest.TestCase):
                                               ("instancenorm2d", "norm/groupnorm", True),
                                               ("flash_attention", "attention/flash_attention", True), ("softmax", "pointwise/softmax", True),
                                               ("pooling", "pooling/pooling", True), ("ragged_linear", "linear/ragged_linear", True),
+                                              ("routed_linear", "linear/routed_linear", False),
                                               ("layernorm", "norm/layernorm", False)):
             spec = (ROOT / f"host/{path}_spec.cpp").read_text()
             if "with_cudnn(" in spec:
@@ -455,10 +456,10 @@ class ExpectationTest(unittest.TestCase):
         (target,) = (target for target in TARGETS if target["op"] == "ragged_linear")
         for one in expectation.of_target("ragged_linear", target["axes"]).values():
             self.assertEqual((one.flops, one.bytes), (79483760, 2204704 + 487136))  # as wbench declares
-        values, spec = ((ROOT / f"host/{path}").read_text() for path in ("operand_values.hpp", "linear/ragged_linear_spec.cpp"))
+        values, sizes = ((ROOT / f"host/{path}").read_text() for path in ("operand_values.hpp", "linear/linear_values.hpp"))
         for constant in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
             self.assertIn(f"0x{constant:x}u", values)
-        self.assertIn(f"kSeed = {expectation.RAGGED_SEED};", spec)
+        self.assertIn(f"kSeed = {expectation.RAGGED_SEED};", sizes)
         even = expectation.of_target("ragged_linear", target["axes"] | {"spread": 0})["simt"]
         self.assertEqual(even.flops, 32 * 64 * 256 * (2 * 256 + 1))
 

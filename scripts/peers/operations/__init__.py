@@ -3,6 +3,7 @@
 """Every primitive as a Family (strategies.py)."""
 from operations import attention, elementwise, embedding, linear, norms, ragged, recurrent, windows
 from protocol import Unsupported
+from operations import attention, elementwise, embedding, linear, norms, ragged, recurrent, routed, windows
 
 _FAMILIES = {
     "linear": linear.linear, "mlp": linear.mlp, "embedding": embedding.embedding,
@@ -21,4 +22,6 @@ def family_of(case, tensors, shapes):
         return ragged.ragged_linear(case, tensors, shapes)
     if case.op == "routing":
         raise Unsupported("routing: the rows' names, which wbench compares, are no operand")
+    if case.op == "routed_linear":
+        return routed.routed_linear(case, tensors, shapes)
     return _FAMILIES[case.op](case, tensors)

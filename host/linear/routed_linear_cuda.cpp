@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starts the routed kernels: a call's addresses are all that they need.
+#include "host/core/cuda_check.hpp"
+#include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
+#include "host/linear/linear_epilogue_cuda.hpp"
+#include "host/linear/routed_linear_run.hpp"
+#include "kernels/linear/routed_linear.hpp"
+
+namespace wide {
+
+namespace {
+
+kernels::RoutedLinearParams routed_params_of(const RoutedLinearProblem& problem,
+                                             const RoutedLinearArguments& arguments) {
+  kernels::RoutedLinearParams params{};
+  kernels::LinearParams& linear = params.linear;
+  linear.x = arguments.x.data;
+  linear.weight = arguments.weight.data;
+  linear.y = arguments.y.data;
+  linear.num_members = problem.num_members;
+  linear.m = problem.num_rows, linear.n = problem.out_features, linear.k = problem.in_features;
+  linear.x_strides.row = problem.x_row_stride;
+  linear.weight_strides = problem.weight;
+  linear.y_strides.row = problem.y_row_stride;
+  LinearProblem like;
+  like.epilogue = problem.epilogue;
+  like.bias_member_stride = problem.bias_member_stride;
+  like.scale_member_stride = problem.scale_member_stride;
+  like.residual.row = problem.residual_row_stride;
+  LinearArguments operands;
+  operands.bias = arguments.bias;
+  operands.scale = arguments.scale;
+  operands.residual = arguments.residual;
+  linear.epilogue = linear_epilogue_of(like, operands);
+  params.first_rows = static_cast<const int32_t*>(arguments.first_rows.data);
+  params.order = static_cast<const int32_t*>(arguments.order.data);
+  params.gates = static_cast<const float*>(arguments.gates.data);
+  params.choices = static_cast<int32_t>(problem.choices);
+  params.gathers = problem.gathers, params.scatters = problem.scatters;
+  params.member = -1;
+  return params;
+}
+
+}  // namespace
+
+void run_routed_linear_cuda(const DeviceInfo& device, RoutedLinearStrategy strategy,
+                            const RoutedLinearProblem& problem,
+                            const RoutedLinearArguments& arguments, Stream stream) {
+  const CurrentDevice current(device.device.ordinal);
+  const auto native = native_stream(stream);
+  kernels::RoutedLinearParams params = routed_params_of(problem, arguments);
+  const auto multiply = [&] {
+    WIDE_CHECK_CUDA(kernels::launch_routed_linear_simt(params, problem.dtype, native));
+  };
+  if (strategy == RoutedLinearStrategy::simt) return multiply();
+  if (strategy == RoutedLinearStrategy::sequential) {
+    for (params.member = 0; params.member <= problem.num_members; ++params.member) multiply();
+    return;
+  }
+  const kernels::LinearMath math = problem.dtype == Dtype::fp16   ? kernels::LinearMath::fp16
+                                   : problem.dtype == Dtype::bf16 ? kernels::LinearMath::bf16
+                                                                  : kernels::LinearMath::tf32;
+  WIDE_CHECK_CUDA(kernels::launch_routed_linear_tensor_core(params, math, native));
+}
+
+}  // namespace wide

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The strategies of routed_linear by name, what each of them cannot run, and what "auto" is.
+#include "host/linear/routed_linear_strategy.hpp"
+
+#include <array>
+
+#include "host/core/workspace.hpp"
+#include "host/linear/routed_linear_problem.hpp"
+#include "kernels/common/grid_blocks.hpp"
+#include "kernels/linear/routed_linear_params.hpp"
+
+namespace wide {
+
+namespace {
+
+bool has_too_many_blocks(const RoutedLinearProblem& problem) {
+  using namespace kernels;
+  // Their sum fits in 64 bits.
+  if (problem.num_members > kMaxGridBlocks) return true;
+  const int64_t slots = routed_slots(problem.num_rows, problem.num_members);
+  const int64_t tiles_n = (problem.out_features - 1) / kRoutedTileN + 1;
+  return block_product({slots, tiles_n}) > kMaxGridBlocks ||
+         block_product({int64_t{kRoutedGroup}, tiles_n}) > kMaxGridBlocks;
+}
+
+}  // namespace
+
+std::string_view strategy_name(RoutedLinearStrategy strategy) {
+  static constexpr std::array<std::string_view, 4> kNames{"sequential", "simt", "tensor_core",
+                                                          "wide"};
+  return kNames[static_cast<size_t>(strategy)];
+}
+
+std::string routed_linear_unsupported_reason(RoutedLinearStrategy strategy,
+                                             const RoutedLinearProblem& problem,
+                                             const DeviceInfo& device) {
+  const std::string reason = other_device_reason(strategy_name(strategy), device);
+  if (!reason.empty()) return reason;
+  if (device.device.type == DeviceType::cpu || is_empty(problem)) return "";
+  const std::string device_reason = kernel_device_reason(device);
+  if (!device_reason.empty()) return device_reason;
+  if (strategy == RoutedLinearStrategy::tensor_core && problem.dtype == Dtype::fp32 &&
+      !problem.allow_tf32) {
+    return "tensor cores multiply fp32 as tf32, which allow_tf32 does not allow";
+  }
+  if (has_too_many_blocks(problem)) {
+    return "the outputs of any routing have more than 2^31 - 1 tiles of 64 rows by 64";
+  }
+  return "";
+}
+
+RoutedLinearChoice choose_routed_linear_strategy(const RoutedLinearProblem& problem,
+                                                 const DeviceInfo& device,
+                                                 std::span<const VerifiedStrategy> verified,
+                                                 std::string_view name, const Tuning& tuning) {
+  using enum RoutedLinearStrategy;
+  using enum DeviceType;
+  static constexpr std::string_view kOneLaunch = "one launch for the rows of all members";
+  static constexpr StrategyRow<RoutedLinearStrategy, RoutedLinearProblem> kTable[] = {
+      {tensor_core, cuda, false, kOneLaunch},
+      {simt, cuda, false, kOneLaunch},
+      {sequential, cuda, false, "one launch per member"},
+      {wide, cpu, false, "the blocks of all members share the threads"},
+      {sequential, cpu, false, "member after member"},
+  };
+  return choose_strategy<RoutedLinearStrategy, RoutedLinearProblem>(
+      {"routed_linear", device, name, verified_by(verified, "routed_linear", device), "simt",
+       tuning},
+      kTable, problem, routed_linear_unsupported_reason);
+}
+
+int64_t routed_linear_workspace_bytes(const RoutedLinearProblem& problem,
+                                      const DeviceInfo& device) {
+  if (device.device.type != DeviceType::cpu || !problem.gathers || is_empty(problem)) return 0;
+  return aligned_bytes(problem.num_rows * problem.in_features * dtype_bytes(problem.dtype));
+}
+
+}  // namespace wide

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the routed GEMMs are told, and the slots in which a block finds its rows. Both need no CUDA
+// header: a plan counts the blocks before there is a launch.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/linear/linear_params.hpp"
+
+namespace wide::kernels {
+
+/// Rows of a block at most, and those up to which it takes the shorter of the kernel's two tiles.
+inline constexpr int32_t kRoutedTile = 64, kRoutedShortTile = 16;
+inline constexpr int64_t kRoutedTileN = 64;  ///< outputs of a block
+/// Slots whose blocks are neighbours for the same outputs, before those for the next ones.
+inline constexpr uint32_t kRoutedGroup = 8;
+
+/// Member i's rows [f_i, f_(i+1)) have the slots from f_i / 64 + i on, one for 64 rows. As
+/// ceil(c / 64) <= (f + c) / 64 - f / 64 + 1, these are no other member's, whatever the routing;
+/// after the last member come the rows of none, as if they were one more's.
+constexpr int64_t routed_slots(int64_t num_rows, int64_t num_members) {
+  return num_rows / kRoutedTile + num_members + 1;
+}
+
+struct RoutedLinearParams {
+  /// x and y from row 0 on, `m` is the number of y's rows; row strides only.
+  LinearParams linear;
+  const int32_t* first_rows;  ///< [num_members + 1]
+  const int32_t* order;       ///< [m]
+  const float* gates;         ///< [m], or null
+  int32_t choices;            ///< rows of `order` that read one row of x
+  bool gathers, scatters;
+  /// The member whose rows are computed alone, num_members for the rows of none; negative: all.
+  int64_t member;
+};
+
+}  // namespace wide::kernels

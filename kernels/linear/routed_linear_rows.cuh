@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of a block of the routed GEMMs: which they are, and a tile's way to them. Nothing of a
+// routing is trusted: a row outside of the operands is none.
+#pragma once
+
+#include "kernels/arch/load.cuh"
+#include "kernels/linear/linear_tile.cuh"
+#include "kernels/linear/routed_linear_params.hpp"
+
+namespace wide::kernels {
+
+/// Where the rows of a block's tile are, in shared memory.
+struct RoutedTable {
+  static constexpr int32_t kNone = -1;
+  int32_t x[kRoutedTile], y[kRoutedTile];  ///< of all rows, or kNone
+  float gates[kRoutedTile];
+};
+
+/// Rows [first, first + count) in routed order, of `member`, or of none: num_members.
+struct RoutedBlock {
+  int64_t member;
+  int32_t first, count;
+};
+
+/// The entry of first_rows, between 0 and the number of rows.
+__device__ inline int32_t first_row(const RoutedLinearParams& params, uint32_t member) {
+  const auto most = static_cast<int32_t>(params.linear.m);
+  return min(max(arch::load(params.first_rows + member), 0), most);
+}
+
+/// Member, its first row, and the first that is no longer its.
+struct RoutedMember {
+  uint32_t member;
+  int32_t begin, end;
+};
+
+/// The last member whose slots begin at `slot` or before. The whole warp searches, 32 members a
+/// step: one load for up to 32 members, two that depend on each other for up to 1024. Member 0
+/// begins at row 0, which nobody looks up.
+__device__ inline RoutedMember member_of_slot(const RoutedLinearParams& params, uint32_t slot) {
+  constexpr uint32_t kLanes = 32, kAll = 0xffffffffu;
+  const uint32_t lane = threadIdx.x % kLanes;
+  RoutedMember found{0, 0, static_cast<int32_t>(params.linear.m)};
+  auto left = static_cast<uint32_t>(params.linear.num_members);  // that may follow `found`
+  while (left > 0) {
+    const uint32_t step = (left + kLanes - 1) / kLanes, ahead = (lane + 1) * step;
+    const uint32_t member = found.member + ahead;
+    int32_t first = 0;
+    bool is_before = false;
+    if (ahead <= left) {
+      first = first_row(params, member);
+      is_before = static_cast<uint32_t>(first / kRoutedTile) + member <= slot;
+    }
+    // Of a routing they are the first lanes; of anything else, what follows them is not looked at.
+    const auto passed = static_cast<uint32_t>(__clz(__brev(~__ballot_sync(kAll, is_before))));
+    const int32_t behind = __shfl_sync(kAll, first, static_cast<int>(passed % kLanes));
+    const int32_t last = __shfl_sync(kAll, first, static_cast<int>((passed + kLanes - 1) % kLanes));
+    if (passed > 0) found.begin = last;
+    if (passed < kLanes && (passed + 1) * step <= left) found.end = behind;
+    found.member += passed * step;
+    left = min(step - 1, left - passed * step);
+  }
+  return found;
+}
+
+/// The block's rows by its slot; none where the slot is beyond the last of its member.
+__device__ inline RoutedBlock locate_rows(const RoutedLinearParams& params, uint32_t slot) {
+  RoutedMember found;
+  uint32_t tile = slot;
+  if (params.member < 0) {
+    found = member_of_slot(params, slot);
+    tile -= static_cast<uint32_t>(found.begin / kRoutedTile) + found.member;
+  } else {
+    const auto member = static_cast<uint32_t>(params.member);
+    const bool is_last = params.member == params.linear.num_members;
+    found = {member, member == 0 ? 0 : first_row(params, member),
+             is_last ? static_cast<int32_t>(params.linear.m) : first_row(params, member + 1)};
+  }
+  const int32_t rows = found.end - found.begin;
+  if (rows <= 0 || tile > static_cast<uint32_t>(rows - 1) / kRoutedTile)
+    return {found.member, 0, 0};
+  const auto before = static_cast<int32_t>(tile) * kRoutedTile;
+  return {found.member, found.begin + before, min(rows - before, kRoutedTile)};
+}
+
+/// Fills the table by the first threads of the block. Followed by a barrier, but for the gates,
+/// which are for the tile's end: their load depends on that of the order.
+__device__ inline void find_rows(const RoutedLinearParams& params, const RoutedBlock& block,
+                                 RoutedTable& table) {
+  const auto i = static_cast<int32_t>(threadIdx.x);
+  if (i >= kRoutedTile) return;
+  const int32_t in_order = block.first + i;
+  int32_t row = RoutedTable::kNone;
+  if (i < block.count) row = arch::load(params.order + in_order);
+  if (row < 0 || row >= params.linear.m) {
+    table.x[i] = table.y[i] = RoutedTable::kNone;
+    return;
+  }
+  const uint32_t read = static_cast<uint32_t>(row) / static_cast<uint32_t>(params.choices);
+  table.x[i] = params.gathers ? static_cast<int32_t>(read) : in_order;
+  table.y[i] = params.scatters ? row : in_order;
+  if (params.gates != nullptr) table.gates[i] = arch::load(params.gates + row);
+}
+
+/// Source<T> of a table's rows. `copies` are those that this thread copies in every stage, found
+/// once; bit i of `existing`: whether there is one.
+template <class T, int kCopies>
+struct RoutedSource {
+  const T* base;
+  int64_t row_stride;
+  bool is_aligned;
+  const int32_t* places;  ///< shared memory
+  const T* copies[kCopies];
+  uint32_t existing;
+
+  __device__ bool has_row(int row) const { return places[row] != RoutedTable::kNone; }
+  __device__ int place(int row) const { return places[row]; }
+};
+
+/// As linear_tile.cuh's.
+template <class T, int rows, int group, int threads, int kCopies, class... Hint>
+__device__ inline void load_tile(char* tile, const RoutedSource<T, kCopies>& source,
+                                 int64_t first_k, int64_t k_left, const Hint&... hint) {
+  const auto place = [](int row, int chunk) { return chunk_offset<group>(row, chunk); };
+  if (!source.is_aligned) {
+    return read_rows<T, rows, kChunks, threads, rows>(tile, source, first_k, k_left, place);
+  }
+  constexpr int kSize = static_cast<int>(sizeof(T)), kVector = kChunkBytes / kSize;
+  const int chunk = static_cast<int>(threadIdx.x) % kChunks;
+  const int first_row = static_cast<int>(threadIdx.x) / kChunks;
+  const auto left = static_cast<int>(min(k_left, static_cast<int64_t>(kRowBytes / kSize)));
+  const int bytes = min(max(left - chunk * kVector, 0), kVector) * kSize;
+#pragma unroll
+  for (int i = 0; i < kCopies; ++i) {
+    const bool exists = (source.existing >> i & 1u) != 0;
+    arch::cp_async_16(tile + place(first_row + i * (threads / kChunks), chunk),
+                      source.copies[i] + first_k + chunk * kVector, exists ? bytes : 0, hint...);
+  }
+}
+
+/// Destination<T> of a table's rows.
+template <class T>
+struct RoutedDestination : Destination<T> {
+  const int32_t* places;  ///< shared memory
+  const float* gates;     ///< shared memory, or null
+
+  __device__ bool has_row(int row) const { return places[row] != RoutedTable::kNone; }
+  __device__ int place(int row) const { return places[row]; }
+  template <int kSize>
+  __device__ void gate(int row, float (&values)[kSize]) const {
+    if (gates == nullptr) return;
+#pragma unroll
+    for (int e = 0; e < kSize; ++e) values[e] *= gates[row];
+  }
+};
+
+/// TileRows of a table: a tile is computed as if it began at row 0.
+struct RoutedRows {
+  const RoutedTable& table;
+  bool has_gates;
+
+  template <int rows, int threads, class T>
+  __device__ auto source(const Source<T>& x) const {
+    constexpr int kStep = threads / kChunks;
+    static_assert(rows % kStep == 0 && threads % kChunks == 0, "every thread copies as many");
+    RoutedSource<T, rows / kStep> routed{x.base, x.row_stride, x.is_aligned, table.x, {}, 0};
+#pragma unroll
+    for (int i = 0; i < rows / kStep; ++i) {
+      const int row = static_cast<int>(threadIdx.x) / kChunks + i * kStep;
+      const bool exists = routed.has_row(row);
+      routed.copies[i] = exists ? x.base + routed.place(row) * x.row_stride : x.base;
+      routed.existing |= static_cast<uint32_t>(exists) << i;
+    }
+    return routed;
+  }
+  template <class T>
+  __device__ RoutedDestination<T> destination(const Destination<T>& y) const {
+    return {y, table.y, has_gates ? table.gates : nullptr};
+  }
+};
+
+}  // namespace wide::kernels

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""routed_linear: members with rows of one batch."""
+import torch
+
+from operations.linear import member_linear
+from strategies import Family, Form
+
+
+def routed_linear(case, tensors, shapes):
+    first, order = tensors["first_rows"].tolist(), tensors["order"].long()
+    x = tensors["x"].reshape(len(order), case.size("in", "d"))
+    out = shapes[0][1]
+    residual = tensors["residual"].reshape(len(order), out) if "residual" in tensors else None
+    routed = [order[begin:end] for begin, end in zip(first, first[1:])]
+    together = [slice(begin, end) for begin, end in zip(first, first[1:])]
+    of_x = routed if case["gather"] == "yes" else together
+    of_y = routed if case["scatter"] == "yes" else together
+
+    def parameters(i):
+        return {name: tensors[name][i].clone() for name in ("weight", "bias", "scale") if name in tensors}
+
+    def rows(i):
+        own = {"x": x[of_x[i]]}
+        if residual is not None:
+            own["residual"] = residual[of_y[i]]
+        if "gates" in tensors:
+            own["gates"] = tensors["gates"][routed[i]]
+        return own
+
+    def call_of_member(gates=None, **own):
+        y = member_linear(case, **own)
+        return y if gates is None else (y * gates.unsqueeze(1)).to(y.dtype)
+
+    def arrange():
+        return tuple(parameters(i) for i in range(case.n))
+
+    def call(*members):
+        y = torch.empty(len(order), out, dtype=x.dtype, device=x.device)
+        for i, own in enumerate(members):
+            y[of_y[i]] = call_of_member(**own, **rows(i))
+        return y
+
+    form = Form("index_loop", "one member after another: rows by their indices, F.linear, rows back; the host knows how many",
+                arrange, call, lambda y: [y[of_y[i]] for i in range(case.n)])
+    return Family(call_of_member, {}, [form], members=[parameters(i) | {name: value.clone() for name, value in rows(i).items()}
+                                                       for i in range(case.n)],
+                  n=case.n, why_no_vmap="torch.func.vmap takes members of one shape")

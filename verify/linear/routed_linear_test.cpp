@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// routed_linear: a case worked out by hand, weights, the choice of a strategy, and the CPU's
+// strategies on the shapes that the CUDA ones are tested with.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+#include <limits>
+
+#include "host/linear/routed_linear_problem.hpp"
+#include "host/linear/routed_linear_strategy.hpp"
+#include "verify/linear/routed_linear_mixture.hpp"
+#include "verify/support/known_devices.hpp"
+
+namespace wide::test {
+namespace {
+
+TestDevice& cpu() {
+  static TestDevice device(Context::cpu({.num_threads = 2, .allocator = {}}));
+  return device;
+}
+
+template <class T>
+TensorView view(std::vector<T>& values, Dtype dtype, const Shape& shape) {
+  return TensorView(values.data(), dtype, shape, Device{});
+}
+
+TEST_CASE("routed_linear: two members and three rows, one dropped, worked out by hand") {
+  const std::string strategy = GENERATE("wide", "sequential");
+  // Row 2 goes to member 0, row 0 to member 1, row 1 to none.
+  std::vector<int32_t> first_rows{0, 1, 2}, order{2, 0, 1};
+  std::vector<float> x{1, 2, 3, 4, 5, 6}, weight{1, 1, 2, -1}, bias{10, -1}, gates{2, 9, 0.5};
+  std::vector<float> y(3, -7);
+  const RoutedLinearArguments arguments{.x = view(x, Dtype::fp32, {3, 2}),
+                                        .weight = view(weight, Dtype::fp32, {2, 1, 2}),
+                                        .bias = view(bias, Dtype::fp32, {2, 1}),
+                                        .y = view(y, Dtype::fp32, {3, 1}),
+                                        .gates = view(gates, Dtype::fp32, {3}),
+                                        .first_rows = view(first_rows, Dtype::int32, {3}),
+                                        .order = view(order, Dtype::int32, {3})};
+  const auto run = [&](RoutedLinearProblem like) {
+    const auto plan = make_routed_linear_plan(
+        cpu().context(), describe_routed_linear(arguments, like), {.strategy = strategy});
+    CHECK(plan.strategy() == strategy);
+    CHECK(plan.weight_format() == "packed");
+    CHECK(plan.workspace_bytes() == (like.gathers ? 256 : 0));
+    plan.run(arguments, cpu().execution(plan.workspace_bytes()));
+    return y;
+  };
+  using Values = std::vector<float>;
+  // 5 + 6 + 10 of row 2 by half, 2 * 1 - 2 - 1 of row 0 twice.
+  CHECK(run({.gathers = true, .scatters = true}) == Values{-2, 0, 10.5f});
+  CHECK(run({.gathers = true}) == Values{10.5f, -2, 0});
+  // In routed order x[0] is member 0's and x[1] member 1's; the gates are by rows all the same.
+  CHECK(run({.scatters = true}) == Values{2, 0, 6.5f});
+  CHECK(run({}) == Values{6.5f, 2, 0});
+  gates = {1, 1, 1};
+  RoutedLinearProblem like{.gathers = true};
+  like.epilogue.activation = Activation::relu;
+  CHECK(run(like) == Values{21, 0, 0});
+}
+
+TEST_CASE("routed_linear on the CPU: both strategies, exactly, wherever rows lie") {
+  const std::string strategy = GENERATE("wide", "sequential");
+  const Dtype dtype = GENERATE(Dtype::fp32, Dtype::fp16, Dtype::bf16);
+  const bool gathers = GENERATE(false, true), scatters = GENERATE(false, true);
+  INFO(strategy << ", " << dtype_name(dtype) << (gathers ? ", gathers" : "")
+                << (scatters ? ", scatters" : ""));
+  const Routing routing = routing_of_counts({5, 0, 16, 17, 1, 33}, 6);
+  RoutedLinearProblem problem = routed_problem(routing, 19, 70, dtype);
+  problem.gathers = gathers, problem.scatters = scatters;
+  for (const int64_t misalign : {0, 1}) check_routed(cpu(), problem, routing, strategy, misalign);
+  for (const int64_t choices : {2, 3, 78}) {
+    problem.choices = gathers ? choices : 1;
+    problem.has_gates = choices != 2;
+    check_routed(cpu(), problem, routing, strategy);
+  }
+  problem.epilogue = {.has_bias = true,
+                      .activation = Activation::relu,
+                      .scale = OutputScale::per_output,
+                      .residual = Residual::before_activation,
+                      .alpha = 2};
+  check_routed(cpu(), problem, routing, strategy);
+  check_routed(cpu(), problem, routing, strategy, 0, true);
+  problem.epilogue.scale = OutputScale::per_member;
+  problem.epilogue.residual = Residual::after_activation;
+  problem.x_row_stride = 24, problem.y_row_stride = 71, problem.weight = {20, 70 * 20};
+  problem.residual_row_stride = 90;
+  check_routed(cpu(), problem, routing, strategy);
+}
+
+TEST_CASE("routed_linear on the CPU: few members and many, few rows and none") {
+  const std::string strategy = GENERATE("wide", "sequential");
+  const auto check = [&](const Routing& routing) {
+    RoutedLinearProblem problem = routed_problem(routing, 5, 3);
+    problem.gathers = problem.scatters = true;
+    check_routed(cpu(), problem, routing, strategy);
+    problem.in_features = 0;
+    check_routed(cpu(), problem, routing, strategy);
+    problem.out_features = 0;
+    check_routed(cpu(), problem, routing, strategy);
+  };
+  check(routing_of_counts({40}));
+  check(routing_of_counts({0}, 40));
+  check(routing_of_counts({0, 50, 0, 0}));
+  check(routing_of_counts({0, 0}));
+  std::vector<int64_t> counts(1025, 1);
+  counts[7] = 40, counts[1024] = 0;
+  check(routing_of_counts(counts, 3));
+}
+
+TEST_CASE("routed_linear on the CPU: a wrong routing reads and writes operands only") {
+  const std::string strategy = GENERATE("wide", "sequential");
+  const Routing routing = routing_of_counts({20, 3, 17}, 8);
+  RoutedLinearProblem problem = routed_problem(routing, 8, 6);
+  problem.gathers = GENERATE(false, true), problem.scatters = GENERATE(false, true);
+  problem.has_gates = true;
+  PlacedRouted placed(cpu(), problem, routing, 1);
+  const auto plan = make_routed_linear_plan(cpu().context(), problem, {.strategy = strategy});
+  for (const Routing& wrong : wrong_routings(routing)) {
+    placed.route(wrong);
+    plan.run(placed.arguments(), cpu().execution(plan.workspace_bytes()));
+    placed.check_inputs();
+    placed.check_gaps();
+  }
+}
+
+TEST_CASE("routed_linear on the CPU: a mixture of experts") {
+  const std::string strategy = GENERATE("wide", "sequential");
+  CHECK(mixture_error(cpu(), strategy, Dtype::fp32) < 1e-4);
+  CHECK(mixture_error(cpu(), strategy, Dtype::bf16) < 0.2);
+}
+
+TEST_CASE("routed_linear: the automatic choice takes what is verified, and says why") {
+  DeviceInfo device = kH200;
+  RoutedLinearProblem problem{.num_members = 3, .num_rows = 9, .in_features = 8, .out_features = 8};
+  problem.dtype = Dtype::bf16;
+  const VerifiedStrategy both[] = {{"routed_linear", "simt", 90},
+                                   {"routed_linear", "tensor_core", 90}};
+  const auto choose = [&](std::span<const VerifiedStrategy> verified) {
+    return choose_routed_linear_strategy(problem, device, verified);
+  };
+  using enum RoutedLinearStrategy;
+  CHECK(choose({}).strategy == sequential);
+  CHECK(choose({}).explain.find("unverified on compute capability 90") != std::string::npos);
+  CHECK(choose(both).strategy == tensor_core);
+  problem.dtype = Dtype::fp32;
+  CHECK(choose(both).strategy == simt);
+  problem.allow_tf32 = true;
+  CHECK(choose(both).strategy == tensor_core);
+  CHECK(routed_linear_unsupported_reason(wide, problem, device) != "");
+  device.compute_capability = 75;
+  CHECK(routed_linear_unsupported_reason(sequential, problem, device).find("8.0") !=
+        std::string::npos);
+  device.compute_capability = 90;
+  constexpr std::string_view kTooMany =
+      "the outputs of any routing have more than 2^31 - 1 tiles of 64 rows by 64";
+  problem.num_rows = std::numeric_limits<int32_t>::max();
+  problem.num_members = 1 << 20, problem.out_features = 64 * 62;
+  CHECK(routed_linear_unsupported_reason(simt, problem, device) == "");
+  problem.out_features += 64;
+  CHECK(routed_linear_unsupported_reason(simt, problem, device) == kTooMany);
+  problem.num_rows = 1, problem.num_members = 1, problem.out_features = int64_t{1} << 34;
+  CHECK(routed_linear_unsupported_reason(simt, problem, device) == kTooMany);
+  problem.num_members = std::numeric_limits<int64_t>::max(), problem.out_features = 1;
+  CHECK(routed_linear_unsupported_reason(simt, problem, device) == kTooMany);
+}
+
+TEST_CASE("routed_linear: weights come back bit for bit") {
+  const RoutedLinearProblem problem = routed_problem(routing_of_counts({2, 3}), 5, 7);
+  const auto plan = make_routed_linear_plan(cpu().context(), problem);
+  const Context& context = cpu().context();
+  Tensor weight(context, Dtype::fp32, {2, 7, 5}), bias(context, Dtype::fp32, {2, 7});
+  std::vector<Tensor> own, restored;
+  std::vector<LinearMember> members;
+  std::vector<TensorView> weights, biases;
+  for (uint64_t i = 0; i < 2; ++i) {
+    own.push_back(upload(context, Dtype::fp32, {7, 5}, uniform(35, -1, 1, 2 * i)));
+    own.push_back(upload(context, Dtype::fp32, {7}, uniform(7, -1, 1, 2 * i + 1)));
+    restored.emplace_back(context, Dtype::fp32, Shape{7, 5});
+    restored.emplace_back(context, Dtype::fp32, Shape{7});
+  }
+  for (size_t i = 0; i < 4; i += 2) {
+    members.push_back({own[i].view(), own[i + 1].view()});
+    weights.push_back(restored[i].view());
+    biases.push_back(restored[i + 1].view());
+  }
+  plan.prepare_weights(members, weight, bias, Stream::cpu());
+  CHECK(static_cast<const float*>(weight.data())[35] ==
+        static_cast<const float*>(own[2].data())[0]);
+  plan.restore_weights(weight, bias, weights, biases, Stream::cpu());
+  for (size_t i = 0; i < 4; ++i) {
+    CHECK(download(context, restored[i]) == download(context, own[i]));
+  }
+}
+
+}  // namespace
+}  // namespace wide::test
