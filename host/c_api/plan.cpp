@@ -53,7 +53,8 @@ Planned planned_of(const wide_plan_options* options) {
   const wide_plan_options given = options_or_default(options, "options");
   Planned planned{{.num_members = given.num_members == 0 ? 1 : given.num_members,
                    .batch = given.batch == 0 ? 1 : given.batch,
-                   .batches = batches_of(given.batches, given.num_batches, "options.batches")},
+                   .batches = batches_of(given.batches, given.num_batches, "options.batches"),
+                   .is_routed = given.is_routed != 0},
                   model_options_of(given),
                   nullptr};
   if (given.tuning != nullptr) {
@@ -63,12 +64,14 @@ Planned planned_of(const wide_plan_options* options) {
   return planned;
 }
 
-/// For queries of the most members, or rows of all members.
-Planned planned_without_batches(const wide_plan_options* options) {
+/// For queries of the most members, or rows, where all members have as many.
+Planned planned_alike(const wide_plan_options* options) {
   Planned planned = planned_of(options);
   WIDE_REQUIRE(planned.problem.batches.empty(), "options.batches has " +
                                                     std::to_string(planned.problem.batches.size()) +
                                                     " entries, expected none");
+  WIDE_REQUIRE(!planned.problem.is_routed,
+               "options.is_routed is 1, expected 0: rows are counted for each member");
   return planned;
 }
 
@@ -188,7 +191,7 @@ wide_status wide_largest_num_members_that_fits(const wide_context* context, cons
                                                int64_t* out) {
   return guarded(__func__, [&] {
     int64_t& place = required(out, "out");
-    const Planned planned = planned_without_batches(options);
+    const Planned planned = planned_alike(options);
     place = largest_num_members_that_fits(required(context, "context").context,
                                           required(graph, "graph").graph, planned.problem.batch,
                                           bytes, planned.options);
@@ -199,7 +202,7 @@ wide_status wide_largest_batch_that_fits(const wide_context* context, const wide
                                          int64_t most, int64_t* out) {
   return guarded(__func__, [&] {
     int64_t& place = required(out, "out");
-    const Planned planned = planned_without_batches(options);
+    const Planned planned = planned_alike(options);
     place = largest_batch_that_fits(required(context, "context").context,
                                     required(graph, "graph").graph, planned.problem.num_members,
                                     bytes, most, planned.options);
@@ -213,12 +216,11 @@ wide_status wide_model_validate(const wide_context* context, const wide_graph* g
   return guarded(__func__, [&] {
     double& first = required(out, "out");
     const Planned planned = planned_of(options);
+    ModelProblem problem = planned.problem;
+    problem.num_members = num_members;
     const std::vector<double> differences =
         validate_model(required(context, "context").context, required(graph, "graph").graph,
-                       {.num_members = num_members,
-                        .batch = planned.problem.batch,
-                        .batches = planned.problem.batches},
-                       members_of(members, num_members), planned.options, seed);
+                       problem, members_of(members, num_members), planned.options, seed);
     std::copy(differences.begin(), differences.end(), &first);
   });
 }

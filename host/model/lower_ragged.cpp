@@ -11,21 +11,6 @@ namespace wide {
 
 namespace {
 
-/// An operand with the batch in front; all others are parameters.
-bool has_rows(const Graph& graph, Value value) {
-  const Shape& shape = graph.type(value).shape;
-  return shape.rank() > 0 && shape[0] == kBatch;
-}
-
-/// Whether members differ only in their rows: every sample is computed independently of its
-/// member.
-bool treats_rows_alike(const Lowering& l, const Node& node) {
-  const bool drops = std::holds_alternative<DropoutOp>(node.operation) && l.options().drops_out;
-  return !drops && std::all_of(node.operands.begin(), node.operands.end(), [&](const Operand& o) {
-    return has_rows(l.graph(), o.value) && !l.is_shared(o.value);
-  });
-}
-
 /// Not with a shared residual, which does not lie as y does, nor with quantised weights; and named
 /// strategies of `linear` are honoured.
 bool is_ragged_linear(const Lowering& l, const Node& node) {
@@ -92,7 +77,12 @@ void lower_ragged_linear(Lowering& l, const Node& node, const LinearOp& op) {
   if (bias.storage >= 0) bias = flat(bias, extents.bias);
   if (residual.storage >= 0) residual = flat(residual, extents.residual);
   l.table_bytes += plan.table_bytes();
-  l.add_planned(node, "ragged_linear", plan, {&x, &weight, &bias, &residual, &y},
+  l.add_planned({.node = node.name,
+                 .primitive = "ragged_linear",
+                 .strategy = {},
+                 .explain = {},
+                 .num_members = l.num_members()},
+                plan, {&x, &weight, &bias, &residual, &y},
                 [=](const Bases& at, const Execution& e) {
                   plan.run({.x = at.at(x),
                             .weight = at.at(weight),
@@ -101,19 +91,6 @@ void lower_ragged_linear(Lowering& l, const Node& node, const LinearOp& op) {
                             .residual = at.at(residual)},
                            e);
                 });
-  l.steps.back().info.num_members = l.num_members();
-}
-
-/// A node as with one member, on the rows that are selected.
-void lower_selected(Lowering& l, const Node& node, int64_t member, int64_t num_members) {
-  const size_t first = l.steps.size();
-  l.select(member);
-  std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
-  l.select(-1);
-  for (size_t i = first; i < l.steps.size(); ++i) {
-    l.steps[i].info.member = member;
-    l.steps[i].info.num_members = num_members;
-  }
 }
 
 }  // namespace
@@ -137,6 +114,9 @@ ModelProblem checked_problem(ModelProblem problem) {
     WIDE_REQUIRE(sum > 0, "model: batches are 0 for every member, expected rows for at least one");
     problem.batch = *std::max_element(problem.batches.begin(), problem.batches.end());
   }
+  WIDE_REQUIRE(!problem.is_routed || problem.batches.empty(),
+               "model: rows are routed, and batches has " + text(problem.batches.size()) +
+                   " entries, expected none: ids tell whose rows there are");
   WIDE_REQUIRE(problem.batch >= 1,
                "model: batch is " + text(problem.batch) + ", expected at least 1");
   return problem;
@@ -147,6 +127,30 @@ std::vector<int64_t> first_rows(const ModelProblem& problem) {
   std::vector<int64_t> first{0};
   for (const int64_t rows : problem.batches) first.push_back(first.back() + rows);
   return first;
+}
+
+bool has_rows(const Graph& graph, Value value) {
+  const Shape& shape = graph.type(value).shape;
+  return shape.rank() > 0 && shape[0] == kBatch;
+}
+
+bool treats_rows_alike(const Lowering& l, const Node& node) {
+  const bool drops = std::holds_alternative<DropoutOp>(node.operation) && l.options().drops_out;
+  return !drops && std::all_of(node.operands.begin(), node.operands.end(), [&](const Operand& o) {
+    // A shared value of a ragged model has rows for one member only.
+    return has_rows(l.graph(), o.value) && !(l.is_ragged() && l.is_shared(o.value));
+  });
+}
+
+void lower_selected(Lowering& l, const Node& node, int64_t member, int64_t num_members) {
+  const size_t first = l.steps.size();
+  l.select(member);
+  std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
+  l.select(-1);
+  for (size_t i = first; i < l.steps.size(); ++i) {
+    l.steps[i].info.member = member;
+    l.steps[i].info.num_members = num_members;
+  }
 }
 
 void lower_ragged(Lowering& l, const Node& node) {

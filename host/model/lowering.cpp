@@ -56,7 +56,7 @@ PlanOptions Lowering::plan_options(const Node& node, std::string_view primitive)
 }
 
 int64_t Lowering::members_of(const Node& node) const {
-  if (is_ragged()) return 1;
+  if (lies_as_one()) return 1;
   const bool is_ensemble = std::holds_alternative<EnsembleOp>(node.operation);
   return is_shared(node.outputs[0]) && !is_ensemble ? 1 : problem_.num_members;
 }
@@ -202,6 +202,22 @@ Lowering::DropoutViews Lowering::dropout_parameters(const Node& node, const Drop
           node.operand("probability").is_absent()
               ? own_parameter(Dtype::fp32, 1, own->probabilities)
               : parameter(node, "probability")};
+}
+
+PlacedView Lowering::add_input(const std::string& name, Dtype dtype, const Shape& shape) {
+  Place place = packed_place(dtype, shape, 1, -1);
+  place.storage = static_cast<int32_t>(storages.size());
+  storages.push_back(
+      {MemoryKind::input, std::ssize(inputs), 0, checked_bytes(shape, dtype_bytes(dtype))});
+  inputs.push_back({.name = name, .dtype = dtype, .shape = shape, .num_members = num_members()});
+  return shared_view(place, device());
+}
+
+PlacedView Lowering::add_activation(Dtype dtype, const Shape& shape) {
+  Place place = packed_place(dtype, shape, 1, -1);
+  place.storage = static_cast<int32_t>(storages.size());
+  storages.push_back({MemoryKind::activations, 0, 0, checked_bytes(shape, dtype_bytes(dtype))});
+  return shared_view(place, device());
 }
 
 Bases Lowering::example() const {

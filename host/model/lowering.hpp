@@ -72,16 +72,19 @@ class Lowering {
   /// Options for a node's plan of this primitive.
   PlanOptions plan_options(const Node& node, std::string_view primitive) const;
 
+  const ModelProblem& problem() const { return problem_; }
   int64_t num_members() const { return problem_.num_members; }
   bool is_shared(Value value) const { return is_shared_[static_cast<size_t>(value.index)]; }
-  /// Members that a node is computed with: 1 where its result is one for all, and of a ragged
-  /// model.
+  /// Members that a node is computed with: 1 where its result is one for all, and where rows lie
+  /// as one member's.
   int64_t members_of(const Node& node) const;
 
   /// For ragged models: from now on places and parameters are those of one member, or of all
   /// members (-1), whose rows then count as one member's.
   void select(int64_t member) { member_ = member; }
   bool is_ragged() const { return !first_rows_.empty(); }
+  /// Ragged and routed: values lie like those of a single member that has all members' rows.
+  bool lies_as_one() const { return is_ragged() || problem_.is_routed; }
   int64_t first_row(int64_t member) const { return first_rows_[static_cast<size_t>(member)]; }
   int64_t num_rows(int64_t member) const { return first_row(member + 1) - first_row(member); }
 
@@ -137,21 +140,21 @@ class Lowering {
     PlannedStep planned = planner.plan(plan_options(node, family));
     add_step({std::move(planned.info), std::move(planned.run), {}, std::move(planner)}, views);
   }
-  /// A step by a plan that owns more than the step does, and is not made again.
+  /// A step by a plan that is not made again, as it owns more than the step does or has no node of
+  /// its own.
   template <class Plan>
-  void add_planned(const Node& node, std::string_view primitive, const Plan& plan,
-                   std::initializer_list<const PlacedView*> views, RunStep run) {
-    ModelStep info{.node = node.name,
-                   .primitive = std::string(primitive),
-                   .strategy = {},
-                   .explain = {},
-                   .num_members = members_of(node)};
+  void add_planned(ModelStep info, const Plan& plan, std::initializer_list<const PlacedView*> views,
+                   RunStep run) {
     PlannedStep planned = planned_step(std::move(info), plan, std::move(run));
     add_step({std::move(planned.info), std::move(planned.run), {}}, views);
   }
   /// In addition to a node's own step: copies of outputs, parts of a concat.
   void add_copy(const std::string& node, const PlacedView& from, const PlacedView& to,
                 int64_t num_members);
+
+  /// What a run needs beside the graph's values: another input, memory between steps.
+  PlacedView add_input(const std::string& name, Dtype dtype, const Shape& shape);
+  PlacedView add_activation(Dtype dtype, const Shape& shape);
 
   std::vector<Storage> storages;
   std::vector<ParameterSlot> slots;
@@ -162,6 +165,7 @@ class Lowering {
   std::vector<std::string> notes;                               ///< for ModelPlan::notes()
   int64_t weights_bytes = 0, table_bytes = 0;
   int32_t mask_storage = -1;  ///< uint8, one a member, 1 for members that take part in ensembles
+  PlacedView first_rows_of_routing, order_of_routing;  ///< of a routed model
   int32_t seed_storage = -1;  ///< of `dropouts`, one after another: int64 [dropouts, N, 2]
 
  private:

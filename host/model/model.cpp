@@ -71,8 +71,10 @@ void Model::require_member(int64_t member) const {
 }
 
 Model Model::with_batch(int64_t batch) const {
-  return with_problem({.num_members = plan_.problem().num_members, .batch = batch},
-                      "a batch of " + std::to_string(batch));
+  ModelProblem problem = plan_.problem();
+  problem.batch = batch;
+  problem.batches.clear();
+  return with_problem(problem, "a batch of " + std::to_string(batch));
 }
 
 Model Model::with_num_members(int64_t num_members) const {

@@ -15,6 +15,7 @@
 #include "host/model/move.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/ragged.hpp"
+#include "host/model/routed.hpp"
 #include "host/model/sizes.hpp"
 
 namespace wide {
@@ -84,6 +85,7 @@ void lower_as(const std::string& asker, const Lower& lower) {
 
 void lower_node(Lowering& l, const Node& node) {
   if (l.is_ragged()) return lower_ragged(l, node);
+  if (l.problem().is_routed) return lower_routed(l, node);
   std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
 }
 
@@ -91,6 +93,7 @@ void lower_node(Lowering& l, const Node& node) {
 void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
   Lowering l(s.context, s.graph, s.problem, options, s.stored_members);
   const std::vector<OutputCopy> copies = place_values(l, s.problem);
+  if (s.problem.is_routed) lower_routing(l);
   for (const Node& node : s.graph.nodes()) {
     lower_as(node.name, [&] { lower_node(l, node); });
   }

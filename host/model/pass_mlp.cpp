@@ -119,8 +119,9 @@ class MlpFuser {
       return !is_automatic(strategy_of(options_, layer->name, "linear"));
     });
     if (names_layers && !is_named) return false;
-    // In ragged models a layer is one call, but an mlp one per member.
-    if (!problem_.batches.empty() && !is_named) return false;
+    // In ragged models a layer is one call, but an mlp one per member, and in routed ones there is
+    // none.
+    if (problem_.is_routed || (!problem_.batches.empty() && !is_named)) return false;
     try {
       const MlpChoice choice =
           choose_mlp_strategy(complete_mlp_problem(problem_of(layers)), device_,

@@ -66,8 +66,9 @@ class Placer {
       : l_(lowering),
         graph_(lowering.graph()),
         problem_(problem),
-        num_members_(lowering.is_ragged() ? 1 : problem.num_members),
+        num_members_(lowering.lies_as_one() ? 1 : problem.num_members),
         axes_(lowering.is_ragged() ? rows_first()
+              : problem.is_routed  ? std::vector<int>(lowering.is_shared_.size(), -1)
                                    : choose_member_axes(graph_, lowering.is_shared_)),
         last_use_(static_cast<size_t>(graph_.num_values()), -1) {}
 

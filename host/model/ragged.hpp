@@ -20,6 +20,16 @@ ModelProblem checked_problem(ModelProblem problem);
 /// have one batch.
 std::vector<int64_t> first_rows(const ModelProblem& problem);
 
+/// Whether a value has the batch in front; all others are parameters.
+bool has_rows(const Graph& graph, Value value);
+
+/// Whether members differ only in their rows: every sample is computed independently of its
+/// member.
+bool treats_rows_alike(const Lowering& l, const Node& node);
+
+/// A node as with one member, on the rows of `member`, or of all (-1), for `num_members`.
+void lower_selected(Lowering& l, const Node& node, int64_t member, int64_t num_members);
+
 /// A node of a ragged model. Throws unsupported for one that joins members.
 void lower_ragged(Lowering& l, const Node& node);
 

@@ -45,7 +45,8 @@ void check_sizes(const Graph& graph, const ModelProblem& problem,
     }
     const int64_t rows = is_ragged && !is_one ? all_rows : problem.batch;
     if (has_batch) bytes = product(bytes, rows);
-    const bool is_of_members = !is_one && !(is_ragged && has_batch);
+    const bool lies_as_one = has_batch && (is_ragged || problem.is_routed);
+    const bool is_of_members = !is_one && !lies_as_one;
     if (is_of_members) bytes = product(bytes, problem.num_members);
     if (bytes < kStorageSpacing) continue;
     check_size(

@@ -146,11 +146,25 @@ Input random_input(const Graph& graph, size_t k, const ModelOperand& wide_operan
   return input;
 }
 
-/// One output of a member in the model of all against its output alone.
+/// The member that computes each row of a routed model.
+std::vector<int64_t> random_members(const ModelProblem& problem, uint64_t seed) {
+  std::vector<int64_t> members;
+  for (int64_t row = 0; row < problem.batch; ++row) {
+    const auto words = kernels::philox4x32(seed, static_cast<uint64_t>(row), ~uint64_t{0});
+    members.push_back(
+        static_cast<int64_t>(words.word[0] % static_cast<uint64_t>(problem.num_members)));
+  }
+  return members;
+}
+
+/// One output of a member in the model of all against its output alone; of a routed model, the
+/// member's rows.
 double error_of(const ModelOperand& wide_operand, const ModelOperand& single, int64_t m,
-                const Bytes& all, const Bytes& alone) {
+                const Bytes& all, const Bytes& alone, std::span<const int64_t> members) {
   double scale = 0, error = 0;
+  const int64_t row_length = num_elements(single.shape) / std::max<int64_t>(single.shape[0], 1);
   for (int64_t i = 0; i < num_elements(single.shape); ++i) {
+    if (!members.empty() && members[static_cast<size_t>(i / row_length)] != m) continue;
     const double expected = load_element(alone.data(), single.dtype, i);
     const double got = load_element(all.data(), single.dtype, place_of(wide_operand, single, m, i));
     if (got == expected) {  // infinities, too, which give no scale
@@ -223,9 +237,15 @@ std::vector<double> validate_model(const Context& context, const Graph& given,
       plans_alone(context, graph, problem, options.drops_out);
   Run all(context, wide_plan, members);
   std::vector<Input> inputs;
-  for (size_t k = 0; k < wide_plan.inputs().size(); ++k) {
+  for (size_t k = 0; k < graph.inputs().size(); ++k) {
     inputs.push_back(random_input(graph, k, wide_plan.inputs()[k], alone, seed));
     all.set_input(k, inputs.back().packed);
+  }
+  std::vector<int64_t> routed_to;
+  if (problem.is_routed) {
+    routed_to = random_members(wide_plan.problem(), seed);
+    const auto ids = std::as_bytes(std::span(routed_to));
+    all.set_input(inputs.size(), Bytes(ids.begin(), ids.end()));
   }
   const std::vector<Bytes> wide_outputs = all.run();
   std::vector<double> errors;
@@ -243,7 +263,7 @@ std::vector<double> validate_model(const Context& context, const Graph& given,
       if (is_ensemble(graph, graph.outputs()[k].value)) continue;  // says nothing of one member
       errors.back() =
           std::max(errors.back(), error_of(wide_plan.outputs()[k], dense(plan->outputs()[k]), m,
-                                           wide_outputs[k], outputs[k]));
+                                           wide_outputs[k], outputs[k], routed_to));
     }
   }
   return errors;

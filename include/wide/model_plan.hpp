@@ -29,6 +29,12 @@ struct ModelProblem {
   /// input has `batch` rows, of which a member reads the first, as many as it has rows. Empty:
   /// `batch` each.
   std::vector<int64_t> batches{};
+  /// Every row is run by one member, which the row names: experts, agents of several kinds. Inputs
+  /// and outputs are those of one member, [batch, D], whose rows are all members' together, and
+  /// after the graph's inputs there is another, `member_ids`, int64 [batch]: only the device reads
+  /// it, so that one plan, and one captured graph, is for any ids. Linear layers give zeros for a
+  /// row whose id is that of no member; it is no error. Members differ in linear layers only.
+  bool is_routed = false;
   friend bool operator==(const ModelProblem&, const ModelProblem&) = default;
 };
 
@@ -83,9 +89,10 @@ struct ModelOperand {
   std::string name;
   Dtype dtype = Dtype::fp32;
   Shape shape;  ///< of all members: [B, N*D], [B, N*C, H, W], [N, B, ..]; or shared: [B, D]; or
-                ///< of a ragged model: [sum of batches, D]
+                ///< of a ragged model: [sum of batches, D]; or of a routed one: [B, D]
   /// The axis of a member's shape along which members are joined or, where is_stacked, before which
-  /// they have an axis of their own; -1: one for all members.
+  /// they have an axis of their own; -1: one for all members, as all operands of a routed model
+  /// are.
   int member_axis = -1;
   bool is_stacked = false;
   /// In a ragged model N + 1 entries: member i has the rows [first_rows[i], first_rows[i + 1]).
@@ -160,7 +167,9 @@ class ModelPlan {
 /// of the node that cannot run with N members side by side, or of a value that takes 2^44 bytes or
 /// more. In a ragged model, linear layers run as one ragged_linear each (or by `linear`, member
 /// after member, where the strategies name only that), nodes without parameters once over all
-/// members' rows, and all others member after member, a step each; ensembles are refused.
+/// members' rows, and all others member after member, a step each; ensembles are refused. In a
+/// routed model linear layers run as one routed_linear each, nodes without parameters once over all
+/// rows, and all others are refused.
 ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
                           const ModelOptions& options = {});
 

@@ -14,9 +14,9 @@ namespace wide {
 
 /// How far each member of the wide model is from the same member run alone, node by node
 /// (preset "safe"), on random inputs: the largest difference over the largest value; infinite where
-/// there is a NaN; 0 for a member without rows. Dropout has the same masks in both. For ensembles,
-/// the inputs are compared, not the result. Parameters on the device must be complete, as for
-/// Model. Allocates and waits.
+/// there is a NaN; 0 for a member without rows. Rows of a routed model go to random members.
+/// Dropout has the same masks in both. For ensembles, the inputs are compared, not the result.
+/// Parameters on the device must be complete, as for Model. Allocates and waits.
 std::vector<double> validate_model(const Context& context, const Graph& graph,
                                    const ModelProblem& problem,
                                    std::span<const MemberParameters> members,

@@ -204,6 +204,11 @@ typedef struct wide_plan_options {
   /* The layout of images between convolutions; WIDE_CHANNELS_AUTO: last where that is expected to
    * be faster, else as in the graph. */
   wide_channels channels;
+  /* Every row is run by one member, which the row names. Inputs and outputs are those of one
+   * member, [batch, D], and after the graph's inputs there is another, "member_ids", int64 [batch];
+   * linear layers give zeros where an id is that of no member. Only the device reads ids, so that
+   * one plan, and one captured graph, is for any. Members differ in linear layers only. */
+  int32_t is_routed;
 } wide_plan_options;
 
 typedef struct wide_plan_info {

@@ -269,6 +269,7 @@ static void test_allocator(void) {
 #include "verify/c_api/c_api_lifecycle.h"
 #include "verify/c_api/c_api_parameters.h"
 #include "verify/c_api/c_api_refusals.h"
+#include "verify/c_api/c_api_routed.h"
 #include "verify/c_api/c_api_views.h"
 
 int main(int argc, char** argv) {
@@ -289,6 +290,7 @@ int main(int argc, char** argv) {
   test_allocator();
   test_lifecycle(device);
   test_ensembles(device);
+  test_routed(device);
   test_views(device);
   test_listed_parameters(device);
   test_shared_parameters();

@@ -62,13 +62,14 @@ ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptio
   std::map<std::string, std::string> kernels{
       {"linear", dtype == Dtype::fp32 ? "simt" : "tensor_core"},
       {"ragged_linear", dtype == Dtype::fp32 ? "simt" : "tensor_core"},
+      {"routed_linear", dtype == Dtype::fp32 ? "simt" : "tensor_core"},
       {"conv", "direct"},
       {"attention", "fused"},
       {"flash_attention", "simt"},
       {"recurrent", "stepwise"},
       {"embedding", "indexed"}};
   for (const char* name : {"layernorm", "rmsnorm", "chain", "batchnorm", "groupnorm", "pointwise",
-                           "binary", "pooling", "softmax", "dropout", "ensemble"}) {
+                           "binary", "pooling", "softmax", "dropout", "ensemble", "routing"}) {
     kernels.emplace(name, "wide");
   }
   // Who names linear alone means it, of a ragged model, too.
@@ -117,7 +118,7 @@ ModelRun::ModelRun(const Context& context, const Graph& graph, const ModelProble
       handles_(context),
       workspace_(context, Dtype::uint8, {plan_.workspace_bytes()}) {
   const int64_t n = problem.num_members;
-  for (size_t k = 0; k < plan_.inputs().size(); ++k) {
+  for (size_t k = 0; k < graph_.inputs().size(); ++k) {
     const ModelOperand& operand = plan_.inputs()[k];
     std::vector<double> all(static_cast<size_t>(num_elements(operand.shape)));
     const bool is_shared = operand.member_axis < 0;
@@ -132,10 +133,25 @@ ModelRun::ModelRun(const Context& context, const Graph& graph, const ModelProble
     input_tensors_.push_back(upload(context, operand.dtype, operand.shape, all));
     inputs_.push_back(input_tensors_.back());
   }
+  if (problem.is_routed) {
+    const ModelOperand& ids = plan_.inputs().back();
+    input_tensors_.emplace_back(context, ids.dtype, ids.shape);
+    inputs_.push_back(input_tensors_.back());
+    for (int64_t row = 0; row < problem.batch; ++row) routed_to_.push_back(row % n);
+    route(routed_to_);
+  }
   for (const ModelOperand& operand : plan_.outputs()) {
     output_tensors_.emplace_back(context, operand.dtype, operand.shape);
     outputs_.push_back(output_tensors_.back());
   }
+}
+
+void ModelRun::route(const std::vector<int64_t>& members) {
+  routed_to_ = members;
+  const ModelOperand& ids = plan_.inputs().back();
+  copy(ConstTensorView(routed_to_.data(), ids.dtype, ids.shape, Device{}), input_tensors_.back(),
+       stream_.get());
+  context_.synchronize(stream_.get());
 }
 
 std::vector<MemberParameters> ModelRun::all_parameters() {
@@ -266,7 +282,10 @@ double ModelRun::worst_error(const Outputs& outputs, double least_scale) const {
       double scale = least_scale;
       for (const double v : members[m].values) scale = std::max(scale, std::abs(v));
       if (got[m].shape != members[m].shape) return std::numeric_limits<double>::infinity();
+      const size_t row_length =
+          routed_to_.empty() ? 0 : members[m].values.size() / routed_to_.size();
       for (size_t i = 0; i < members[m].values.size(); ++i) {
+        if (row_length > 0 && routed_to_[i / row_length] != static_cast<int64_t>(m)) continue;
         const double error = std::abs(got[m].values[i] - members[m].values[i]) / scale;
         worst =
             std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);

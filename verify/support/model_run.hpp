@@ -36,6 +36,10 @@ class ModelRun {
   Execution execution();
   Stream stream() const { return stream_.get(); }
 
+  /// Of a routed model: who runs each row from now on. Until then members take turns.
+  void route(const std::vector<int64_t>& members);
+  const std::vector<int64_t>& routed_to() const { return routed_to_; }
+
   /// Outputs filled with NaN, then written, and read back: by output, then member, each dense.
   using Outputs = std::map<std::string, std::vector<catalog::Doubles>>;
   Outputs run();
@@ -44,7 +48,8 @@ class ModelRun {
   void poison();
 
   /// The largest difference from the reference over the largest value, but no less than
-  /// `least_scale`, of any member and output; NaN counts as infinite.
+  /// `least_scale`, of any member and output, of a routed model in the member's rows; NaN counts as
+  /// infinite.
   double worst_error(const Outputs& outputs, double least_scale = 0) const;
   Outputs reference() const;
   /// Other parameters for a member, as those of `id`.
@@ -62,6 +67,7 @@ class ModelRun {
   uint64_t seed_;
   std::vector<int64_t> input_ids_;  ///< of members: whose inputs they have
   std::vector<int64_t> ids_;        ///< whose parameters
+  std::vector<int64_t> routed_to_;  ///< of a routed model's rows: the member
   std::map<int64_t, OwnedParameters> parameters_;
   ModelPlan plan_;
   Model model_;

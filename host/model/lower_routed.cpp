@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/core/check.hpp"
+#include "host/model/passes.hpp"
+#include "host/model/ragged.hpp"
+#include "host/model/routed.hpp"
+#include "wide/routed_linear.hpp"
+#include "wide/routing.hpp"
+
+namespace wide {
+
+namespace {
+
+[[noreturn]] void refuse(const Lowering& l, const Node& node, const std::string& why) {
+  throw_unsupported("model: " + node.name + " (" + std::string(operation_name(l.graph(), node)) +
+                    "): rows are routed to members, " + why);
+}
+
+/// [R, D], in their places.
+PlacedView rows_of(const Lowering& l, const Node& node, Value value) {
+  if (value.is_absent()) return {};
+  const Place place = l.place(value);
+  if (place.shape.rank() != 2) {
+    refuse(l, node,
+           "expected values [batch, D], got " + to_string(place.shape) +
+               ": the rows of a sample are not routed together");
+  }
+  require_side_by_side(node.name, value, place);
+  return shared_view(place, l.device());
+}
+
+void lower_routed_linear(Lowering& l, const Node& node, const LinearOp& op) {
+  if (op.weight_format != WeightFormat::packed) {
+    refuse(l, node, "expected weights that are not quantised");
+  }
+  const PlacedView x = rows_of(l, node, node.operand("x")),
+                   residual = rows_of(l, node, node.operand("residual")),
+                   y = rows_of(l, node, node.outputs[0]), weight = l.parameter(node, "weight"),
+                   bias = l.parameter(node, "bias"), first_rows = l.first_rows_of_routing,
+                   order = l.order_of_routing;
+  const auto arguments = [=](const Bases& at) {
+    return RoutedLinearArguments{.x = at.at(x),
+                                 .weight = at.at(weight),
+                                 .bias = at.at(bias),
+                                 .y = at.at(y),
+                                 .residual = at.at(residual),
+                                 .first_rows = at.at(first_rows),
+                                 .order = at.at(order)};
+  };
+  RoutedLinearProblem like;
+  like.allow_tf32 = l.options().allows_tf32;
+  like.gathers = like.scatters = true;
+  like.epilogue.activation = op.activation;
+  like.epilogue.residual = op.residual;
+  const RoutedLinearPlan plan =
+      make_routed_linear_plan(l.context(), describe_routed_linear(arguments(l.example()), like),
+                              l.plan_options(node, "routed_linear"));
+  l.add_planned({.node = node.name,
+                 .primitive = "routed_linear",
+                 .strategy = {},
+                 .explain = {},
+                 .num_members = l.num_members()},
+                plan, {&x, &weight, &bias, &residual, &y, &first_rows, &order},
+                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+}  // namespace
+
+void lower_routing(Lowering& l) {
+  const int64_t num_rows = l.problem().batch;
+  const PlacedView ids = l.add_input("member_ids", Dtype::int64, {num_rows});
+  l.first_rows_of_routing = l.add_activation(Dtype::int32, {l.num_members() + 1});
+  l.order_of_routing = l.add_activation(Dtype::int32, {num_rows});
+  const PlacedView first_rows = l.first_rows_of_routing, order = l.order_of_routing;
+  const auto arguments = [=](const Bases& at) {
+    return RoutingArguments{
+        .ids = at.at(ids), .first_rows = at.at(first_rows), .order = at.at(order)};
+  };
+  PlanOptions options;
+  options.strategy = strategy_of(l.options(), "routing", "routing");
+  const RoutingPlan plan =
+      make_routing_plan(l.context(), describe_routing(arguments(l.example())), options);
+  l.add_planned({.node = "routing",
+                 .primitive = "routing",
+                 .strategy = {},
+                 .explain = {},
+                 .num_members = l.num_members()},
+                plan, {&ids, &first_rows, &order},
+                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower_routed(Lowering& l, const Node& node) {
+  if (!has_rows(l.graph(), node.outputs[0])) return;  // computed when members are loaded
+  if (std::holds_alternative<EnsembleOp>(node.operation)) {
+    refuse(l, node, "expected each row computed by all of them");
+  }
+  if (l.is_shared(node.outputs[0])) return lower_selected(l, node, -1, 1);
+  if (treats_rows_alike(l, node)) return lower_selected(l, node, -1, l.num_members());
+  const auto* linear = std::get_if<LinearOp>(&node.operation);
+  if (linear == nullptr) {
+    refuse(l, node, "expected linear, or an operation in which members do not differ");
+  }
+  lower_routed_linear(l, node, *linear);
+}
+
+}  // namespace wide
