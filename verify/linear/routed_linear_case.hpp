@@ -6,7 +6,6 @@
 // index shows as a wrong number.
 #pragma once
 
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
