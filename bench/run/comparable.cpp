@@ -51,8 +51,9 @@ std::string incomparable_reason(const RunPlan& plan, std::span<const RunResult> 
       const auto common = planned.find(c.case_id);
       if (common == planned.end()) continue;
       for (const RunnerResult& r : c.strategies) {
-        // What failed has no regime; that it did is for the comparison to say.
-        if (r.status != Status::ok && r.status != Status::skipped) return "";
+        // What failed before it was timed has no regime; that it did is for the comparison to say.
+        const bool has_failed = r.status != Status::ok && r.status != Status::skipped;
+        if (has_failed && r.measurements.empty()) return "";
         for (const Measurement& m : r.measurements)
           theirs.emplace(r.name, std::string(to_string(m.regime)));
       }

@@ -426,6 +426,12 @@ TEST_CASE("a run compares itself with a result as compare would") {
   REQUIRE(wbench("run " + kTiny + "--strategy wide --json wide.json").code == kSuccess);
   const Outcome rest = wbench("run " + kTiny + "--skip wide --json x.json --compare wide.json");
   CHECK(rest.code == kNothingRan);
+  for (CaseResult& c : base.cases) {
+    for (RunnerResult& r : c.strategies) r.status = Status::failed, r.measurements.clear();
+  }
+  write_file("failed.json", to_json(base).dump());
+  CHECK_THAT(wbench("run " + kTiny + "--compare failed.json --fail-on none").out,
+             ContainsSubstring("sequential"));
   CHECK_THAT(rest.err, ContainsSubstring("nothing of a case is in both: this run measures "
                                          "sequential (cpu); the base has wide (cpu)"));
   CHECK(!std::filesystem::exists("x.json"));
