@@ -3,13 +3,14 @@
 //
 // ret exit trap, barriers, and instructions that change no value: hints, sleeps, register counts.
 #include "verify/ptx/decoder.hpp"
+#include "verify/simt/register_pool.hpp"
 
 namespace wide::ptx {
 
 namespace {
 
 using simt::InstructionClass;
-enum Note : size_t { kAligned, kReduction };
+enum Note : size_t { kAligned, kReduction, kGrows };
 
 /// Back to behind the call, or to the end.
 void leave(Step& step);
@@ -43,8 +44,9 @@ void wait_for_grid(Step& step) {
   for_lanes(step.mask, [&](int lane) { step.warp.thread(lane).waited_for_grid = true; });
 }
 
-void count_registers(Step& step) {
-  ++step.launch().counters.register_reallocations;
+void reallocate_registers(Step& step) {
+  set_max_registers(step.warp, step.mask, static_cast<int>(step.uniform(0, "setmaxnreg's number")),
+                    step.in.numbers[kGrows] != 0, step.in.at);
 }
 
 /// A cache policy is a number that nobody looks into.
@@ -118,9 +120,11 @@ void decode_control(Decoder& d) {
     if (waits) d.in.kind = InstructionClass::synchronise;  // the other one only saves time
     d.in.execute = waits ? wait_for_grid : nothing;
   } else if (op == "setmaxnreg") {
-    d.ignore({"inc", "dec", "sync", "aligned"});
+    d.ignore({"sync", "aligned"});
+    d.in.numbers[kGrows] = d.take("inc");
+    if (d.in.numbers[kGrows] == 0 && !d.take("dec")) d.refuse("not known");
     d.take_type();
-    d.in.execute = count_registers;
+    d.in.execute = reallocate_registers;
   } else if (op == "createpolicy") {
     while (!d.next().empty()) continue;  // whatever it says, it is a hint
     d.in.execute = make_policy;

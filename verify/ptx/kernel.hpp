@@ -83,6 +83,7 @@ class DecodedKernel final : public Kernel {
   const std::string& name() const override { return name_; }
   int64_t static_shared_bytes() const override { return static_shared_bytes_; }
   int max_threads_per_block() const override { return max_threads_; }
+  int registers_at_entry() const override { return registers_at_entry_; }
   void begin(simt::Warp& warp) const override;
   void run(simt::Warp& warp, size_t path, int max_steps) const override;
 
@@ -101,7 +102,7 @@ class DecodedKernel final : public Kernel {
   std::vector<std::byte> constants_;
   std::vector<Parameter> parameters_;
   int64_t register_bytes_ = 0, static_shared_bytes_ = 0, local_bytes_ = 0;
-  int max_threads_ = 0;
+  int max_threads_ = 0, registers_at_entry_ = 0;
   std::vector<std::pair<Special, size_t>> specials_;  ///< that it reads, with their places
   bool has_products_ = false;                         ///< wgmma
   mutable std::vector<int64_t> executed_;             ///< by instruction

@@ -24,6 +24,19 @@ int64_t integer(std::string_view text) {
   return value;
 }
 
+constexpr int64_t kRegisters = 65536;  // of a multiprocessor
+
+/// The product of a directive's numbers, such as ".maxntid 32, 4, 1"; 0 where it is absent.
+int64_t number_in(const std::string& header, const std::string& name) {
+  const size_t at = header.find(name + ' ');
+  if (at == std::string::npos) return 0;
+  const size_t begin = at + name.size(), end = header.find_first_of(".{", begin);
+  int64_t product = 1;
+  for (const std::string& one : split(std::string_view(header).substr(begin, end - begin), ','))
+    product *= std::max<int64_t>(1, integer(one));
+  return product;
+}
+
 /// ".shared .align 4 .b8 name[128]": what a declaration of an array says.
 struct Array {
   std::string name;
@@ -103,13 +116,13 @@ void KernelDecoder::place_registers() {
 
 void KernelDecoder::read_header() {
   const std::string& header = text_.header;
-  if (const size_t at = header.find(".maxntid"); at != std::string::npos) {
-    int64_t threads = 1;
-    const size_t end = header.find_first_of(".{", at + 1);
-    for (const std::string& extent :
-         split(std::string_view(header).substr(at + 8, end - at - 8), ','))
-      threads *= std::max<int64_t>(1, integer(extent));
-    kernel_.max_threads_ = static_cast<int>(threads);
+  kernel_.max_threads_ = static_cast<int>(number_in(header, ".maxntid"));
+  const int64_t blocks = number_in(header, ".minnctapersm"), most = number_in(header, ".maxnreg");
+  if (kernel_.max_threads_ > 0 && blocks > 0) {
+    const int64_t share = kRegisters / (kernel_.max_threads_ * blocks);
+    kernel_.registers_at_entry_ = static_cast<int>(std::min<int64_t>(share / 8 * 8, 255));
+  } else {
+    kernel_.registers_at_entry_ = static_cast<int>(most);
   }
   const size_t open = header.find('('), close = header.rfind(')');
   if (open == std::string::npos || close == std::string::npos) return;

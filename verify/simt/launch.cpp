@@ -11,6 +11,7 @@
 #include "verify/simt/async.hpp"
 #include "verify/simt/barrier.hpp"
 #include "verify/simt/global_memory.hpp"
+#include "verify/simt/register_pool.hpp"
 #include "verify/simt/shared_memory.hpp"
 
 namespace wide::simt {
@@ -72,6 +73,7 @@ class Scheduler {
       deadlock(block);
     }
     block.async->end_of_block();
+    check_register_pool(block);
     report_unfinished_barriers(block);
     return true;
   }

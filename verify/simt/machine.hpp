@@ -95,6 +95,8 @@ class Warp {
   uint32_t num_fences = 1;
   std::vector<Collective> collectives;
   int64_t run_length = 0;  ///< instructions since a path of it last blocked
+  int max_registers = 0;   ///< of a thread, by its last setmaxnreg; 0: as at entry
+  Location max_registers_at{};
 
   Thread& thread(int lane) const;
   bool is_done() const { return (exists & ~exited) == 0; }
@@ -172,6 +174,7 @@ class Program {
   virtual const std::string& name() const = 0;
   virtual int64_t static_shared_bytes() const = 0;
   virtual int max_threads_per_block() const = 0;  ///< of .maxntid; 0: not said
+  virtual int registers_at_entry() const = 0;     ///< of a thread, where directives say; else 0
   /// Lays out registers and writes the special ones.
   virtual void begin(Warp& warp) const = 0;
   /// Runs warp.paths[path] until it blocks, ends, splits, meets another path's pc, or `max_steps`

@@ -25,6 +25,7 @@ class NoProgram : public Program {
   const std::string& name() const override { return name_; }
   int64_t static_shared_bytes() const override { return shared_bytes_; }
   int max_threads_per_block() const override { return 0; }
+  int registers_at_entry() const override { return 0; }
   void begin(Warp&) const override {}
   void run(Warp&, size_t, int) const override {}
 

@@ -263,6 +263,41 @@ TEST_CASE("omissions: an mbarrier's bytes are its own until it is invalidated") 
             64);
 }
 
+TEST_CASE("omissions: warpgroups give one another no more registers than the block has") {
+  // Two warpgroups; by __launch_bounds__(256, 1) a thread has 255 at entry, by (256, 2) 128.
+  const auto outcome_of = [](const std::string& bounds, const std::string& body) {
+    const std::string text =
+        ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u64 p)\n" +
+        bounds + "{\n.reg .b32 %r<4>; .reg .pred %p<2>;\n" +
+        "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 128;\n" + body + "ret;\n}\n";
+    SimtDevice device(text);
+    return device.launch("kernel", {{1, 1, 1}, {256, 1, 1}, 0, false}, {}, uint64_t{0});
+  };
+  const std::string bounds = ".maxntid 256, 1, 1\n.minnctapersm 2\n";
+  const auto exchange = [](int less, int more) {
+    return "@%p1 bra $second;\nsetmaxnreg.dec.sync.aligned.u32 " + std::to_string(less) +
+           ";\nbra $done;\n$second:\nsetmaxnreg.inc.sync.aligned.u32 " + std::to_string(more) +
+           ";\n$done:\n";
+  };
+  CHECK(outcome_of(bounds, exchange(24, 232)).is_silent());
+  CHECK(outcome_of(bounds, exchange(40, 208)).is_silent());  // less than there is
+  CHECK(outcome_of(".maxnreg 128\n", exchange(24, 232)).is_silent());
+  const auto says = [](const SimtOutcome& outcome, const std::string& text) {
+    INFO(outcome.text());
+    CHECK(outcome.reports(simt::FindingKind::warp, text));
+  };
+  says(outcome_of(bounds, exchange(24, 240)), "waits forever: the block's warps want 1056");
+  says(outcome_of(bounds, exchange(32, 232)), "and it has 1024");
+  says(outcome_of(bounds, exchange(136, 136)), "decreases to 136 from 128");
+  says(outcome_of(bounds, exchange(24, 120)), "increases to 120 from 128");
+  says(outcome_of(bounds, exchange(20, 232)), "20 registers, expected a multiple of 8");
+  says(outcome_of(".maxntid 256, 1, 1\n", exchange(24, 232)), "may have no effect");
+  says(outcome_of(bounds, "and.b32 %r2, %r1, 32; setp.eq.u32 %p1, %r2, 0;\n" + exchange(24, 232)),
+       "not by all four warps of its warpgroup");
+  says(outcome_of(bounds, "and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0;\n" + exchange(24, 232)),
+       "some lanes, expected the whole warp");
+}
+
 TEST_CASE("omissions: registers of a wgmma are fenced, and nobody's until the wait") {
   // A 64x16 of ones in registers, B 16x8 of ones in shared memory, from 2048 bytes of them.
   const std::string prepare =
