@@ -7,8 +7,8 @@ Counts come from the programs' own reports (Catch2's XML, unittest's closing lin
 codes: a program that crashes, hangs or reports no test case is one failed test, and skipped is never
 passed. Closes with "N passed, N failed, N skipped" alone on a line. --seconds and SIGINT end it early: it names
 what did not complete, and fails. Programs of several builds run beside one another, under their build's name.
-Tests that measure clocks or the machine's load run alone, and last, because more of the others fit into little time;
---alone-first is for runs in which clocks matter most.
+Tests that measure clocks or the machine's load run alone, and last, because more of the others fit into little time. Those
+that --first names run before them, and then the others come after them.
 """
 import argparse
 import collections
@@ -165,12 +165,20 @@ def run(test, timeout_s, programs):
     return counts, reasons, f"failed: {name}: {ending}\n{output[-OUTPUT_AT_END:]}"
 
 
+def run_together(tests, timeout_s, programs):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        running = [pool.submit(run, test, timeout_s, programs) for test in tests]
+        while concurrent.futures.wait(running, timeout=0.5).not_done:
+            pass  # a signal that arrives just before a wait is handled after it
+    return [future.result() for future in running]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", metavar="BUILD_DIR")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one program")
     parser.add_argument("--seconds", type=float, default=math.inf, help="for all of them")
-    parser.add_argument("--alone-first", action="store_true")
+    parser.add_argument("--first", metavar="REGEX", type=re.compile, default=re.compile(""), help="names of tests")
     parser.add_argument("--leave-out", metavar="REGEX", type=re.compile, default=re.compile("(?!)"), help="names of tests")
     arguments = parser.parse_args()
     programs = Programs(arguments.seconds)
@@ -194,15 +202,12 @@ def main():
             if len(arguments.builds) > 1:
                 test = test._replace(name=f"{pathlib.Path(build).name}/{test.name}")
             (alone if test.is_alone else together).append(test)
-    before = alone if arguments.alone_first else []
-    results = [run(test, arguments.timeout, programs) for test in before]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        running = [pool.submit(run, test, arguments.timeout, programs) for test in together]
-        while concurrent.futures.wait(running, timeout=0.5).not_done:
-            pass  # a signal that arrives just before a wait is handled after it
-    results += [future.result() for future in running]
-    results += [run(test, arguments.timeout, programs) for test in alone if not before]
-    for test, result in zip(before + together + alone, results):
+    first = [test for test in together if arguments.first.search(test.name)]
+    rest = [test for test in together if test not in first]
+    results = run_together(first, arguments.timeout, programs)
+    results += [run(test, arguments.timeout, programs) for test in alone]
+    results += run_together(rest, arguments.timeout, programs)
+    for test, result in zip(first + alone + rest, results):
         if result is None:
             unfinished.append(test.name)
             continue

@@ -3,7 +3,8 @@
 #
 # The part of gpu_check that fetches what a build needs without a network and without the sources' history.
 
-max_carry_kib=$((48 * 1024))  # of 64 MiB that may have to hold the sources, too
+max_kib=$((60 * 1024))  # of 64 MiB that have to hold the sources, too
+packages_archive=carry/packages.tar.xz  # carry/usr, which part_build makes of it
 
 # What find_package() needs, and its package. The toolkit is not ours to redistribute.
 declare -A package_of=([CLI11]=libcli11-dev [nlohmann_json]=nlohmann-json3-dev [fmt]=libfmt-dev [valijson]=libvalijson-dev
@@ -33,9 +34,18 @@ judge_commit() {
   sed -i '1s/ clean$/ dirty/' carry/commit
 }
 
+# What travels: carry/, and the sources as far as git knows them or does not ignore them.
+weigh_carry() {
+  local carried sources
+  carried=$(du -sk --apparent-size carry | cut -f 1)
+  sources=$(git ls-files -zco --exclude-standard 2>/dev/null | du -ck --apparent-size --files0-from=- 2>/dev/null | tail -n 1 | cut -f 1)
+  say "carry/ takes $carried KiB and the sources ${sources:-0} KiB"
+  [ $((carried + ${sources:-0})) -le $max_kib ] || { say "together they are over $((max_kib >> 10)) MiB"; return 1; }
+}
+
 part_carry() {
   local packages=(libsqlite3-0 zlib1g) library
-  local catch2 folder kib link broken
+  local catch2 folder link broken
   command -v apt-get >/dev/null && command -v dpkg >/dev/null || { say "carry needs apt-get and dpkg"; return 1; }
   for library in "${!package_of[@]}"; do
     [ "$library" = Catch2 ] || [ "$library" = Boost ] || packages+=("${package_of[$library]}")
@@ -66,8 +76,8 @@ part_carry() {
     tar -cf carry/boost.tar carry/usr/include/boost/version.hpp -T - && rm -r carry/usr/include/boost &&
     tar -xf carry/boost.tar && rm carry/boost.tar || return 1
   rm -rf carry/usr/share/doc carry/usr/share/man carry/usr/share/lintian carry/usr/share/doc-base
-  kib=$(du -sk carry | cut -f 1)
+  pack_tightly carry/usr "$packages_archive" && rm -r carry/usr || return 1
   write_commit
-  say "carry/ holds $kib KiB: ${packages[*]}"
-  [ "$kib" -le "$max_carry_kib" ] || { say "carry/ is over 48 MiB"; return 1; }
+  say "carry/ holds ${packages[*]}"
+  weigh_carry
 }

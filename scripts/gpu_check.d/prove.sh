@@ -5,20 +5,17 @@
 
 # What this machine has, a line each: explains what is not built or not run later.
 say_what_is_here() {
-  local tool library folder file wheels found
+  local tool library folder file found
   for tool in cmake ninja nvcc c++ ncu nsys compute-sanitizer cuobjdump; do
     say "found $tool: $(command -v "$tool" || echo none)"
   done
-  wheels=$(python3 -c 'import glob, importlib.util as u
-print(*(f for p in u.find_spec("nvidia").submodule_search_locations for f in glob.glob(p + "/*/lib")))' 2>/dev/null)
   for library in cudart cublas cublasLt cudnn z sqlite3; do
     found=()
-    # shellcheck disable=SC2086
-    for folder in carry/usr/lib/*-linux-gnu /usr/local/cuda/lib64 /usr/lib64 /usr/lib/*-linux-gnu $wheels; do
+    while read -r folder; do
       for file in "$folder/lib$library.so" "$folder/lib$library.so".*; do
         [ -e "$file" ] && found+=("$file") && break
       done
-    done
+    done < <(library_folders)
     say "found lib$library: ${found[*]:-none}"
   done
   say "found torch: $(python3 -c 'import importlib.metadata as m; print(m.version("torch"))' 2>/dev/null || echo none)"
@@ -49,23 +46,25 @@ has_built() {
 # from which a build last ended by itself.
 part_build() {
   local capability architecture code
+  if [ ! -d carry/usr ] && [ -f "$packages_archive" ]; then unpack "$packages_archive" carry/usr; fi
   say_what_is_here
   judge_commit
-  if ! command -v cmake >/dev/null && [ -x "$build/bench/wbench" ]; then
-    say "no CMake here: taking $build as it is"
-    return 0
-  fi
   capability=$(gpu_fact compute_cap | tr -d .)
   architecture=${capability:-90}
   # The a: features special to Hopper exist only under this name.
   [ "$architecture" != 90 ] || architecture=90a
+  ! take_programs "$architecture" || { say "took the programs of $programs_archive"; return 0; }
+  if ! command -v cmake >/dev/null && [ -x "$build/bench/wbench" ]; then
+    say "no CMake here: taking $build as it is"
+    return 0
+  fi
   # Another compiler's new warnings must not prevent the proofs.
   local options=(--preset test -B "$build" -DWIDE_WERROR=OFF "-DCMAKE_CUDA_ARCHITECTURES=$architecture")
   if [ -d carry/usr ]; then
     options+=("-DCMAKE_PREFIX_PATH=$root/carry/usr")
     export CPLUS_INCLUDE_PATH="$root/carry/usr/include${CPLUS_INCLUDE_PATH:+:$CPLUS_INCLUDE_PATH}"
   fi
-  rm -f "$build/sources.txt" "$build/ended.sum"
+  rm -f "$build/sources.txt" "$build/ended.sum" "$build/programs.txt"
   drop_old_programs
   within 1 cmake "${options[@]}" >"$out/build.log" 2>&1
   code=$?
@@ -82,15 +81,23 @@ part_build() {
 # the CPU, which run alone. Any machine runs them.
 needs_no_gpu='^(simt?_|ptx_|statistics_|result_|compare_|report_|exports_|hostile_|inspect_|bad_files_|onnx_nodes_|runner_status_)'
 needs_no_gpu+='|^(cli|events|exit_code|history|tune)_test$'
-needs_no_gpu+='|^(mutate|verify_runs|package|scripts|check_scripts|evidence|gpu_check|gpu_check_prove|gpu_check_sanitize|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz|asynchronous_wgmma)$'
+needs_no_gpu+='|^(mutate|verify_runs|package|scripts|check_scripts|evidence|gpu_check|gpu_check_programs|gpu_check_prove|gpu_check_sanitize|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz|asynchronous_wgmma)$'
+
+# Tests that use the device, by what they include: a pattern of their names.
+uses_gpu() {
+  local headers
+  headers=$(echo verify/support/devices.hpp; grep -l '"verify/support/devices.hpp"' verify/*/*.hpp)
+  { ls verify/*/*_cuda_test.cpp; grep -lF "$headers" verify/*/*_test.cpp; } 2>/dev/null |
+    sed 's|.*/|^|; s|\.cpp$|$|' | LC_ALL=C sort -u | paste -sd '|'
+}
 
 part_tests() {
   local limit code
   limit=$(at_most)
   [ "$limit" -ge 8 ] || return 124
-  # A test that hangs leaves the others most of the time.
-  WIDE_REQUIRE_GPU=1 within 1 python3 scripts/run_tests.py --seconds $((limit - 5)) --timeout $((limit / 4)) --alone-first \
-    --leave-out "$needs_no_gpu" "$build" >"$out/tests.log" 2>&1
+  # The catalogue's take minutes beside others; one that hangs leaves the others half of the time.
+  WIDE_REQUIRE_GPU=1 within 1 python3 scripts/run_tests.py --seconds $((limit - 5)) --timeout $((limit / 2)) \
+    --first "$(uses_gpu)" --leave-out "$needs_no_gpu" "$build" >"$out/tests.log" 2>&1
   code=$?
   grep -E '^(skipped |left out |failed: |out of time: |[0-9]+ passed)|no test ran' "$out/tests.log" || tail -n 20 "$out/tests.log"
   return $code

@@ -67,13 +67,23 @@ class RunTestsTest(ScriptTest):
         code, output = self.run_script(ROOT / "scripts/run_tests.py", self.root / "build")
         self.assertEqual((code, output.splitlines()[-1]), (0, "3 passed, 0 failed, 0 skipped"), output)
 
+    def test_what_is_wanted_first_begins_first(self):
+        self.put("build/CTestTestfile.cmake", "".join(
+            f'add_test({name} "{self.program("build/" + name, f"echo {name} >>{self.root}/order")}")\n' for name in ("any", "alone", "wanted"))
+            + "set_tests_properties(alone PROPERTIES RUN_SERIAL TRUE)\n")
+        for words, order in (((), ["any", "wanted", "alone"]), (("--first", "^wan"), ["wanted", "alone", "any"])):
+            self.put("order", "")
+            self.run_script(ROOT / "scripts/run_tests.py", *words, self.root / "build")
+            ran = (self.root / "order").read_text().split()
+            self.assertEqual(ran if words else [*sorted(ran[:2]), *ran[2:]], order)
+
     def test_out_of_time_it_says_what_ran_and_what_did_not(self):
         left = self.root / "left"
         programs = {"quick": "echo no GPU; exit 77", "wrong": "exit 3", "long": f"(sleep 1.2; touch {left}) & wait", "alone": "exit 0", "sim_x": "exit 5"}
         self.put("build/CTestTestfile.cmake", "".join(f'add_test({name} "{self.program("build/" + name, line)}")\n'
                                                       for name, line in programs.items())
                  + "set_tests_properties(alone PROPERTIES RUN_SERIAL TRUE)\nset_tests_properties(quick PROPERTIES SKIP_RETURN_CODE 77)\n")
-        first = self.run_script(ROOT / "scripts/run_tests.py", "--seconds", "0.8", "--alone-first", self.root / "build")[1]
+        first = self.run_script(ROOT / "scripts/run_tests.py", "--seconds", "0.8", "--first", "^quick", self.root / "build")[1]
         self.assertEqual(first.splitlines()[-2], "out of time: 1 of 5 programs did not come to their end: long")
         code, output = self.run_script(ROOT / "scripts/run_tests.py", "--seconds", "0.8", "--leave-out", "^sim_", self.root / "build")
         lines = output.splitlines()
