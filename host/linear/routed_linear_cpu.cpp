@@ -61,10 +61,6 @@ class RoutedCpu {
     const int64_t row = order_[in_order];
     return row >= 0 && row < p_.num_rows ? row : -1;
   }
-  std::byte* y_at(int64_t in_order, int64_t column) const {
-    const int64_t row = p_.scatters ? row_at(in_order) : in_order;
-    return static_cast<std::byte*>(a_.y.data) + (row * p_.y_row_stride + column) * element_;
-  }
   void compute(int64_t member, int64_t first, int64_t rows, int64_t column, int64_t columns,
                Sums& sums) const;
 
@@ -161,7 +157,8 @@ void RoutedCpu::run_block(const MemberRange& range, int64_t tile, int64_t column
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t row = row_at(first + r);
     if (row < 0) continue;
-    std::byte* y = y_at(first + r, column);
+    const int64_t to = p_.scatters ? row : first + r;
+    auto* y = static_cast<std::byte*>(a_.y.data) + (to * p_.y_row_stride + column) * element_;
     if (is_of_none) {
       std::memset(y, 0, static_cast<size_t>(columns * element_));
       continue;

@@ -122,8 +122,7 @@ __device__ inline void finish_run(const To& to, int row, int column, int count,
 template <class To>
 __device__ inline void store_run(const To& to, int row, int column, int count, float (&values)[4]) {
   finish_run(to, row, column, count, values);
-  const int place = to.place(row);
-  auto* y = to.y + place * to.row_stride + column;
+  auto* y = to.y + to.place(row) * to.row_stride + column;
   if (count == kColumnGroup && to.y_is_aligned) {
     store_four(y, values);
   } else {

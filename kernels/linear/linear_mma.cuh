@@ -263,6 +263,7 @@ __device__ inline void store_share(const LinearParams& params, int plane, int64_
   }
 }
 
+/// One of two that may differ in type.
 template <bool is_first, class First, class Second>
 __device__ inline const auto& either(const First& first, const Second& second) {
   if constexpr (is_first) {
