@@ -19,7 +19,7 @@ bool has_too_many_blocks(const RoutedLinearProblem& problem) {
   using namespace kernels;
   // Their sum fits in 64 bits.
   if (problem.num_members > kMaxGridBlocks) return true;
-  const int64_t slots = routed_slots(problem.num_rows, problem.num_members);
+  const int64_t slots = routed_slots(problem.num_rows, problem.num_members, kRoutedTile);
   const int64_t tiles_n = (problem.out_features - 1) / kRoutedTileN + 1;
   return block_product({slots, tiles_n}) > kMaxGridBlocks ||
          block_product({int64_t{kRoutedGroup}, tiles_n}) > kMaxGridBlocks;

@@ -4,10 +4,6 @@
 // What the routed GEMMs have in common. A kernel is linear's tile between two tables in shared
 // memory, of the rows that it reads and of those that it writes; rows are gathered and scattered on
 // their way, never copied.
-//
-// No block knows beforehand whose rows it has, and no table in device memory tells: it would have
-// to be made by a kernel of its own, for every routing. Each warp searches for itself, in as many
-// loads as first_rows has powers of 32, which all blocks share in the L2 cache.
 #pragma once
 
 #include "kernels/arch/grid.cuh"
@@ -85,8 +81,9 @@ cudaError_t launch_routed(Kernel* kernel, RoutedLinearParams params, int64_t ele
   LinearParams& linear = params.linear;
   if (linear.m == 0 || linear.n == 0) return cudaSuccess;
   set_alignment(linear, element_bytes);
-  const int64_t num_slots = params.member < 0 ? routed_slots(linear.m, linear.num_members)
-                                              : (linear.m - 1) / kRoutedTile + 1;
+  const int64_t num_slots = params.member < 0
+                                ? routed_slots(linear.m, linear.num_members, kRoutedTile)
+                                : (linear.m - 1) / kRoutedTile + 1;
   const int64_t tiles_n = (linear.n - 1) / kRoutedTileN + 1;
   const int64_t blocks = block_product({num_slots, tiles_n});
   if (blocks > kMaxGridBlocks || block_product({kRoutedGroup, tiles_n}) > kMaxGridBlocks) {

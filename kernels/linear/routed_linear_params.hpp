@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the routed GEMMs are told, and the slots in which a block finds its rows. Both need no CUDA
-// header: a plan counts the blocks before there is a launch.
+// What the routed GEMMs are told. Needs no CUDA header: a plan counts the blocks before there is a
+// launch.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/common/routed_slots.hpp"
 #include "kernels/linear/linear_params.hpp"
 
 namespace wide::kernels {
@@ -16,13 +17,6 @@ inline constexpr int32_t kRoutedTile = 64, kRoutedShortTile = 16;
 inline constexpr int64_t kRoutedTileN = 64;  ///< outputs of a block
 /// Slots whose blocks are neighbours for the same outputs, before those for the next ones.
 inline constexpr uint32_t kRoutedGroup = 8;
-
-/// Member i's rows [f_i, f_(i+1)) have the slots from f_i / 64 + i on, one for 64 rows. As
-/// ceil(c / 64) <= (f + c) / 64 - f / 64 + 1, these are no other member's, whatever the routing;
-/// after the last member come the rows of none, as if they were one more's.
-constexpr int64_t routed_slots(int64_t num_rows, int64_t num_members) {
-  return num_rows / kRoutedTile + num_members + 1;
-}
 
 struct RoutedLinearParams {
   /// x and y from row 0 on, `m` is the number of y's rows; row strides only.

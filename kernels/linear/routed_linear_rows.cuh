@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/arch/load.cuh"
+#include "kernels/common/routed_block.cuh"
 #include "kernels/linear/linear_tile.cuh"
 #include "kernels/linear/routed_linear_params.hpp"
 
@@ -18,71 +19,16 @@ struct RoutedTable {
   float gates[kRoutedTile];
 };
 
-/// Rows [first, first + count) in routed order, of `member`, or of none: num_members.
-struct RoutedBlock {
-  int64_t member;
-  int32_t first, count;
-};
-
-/// The entry of first_rows, between 0 and the number of rows.
-__device__ inline int32_t first_row(const RoutedLinearParams& params, uint32_t member) {
-  const auto most = static_cast<int32_t>(params.linear.m);
-  return min(max(arch::load(params.first_rows + member), 0), most);
-}
-
-/// Member, its first row, and the first that is no longer its.
-struct RoutedMember {
-  uint32_t member;
-  int32_t begin, end;
-};
-
-/// The last member whose slots begin at `slot` or before. The whole warp searches, 32 members a
-/// step: one load for up to 32 members, two that depend on each other for up to 1024. Member 0
-/// begins at row 0, which nobody looks up.
-__device__ inline RoutedMember member_of_slot(const RoutedLinearParams& params, uint32_t slot) {
-  constexpr uint32_t kLanes = 32, kAll = 0xffffffffu;
-  const uint32_t lane = threadIdx.x % kLanes;
-  RoutedMember found{0, 0, static_cast<int32_t>(params.linear.m)};
-  auto left = static_cast<uint32_t>(params.linear.num_members);  // that may follow `found`
-  while (left > 0) {
-    const uint32_t step = (left + kLanes - 1) / kLanes, ahead = (lane + 1) * step;
-    const uint32_t member = found.member + ahead;
-    int32_t first = 0;
-    bool is_before = false;
-    if (ahead <= left) {
-      first = first_row(params, member);
-      is_before = static_cast<uint32_t>(first / kRoutedTile) + member <= slot;
-    }
-    // Of a routing they are the first lanes; of anything else, what follows them is not looked at.
-    const auto passed = static_cast<uint32_t>(__clz(__brev(~__ballot_sync(kAll, is_before))));
-    const int32_t behind = __shfl_sync(kAll, first, static_cast<int>(passed % kLanes));
-    const int32_t last = __shfl_sync(kAll, first, static_cast<int>((passed + kLanes - 1) % kLanes));
-    if (passed > 0) found.begin = last;
-    if (passed < kLanes && (passed + 1) * step <= left) found.end = behind;
-    found.member += passed * step;
-    left = min(step - 1, left - passed * step);
-  }
-  return found;
-}
-
-/// The block's rows by its slot; none where the slot is beyond the last of its member.
+/// The block's rows by its slot, or of one member alone; there may be none.
 __device__ inline RoutedBlock locate_rows(const RoutedLinearParams& params, uint32_t slot) {
-  RoutedMember found;
-  uint32_t tile = slot;
-  if (params.member < 0) {
-    found = member_of_slot(params, slot);
-    tile -= static_cast<uint32_t>(found.begin / kRoutedTile) + found.member;
-  } else {
-    const auto member = static_cast<uint32_t>(params.member);
-    const bool is_last = params.member == params.linear.num_members;
-    found = {member, member == 0 ? 0 : first_row(params, member),
-             is_last ? static_cast<int32_t>(params.linear.m) : first_row(params, member + 1)};
-  }
-  const int32_t rows = found.end - found.begin;
-  if (rows <= 0 || tile > static_cast<uint32_t>(rows - 1) / kRoutedTile)
-    return {found.member, 0, 0};
-  const auto before = static_cast<int32_t>(tile) * kRoutedTile;
-  return {found.member, found.begin + before, min(rows - before, kRoutedTile)};
+  const RoutedSlots slots{params.first_rows, static_cast<int32_t>(params.linear.m),
+                          static_cast<uint32_t>(params.linear.num_members), kRoutedTile};
+  if (params.member < 0) return rows_of_slot(slots, slot);
+  const auto member = static_cast<uint32_t>(params.member);
+  const int32_t begin = member == 0 ? 0 : first_row(slots, member);
+  const bool is_last = member == slots.num_members;
+  return rows_of_tile({member, begin, is_last ? slots.num_rows : first_row(slots, member + 1)},
+                      slot, kRoutedTile);
 }
 
 /// Fills the table by the first threads of the block. Followed by a barrier, but for the gates,
