@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/tuned_choice.hpp"
@@ -17,14 +16,11 @@
 #include "host/fused/mlp_problem.hpp"
 #include "host/fused/mlp_run.hpp"
 #include "host/fused/mlp_strategy.hpp"
-#include "wide/pack.hpp"
+#include "host/fused/mlp_weights.hpp"
 
 namespace wide {
 
 namespace {
-
-template <class View>
-using ByteOf = std::conditional_t<std::is_same_v<View, TensorView>, char, const char>;
 
 /// `count` members from `first` on of rows with these strides, members explicit; an x that is one
 /// for all members is returned unchanged.
@@ -38,60 +34,6 @@ View rows_of(const View& operand, const LinearProblem& layer, const RowStrides& 
                 operand.device);
   return View(data, operand.dtype, {layer.batch, layer.num_members, features},
               Strides{strides.row, strides.member, 1}, operand.device);
-}
-
-/// A layer's weight and bias, as views of the weights of `count` members from `first` on.
-template <class View>
-BasicMlpLayer<View> layer_of(const View& weights, const MlpProblem& p, const MlpLayerPlace& place,
-                             size_t layer, int64_t first, int64_t count) {
-  const int64_t in = p.widths[layer], out = p.widths[layer + 1];
-  const int64_t stride = p.num_members == 1 ? p.weights_member_stride : weights.strides[0];
-  const auto at = [&](int64_t element) {
-    return static_cast<ByteOf<View>*>(weights.data) +
-           (first * stride + element) * dtype_bytes(weights.dtype);
-  };
-  BasicMlpLayer<View> views;
-  views.weight = View(at(place.weight), weights.dtype, {count, out, in},
-                      Strides{stride, place.row, 1}, weights.device);
-  if (p.has_bias) {
-    views.bias =
-        View(at(place.bias), weights.dtype, {count, out}, Strides{stride, 1}, weights.device);
-  }
-  return views;
-}
-
-void require_weights(const MlpProblem& p, const ConstTensorView& weights) {
-  require_dtype(kMlpName, "weights", weights, p.dtype);
-  require_shape(kMlpName, "weights", weights,
-                "[num_members, elements] of widths " + mlp_widths_text(p),
-                {p.num_members, mlp_member_elements(p)});
-  WIDE_REQUIRE(weights.strides[1] == 1, "mlp: weights has strides " + to_string(weights.strides) +
-                                            ", expected the last axis contiguous: stride 1");
-}
-
-template <class View>
-void require_members(const MlpProblem& p, std::span<const BasicMlpMember<View>> members) {
-  WIDE_REQUIRE(static_cast<int64_t>(members.size()) == p.num_members,
-               "mlp: members has " + std::to_string(members.size()) +
-                   " entries, expected num_members = " + std::to_string(p.num_members));
-  for (size_t n = 0; n < members.size(); ++n) {
-    const std::string whose = " of member " + std::to_string(n);
-    const auto& layers = members[n].layers;
-    WIDE_REQUIRE(layers.size() + 1 == p.widths.size(),
-                 "mlp: layers" + whose + " has " + std::to_string(layers.size()) +
-                     " entries, expected " + std::to_string(p.widths.size() - 1) + ": widths is " +
-                     mlp_widths_text(p));
-    for (size_t l = 0; l < layers.size(); ++l) {
-      const std::string layer = " of layer " + std::to_string(l) + whose;
-      const int64_t in = p.widths[l], out = p.widths[l + 1];
-      require_shape(kMlpName, "weight" + layer, layers[l].weight, "[out, in]", {out, in});
-      WIDE_REQUIRE(layers[l].bias.is_absent() != p.has_bias,
-                   "mlp: bias" + layer +
-                       (p.has_bias ? " is absent, expected [out]: the plan's problem has one"
-                                   : " is present, expected none: the plan's problem has none"));
-      if (p.has_bias) require_shape(kMlpName, "bias" + layer, layers[l].bias, "[out]", {out});
-    }
-  }
 }
 
 }  // namespace
@@ -172,44 +114,13 @@ std::string_view MlpPlan::weight_format() const {
 
 void MlpPlan::prepare_weights(std::span<const MlpMember> members, const TensorView& weights,
                               Stream stream) const {
-  const State& s = *state_;
-  require_weights(s.problem, weights);
-  require_members(s.problem, members);
-  const NvtxRange range("wide::mlp::prepare_weights");
-  fill_bytes(weights, 0, stream);  // except between members, which is not ours
-  std::vector<ConstTensorView> own(members.size());
-  const auto pack_each = [&](const PackedOperand& operand, size_t layer, auto field,
-                             const TensorView& packed) {
-    for (size_t n = 0; n < members.size(); ++n) own[n] = members[n].layers[layer].*field;
-    pack(operand, own, packed, stream);
-  };
-  using Layer = BasicMlpLayer<ConstTensorView>;
-  for (size_t l = 0; l < s.places.size(); ++l) {
-    const auto views = layer_of(weights, s.problem, s.places[l], l, 0, s.problem.num_members);
-    pack_each(operands::linear_weight, l, &Layer::weight, views.weight);
-    if (s.problem.has_bias) pack_each(operands::linear_bias, l, &Layer::bias, views.bias);
-  }
+  prepare_mlp_weights(kMlpName, state_->problem, members, weights, stream);
 }
 
 void MlpPlan::restore_weights(const ConstTensorView& weights,
                               std::span<const BasicMlpMember<TensorView>> members,
                               Stream stream) const {
-  const State& s = *state_;
-  require_weights(s.problem, weights);
-  require_members(s.problem, members);
-  const NvtxRange range("wide::mlp::restore_weights");
-  std::vector<TensorView> own(members.size());
-  const auto unpack_each = [&](const PackedOperand& operand, size_t layer, auto field,
-                               const ConstTensorView& packed) {
-    for (size_t n = 0; n < members.size(); ++n) own[n] = members[n].layers[layer].*field;
-    unpack(operand, packed, own, stream);
-  };
-  using Layer = BasicMlpLayer<TensorView>;
-  for (size_t l = 0; l < s.places.size(); ++l) {
-    const auto views = layer_of(weights, s.problem, s.places[l], l, 0, s.problem.num_members);
-    unpack_each(operands::linear_weight, l, &Layer::weight, views.weight);
-    if (s.problem.has_bias) unpack_each(operands::linear_bias, l, &Layer::bias, views.bias);
-  }
+  restore_mlp_weights(kMlpName, state_->problem, weights, members, stream);
 }
 
 /// The layers of members [first, first + members_at_once).
@@ -223,7 +134,7 @@ void MlpPlan::State::run(const MlpArguments& a, const Execution& execution, int6
   };
   for (size_t l = 0; l < layers.size(); ++l) {
     const LinearProblem& layer = layers[l].problem();
-    const auto views = layer_of(a.weights, problem, places[l], l, first, members_at_once);
+    const auto views = mlp_layer_of(a.weights, problem, places[l], l, first, members_at_once);
     const bool is_last = l + 1 == layers.size();
     layers[l].run(
         {.x = l == 0 ? rows_of(a.x, layer, problem.x, layer.in_features, first, layer.shared_input)

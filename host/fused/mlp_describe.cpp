@@ -7,6 +7,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
 #include "host/fused/mlp_problem.hpp"
+#include "host/fused/mlp_weights.hpp"
 
 namespace wide {
 
@@ -19,30 +20,6 @@ struct MlpOperands {
   int64_t weights_member_stride = 0;
   friend bool operator==(const MlpOperands&, const MlpOperands&) = default;
 };
-
-void read_weights(const ConstTensorView& weights, const MlpProblem& like, MlpOperands& p) {
-  const int64_t elements = mlp_member_elements(like);
-  WIDE_REQUIRE(
-      weights.rank() == 2 && weights.shape[0] >= 1,
-      "mlp: weights is " + (weights.is_absent() ? "absent" : to_string(weights.shape)) +
-          ", expected [num_members, elements] with elements = " + std::to_string(elements));
-  p.num_members = weights.shape[0];
-  require_dtype(kMlpName, "weights", weights, like.dtype);
-  const Shape expected{p.num_members, elements};
-  WIDE_REQUIRE(weights.shape == expected, "mlp: weights is " + to_string(weights.shape) +
-                                              ", expected [num_members, elements] of widths " +
-                                              mlp_widths_text(like) + " = " + to_string(expected));
-  WIDE_REQUIRE(elements <= 1 || weights.strides[1] == 1,
-               "mlp: weights has strides " + to_string(weights.strides) +
-                   ", expected the last axis contiguous: stride 1");
-  WIDE_REQUIRE(p.num_members == 1 || weights.strides[0] > 0,
-               "mlp: weights has strides " + to_string(weights.strides) +
-                   ", expected members of their own: a first stride above 0");
-  WIDE_REQUIRE(weights.alignment() >= kMlpAlignment,
-               "mlp: weights is aligned to " + std::to_string(weights.alignment()) +
-                   " bytes, expected " + std::to_string(kMlpAlignment));
-  p.weights_member_stride = p.num_members == 1 ? elements : weights.strides[0];
-}
 
 MemberRows rows_of(std::string_view argument, const ConstTensorView& view, Dtype dtype,
                    int64_t num_members, bool is_shared, int64_t features) {
@@ -63,7 +40,9 @@ MemberRows rows_of(std::string_view argument, const ConstTensorView& view, Dtype
 /// Of x's dtype, which is `like`'s. Allocates nothing except for messages.
 MlpOperands read_operands(const MlpArguments& arguments, const MlpProblem& like) {
   MlpOperands p;
-  read_weights(arguments.weights, like, p);
+  const MlpWeights weights = read_mlp_weights(kMlpName, arguments.weights, like);
+  p.num_members = weights.num_members;
+  p.weights_member_stride = weights.member_stride;
   const MemberRows x = rows_of("x", arguments.x, like.dtype, p.num_members, like.shared_input,
                                like.widths.front()),
                    y = rows_of("y", arguments.y, like.dtype, p.num_members, false,

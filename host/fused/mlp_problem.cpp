@@ -14,20 +14,6 @@ namespace wide {
 
 namespace {
 
-void check_sizes(const MlpProblem& p) {
-  require_at_least("mlp", "num_members", p.num_members, 1);
-  require_at_least("mlp", "batch", p.batch, 0);
-  WIDE_REQUIRE(p.widths.size() >= 2, "mlp: widths has " + text(p.widths.size()) +
-                                         " entries, expected in and out at least: 2");
-  for (size_t i = 0; i < p.widths.size(); ++i) {
-    WIDE_REQUIRE(p.widths[i] >= 1,
-                 "mlp: widths[" + text(i) + "] is " + text(p.widths[i]) + ", expected >= 1");
-  }
-  require_float_dtype("mlp", p.dtype);
-  require_enumerator("mlp", "activation", p.activation, Activation::silu);
-  require_enumerator("mlp", "last_activation", p.last_activation, Activation::silu);
-}
-
 int64_t multiple_above(int64_t value, int64_t step) {
   int64_t rounded = 0;
   WIDE_REQUIRE(!__builtin_add_overflow(value, step - 1, &rounded),
@@ -68,6 +54,20 @@ int64_t for_each_place(const MlpProblem& p, const F& f) {
 
 }  // namespace
 
+void check_mlp_sizes(std::string_view name, const MlpProblem& p) {
+  require_at_least(name, "num_members", p.num_members, 1);
+  require_at_least(name, "batch", p.batch, 0);
+  WIDE_REQUIRE(p.widths.size() >= 2, std::string(name) + ": widths has " + text(p.widths.size()) +
+                                         " entries, expected in and out at least: 2");
+  for (size_t i = 0; i < p.widths.size(); ++i) {
+    WIDE_REQUIRE(p.widths[i] >= 1, std::string(name) + ": widths[" + text(i) + "] is " +
+                                       text(p.widths[i]) + ", expected >= 1");
+  }
+  require_float_dtype(name, p.dtype);
+  require_enumerator(name, "activation", p.activation, Activation::silu);
+  require_enumerator(name, "last_activation", p.last_activation, Activation::silu);
+}
+
 int64_t mlp_row_elements(int64_t in_features, Dtype dtype) {
   return multiple_above(in_features, row_step(dtype)) + kMlpAlignment / dtype_bytes(dtype);
 }
@@ -81,14 +81,14 @@ std::string mlp_widths_text(const MlpProblem& problem) {
 }
 
 std::vector<MlpLayerPlace> mlp_layer_places(const MlpProblem& problem) {
-  check_sizes(problem);
+  check_mlp_sizes(kMlpName, problem);
   std::vector<MlpLayerPlace> places;
   (void)for_each_place(problem, [&](const MlpLayerPlace& place) { places.push_back(place); });
   return places;
 }
 
 int64_t mlp_member_elements(const MlpProblem& problem) {
-  check_sizes(problem);
+  check_mlp_sizes(kMlpName, problem);
   return for_each_place(problem, [](const MlpLayerPlace&) {});
 }
 
@@ -116,17 +116,24 @@ std::vector<LinearProblem> mlp_layers(const MlpProblem& p, int64_t members) {
   return layers;
 }
 
-MlpProblem complete_mlp_problem(MlpProblem p) {
+int64_t complete_mlp_weights_stride(std::string_view name, const MlpProblem& p) {
   const int64_t elements = mlp_member_elements(p), vector = kMlpAlignment / dtype_bytes(p.dtype);
-  if (p.num_members == 1 || p.weights_member_stride == 0) p.weights_member_stride = elements;
-  WIDE_REQUIRE(p.weights_member_stride >= elements && p.weights_member_stride % vector == 0,
-               "mlp: weights has member stride " + text(p.weights_member_stride) +
+  const bool is_packed = p.num_members == 1 || p.weights_member_stride == 0;
+  const int64_t stride = is_packed ? elements : p.weights_member_stride;
+  WIDE_REQUIRE(stride >= elements && stride % vector == 0,
+               std::string(name) + ": weights has member stride " + text(stride) +
                    ", expected a multiple of " + text(vector) + ", at least " + text(elements));
   int64_t all = 0;
-  WIDE_REQUIRE(!__builtin_mul_overflow(p.weights_member_stride, p.num_members, &all) &&
+  WIDE_REQUIRE(!__builtin_mul_overflow(stride, p.num_members, &all) &&
                    all <= std::numeric_limits<int64_t>::max() / dtype_bytes(p.dtype),
-               "mlp: weights of " + text(p.num_members) + " members with member stride " +
-                   text(p.weights_member_stride) + ", expected an extent that fits in 64 bits");
+               std::string(name) + ": weights of " + text(p.num_members) +
+                   " members with member stride " + text(stride) +
+                   ", expected an extent that fits in 64 bits");
+  return stride;
+}
+
+MlpProblem complete_mlp_problem(MlpProblem p) {
+  p.weights_member_stride = complete_mlp_weights_stride(kMlpName, p);
   const std::vector<LinearProblem> layers = mlp_layers(p, p.num_members);
   p.x = layers.front().x;
   p.y = layers.back().y;

@@ -15,6 +15,11 @@ namespace wide {
 
 inline constexpr std::string_view kMlpName = "mlp";  ///< in messages
 
+/// What widths, dtype and activations may be, and sizes; `name` is the primitive's, in messages.
+void check_mlp_sizes(std::string_view name, const MlpProblem& problem);
+/// The member stride of the weights, filled in and checked, likewise.
+int64_t complete_mlp_weights_stride(std::string_view name, const MlpProblem& problem);
+
 /// The layers of `members` neighbouring members, complete. Tensors between them are packed for
 /// `members`. For one member, x is its own even where it is shared.
 std::vector<LinearProblem> mlp_layers(const MlpProblem& problem, int64_t members);

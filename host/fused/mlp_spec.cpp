@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // mlp for bench and verify: axes, sweeps, strategies, operands, cost.
-#include <algorithm>
-#include <cmath>
-
 #include "host/fused/mlp_problem.hpp"
 #include "host/fused/mlp_reference.hpp"
-#include "host/operand_values.hpp"
+#include "host/fused/mlp_values.hpp"
 #include "host/plan_workload.hpp"
 #include "host/specs.hpp"
 
@@ -17,15 +14,10 @@ namespace {
 
 /// The one place where axis values become a problem.
 MlpProblem problem_of(const Case& point) {
-  const auto width = [&](const char* axis) {
-    return point.integer(axis) == 0 ? point.integer("d") : point.integer(axis);
-  };
   MlpProblem p;
   p.num_members = point.integer("n");
   p.batch = point.integer("batch");
-  p.widths.assign(static_cast<size_t>(point.integer("layers")) + 1, width("hidden"));
-  p.widths.front() = width("in");
-  p.widths.back() = width("out");
+  p.widths = mlp_widths_of_case(point);
   p.dtype = point.dtype();
   p.activation = *parse_activation(point.word("activation"));
   if (point.word("last") == "yes") p.last_activation = p.activation;
@@ -36,59 +28,7 @@ MlpProblem problem_of(const Case& point) {
 }
 
 std::string impossible_reason(const Case& point) {
-  const std::string reason = tf32_impossible_reason(point);
-  if (!reason.empty()) return reason;
-  constexpr int64_t kMaxLayers = 64;
-  if (point.integer("layers") > kMaxLayers) return "more than 64 layers";
-  return "";
-}
-
-/// Whole numbers whose sums stay exact in every dtype however many layers there are: an output is
-/// two inputs, from the fifth layer on one, of either sign, and a bias up to 1, so that what begins
-/// with 2 is at most 47 after four layers.
-void draw_whole_weight(uint64_t key, int64_t first, size_t layer, std::span<double> row) {
-  for (int64_t i = 0; i < (layer < 4 ? 2 : 1); ++i) {
-    const uint64_t bits = random_bits(key, static_cast<uint64_t>(2 * first + i));
-    row[(bits >> 1) % row.size()] = bits % 2 == 0 ? 1 : -1;
-  }
-}
-
-/// Weights such that values neither grow nor vanish from layer to layer.
-void draw_weight(Fill fill, uint64_t key, int64_t first, std::span<double> row) {
-  const double spread = std::sqrt(6.0 / static_cast<double>(row.size()));
-  draw_values(shaped(Distribution::uniform(-spread, spread), fill, Dtype::fp32, false), key, first,
-              row);
-}
-
-/// A member's weights, by number: with zeros where the layout has gaps.
-void fill_weights(const MlpProblem& p, const WorkloadOptions& options, int64_t id, bool is_poisoned,
-                  std::span<std::byte> bytes) {
-  if (is_poisoned) return std::fill(bytes.begin(), bytes.end(), std::byte{0xff});  // NaN
-  const uint64_t key = stream_key(options.seed, operands::mlp_weights.name, 0, id);
-  const bool is_whole = options.fill == Fill::integers;
-  std::vector<double> values(bytes.size() / static_cast<size_t>(dtype_bytes(p.dtype)));
-  const std::vector<MlpLayerPlace> places = mlp_layer_places(p);
-  for (size_t l = 0; l < places.size(); ++l) {
-    const auto in = static_cast<size_t>(p.widths[l]), out = static_cast<size_t>(p.widths[l + 1]);
-    const auto part = [&](int64_t first, size_t count) {
-      return std::span(values).subspan(static_cast<size_t>(first), count);
-    };
-    if (p.has_bias) {
-      const Distribution uniform = Distribution::uniform(-0.5, 0.5);
-      draw_values(is_whole ? Distribution::integers(-1, 1)
-                           : shaped(uniform, options.fill, Dtype::fp32, false),
-                  key, places[l].bias, part(places[l].bias, out));
-    }
-    for (size_t o = 0; o < out; ++o) {
-      const int64_t first = places[l].weight + static_cast<int64_t>(o) * places[l].row;
-      if (is_whole) {
-        draw_whole_weight(key, first, l, part(first, in));
-      } else {
-        draw_weight(options.fill, key, first, part(first, in));
-      }
-    }
-  }
-  store_values(values, p.dtype, bytes.data());
+  return mlp_impossible_reason(point);
 }
 
 class MlpWorkload final : public PlanWorkload<describe_mlp, make_mlp_plan> {
@@ -96,10 +36,8 @@ class MlpWorkload final : public PlanWorkload<describe_mlp, make_mlp_plan> {
   MlpWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
       : PlanWorkload(context, complete_mlp_problem(problem_of(point)), options),
         x_(add_operand(operands::mlp_x, like().dtype, {like().batch, like().widths.front()},
-                       options.fill == Fill::integers ? Distribution::integers(-2, 2)
-                                                      : Distribution::uniform(),
-                       like().shared_input)),
-        weights_(add_operand(weights_description())),
+                       mlp_input_distribution(options.fill), like().shared_input)),
+        weights_(add_operand(mlp_weights_description(like(), options))),
         y_(add_operand(operands::mlp_x, like().dtype, {like().batch, like().widths.back()},
                        Distribution::none())) {}
 
@@ -109,13 +47,7 @@ class MlpWorkload final : public PlanWorkload<describe_mlp, make_mlp_plan> {
 
   /// Neither values between layers nor the padding of weights need be in memory.
   Cost cost() const override {
-    double products = 0, outputs = 0;
-    for (size_t l = 0; l + 1 < like().widths.size(); ++l) {
-      const auto in = static_cast<double>(like().widths[l]);
-      const auto out = static_cast<double>(like().widths[l + 1]);
-      products += in * out;
-      outputs += like().has_bias ? out : 0;
-    }
+    const double products = mlp_weight_count(like()), outputs = mlp_bias_count(like());
     const auto members = static_cast<double>(like().num_members);
     Cost cost;
     cost.flops = members * static_cast<double>(like().batch) * (2 * products + outputs);
@@ -131,27 +63,9 @@ class MlpWorkload final : public PlanWorkload<describe_mlp, make_mlp_plan> {
                   options().fill, values, tolerances);
   }
 
-  double reference_row_flops() const override {
-    double products = 0;
-    for (size_t l = 0; l + 1 < like().widths.size(); ++l) {
-      products += static_cast<double>(like().widths[l]) * static_cast<double>(like().widths[l + 1]);
-    }
-    return 10 * products;
-  }
+  double reference_row_flops() const override { return 10 * mlp_weight_count(like()); }
 
  private:
-  Operand::Description weights_description() const {
-    Operand::Description description{.packing = operands::mlp_weights,
-                                     .dtype = like().dtype,
-                                     .member_shape = {mlp_member_elements(like())}};
-    description.granule = kMlpAlignment / dtype_bytes(like().dtype);
-    description.contents = [p = like(), options = options()](int64_t id, bool is_poisoned,
-                                                             std::span<std::byte> bytes) {
-      fill_weights(p, options, id, is_poisoned, bytes);
-    };
-    return description;
-  }
-
   MlpArguments arguments(const OperandViews& view) const override {
     return {view(x_), view(weights_), view(y_)};
   }

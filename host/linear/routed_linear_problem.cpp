@@ -34,20 +34,10 @@ void require_routed_extent(const char* field, const RoutedLinearProblem& p, cons
 }
 
 void check_routed_sizes(const RoutedLinearProblem& p) {
-  constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max();
   require_at_least(kRoutedLinearName, "num_members", p.num_members, 1);
-  require_at_least(kRoutedLinearName, "num_rows", p.num_rows, 0);
-  WIDE_REQUIRE(p.num_rows <= kMostRows, "routed_linear: num_rows is " + text(p.num_rows) +
-                                            ", expected up to 2^31 - 1, as order is int32");
+  check_routed_rows(kRoutedLinearName, p.num_rows, p.gathers, p.choices);
   require_at_least(kRoutedLinearName, "in_features", p.in_features, 0);
   require_at_least(kRoutedLinearName, "out_features", p.out_features, 0);
-  require_at_least(kRoutedLinearName, "choices", p.choices, 1);
-  WIDE_REQUIRE(p.gathers || p.choices == 1,
-               "routed_linear: choices is " + text(p.choices) +
-                   ", expected 1: it does not gather, every row has one of x");
-  WIDE_REQUIRE(p.num_rows % p.choices == 0,
-               "routed_linear: choices is " + text(p.choices) +
-                   ", expected a divisor of num_rows = " + text(p.num_rows));
   require_float_dtype(kRoutedLinearName, p.dtype);
   require_enumerators(kRoutedLinearName, p.epilogue);
   WIDE_REQUIRE(std::isfinite(p.epilogue.alpha),
@@ -73,6 +63,20 @@ int64_t routed_stride(int64_t given, int64_t steps, int64_t packed) {
 }
 
 }  // namespace
+
+void check_routed_rows(std::string_view name, int64_t num_rows, bool gathers, int64_t choices) {
+  constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max();
+  const auto whose = [&] { return std::string(name) + ": "; };
+  require_at_least(name, "num_rows", num_rows, 0);
+  WIDE_REQUIRE(num_rows <= kMostRows, whose() + "num_rows is " + text(num_rows) +
+                                          ", expected up to 2^31 - 1, as order is int32");
+  require_at_least(name, "choices", choices, 1);
+  WIDE_REQUIRE(gathers || choices == 1,
+               whose() + "choices is " + text(choices) +
+                   ", expected 1: it does not gather, every row has one of x");
+  WIDE_REQUIRE(num_rows % choices == 0, whose() + "choices is " + text(choices) +
+                                            ", expected a divisor of num_rows = " + text(num_rows));
+}
 
 RoutedLinearProblem complete_routed_linear_problem(RoutedLinearProblem problem) {
   check_routed_sizes(problem);

@@ -3,13 +3,12 @@
 //
 // routed_linear, as bench and verify see it. How unevenly rows are routed is one axis, `spread`.
 // Rows of all members are shuffled: where x or y lies by rows, a member's are scattered over it.
-#include <cstring>
 #include <numeric>
 
 #include "host/linear/linear_reference.hpp"
 #include "host/linear/linear_values.hpp"
 #include "host/linear/routed_linear_problem.hpp"
-#include "host/plan_workload.hpp"
+#include "host/routed_workload.hpp"
 #include "host/specs.hpp"
 #include "wide/linear.hpp"
 #include "wide/routed_linear.hpp"
@@ -17,18 +16,6 @@
 namespace wide::catalog {
 
 namespace {
-
-/// Rows of each member.
-std::vector<int64_t> row_counts(const Case& point, const WorkloadOptions& options) {
-  std::vector<int64_t> counts;
-  for (int64_t i = 0; i < point.integer("n"); ++i) {
-    const int64_t id =
-        options.member_ids.empty() ? i : options.member_ids.at(static_cast<size_t>(i));
-    counts.push_back(
-        draw_member_size(point.integer("batch"), point.integer("spread"), 1, "batch", id));
-  }
-  return counts;
-}
 
 /// The one place where axis values become a problem.
 RoutedLinearProblem routed_problem_of(const Case& point, const std::vector<int64_t>& counts) {
@@ -48,37 +35,12 @@ RoutedLinearProblem routed_problem_of(const Case& point, const std::vector<int64
 }
 
 std::string routed_impossible_reason(const Case& point) {
-  if (point.integer("spread") > 100) {
-    return "spread is " + std::to_string(point.integer("spread")) + " percent, expected up to 100";
-  }
-  return tf32_impossible_reason(point);
+  const std::string reason = spread_impossible_reason(point);
+  return reason.empty() ? tf32_impossible_reason(point) : reason;
 }
 
-/// Which rows are whose.
-struct ShuffledRows {
-  explicit ShuffledRows(const std::vector<int64_t>& counts) : of_member(counts.size()) {
-    constexpr uint64_t kSeed = 7;
-    std::vector<size_t> owners;
-    first_rows.push_back(0);
-    for (size_t i = 0; i < counts.size(); ++i) {
-      owners.insert(owners.end(), static_cast<size_t>(counts[i]), i);
-      first_rows.push_back(static_cast<int32_t>(owners.size()));
-    }
-    for (size_t left = owners.size(); left > 1; --left) {
-      std::swap(owners[left - 1], owners[random_bits(kSeed, left) % left]);
-    }
-    for (size_t row = 0; row < owners.size(); ++row) {
-      of_member[owners[row]].push_back(static_cast<int64_t>(row));
-    }
-    for (const auto& rows : of_member) order.insert(order.end(), rows.begin(), rows.end());
-  }
-
-  std::vector<int32_t> first_rows, order;
-  std::vector<std::vector<int64_t>> of_member;  ///< ascending
-};
-
 class RoutedLinearWorkload final
-    : public PlanWorkload<describe_routed_linear, make_routed_linear_plan> {
+    : public RoutedWorkload<describe_routed_linear, make_routed_linear_plan> {
  public:
   RoutedLinearWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
       : RoutedLinearWorkload(context, point, options, row_counts(point, options)) {}
@@ -121,8 +83,8 @@ class RoutedLinearWorkload final
     cost.flops = static_cast<double>(p.num_rows) * static_cast<double>(p.out_features) *
                  (2 * static_cast<double>(p.in_features) + (bias_ ? 1 : 0) + (scale_ ? 1 : 0) +
                   (residual_ ? 1 : 0) + (gates_ ? 1 : 0));
-    cost.bytes_read = bytes_of({&x_, &weight_, bias_, scale_, residual_, gates_, first_rows_,
-                                p.gathers || p.scatters || p.has_gates ? order_ : nullptr});
+    cost.bytes_read = bytes_of({&x_, &weight_, bias_, scale_, residual_, gates_, first_rows(),
+                                p.gathers || p.scatters || p.has_gates ? order() : nullptr});
     cost.bytes_written = bytes_of({y_});
     return cost;
   }
@@ -135,15 +97,8 @@ class RoutedLinearWorkload final
                                       values_of(scale_, member),
                                       row_of(residual_, member, row, p.out_features)};
     judge_linear_row(member_problem(), operands, options().fill, values, tolerances);
-    if (gates_ == nullptr) return;
-    // One more rounding in fp32; exact tolerances remain so, as such fills' gates are powers of
-    // two.
-    const double gate = gates_->values(member)[static_cast<size_t>(row)];
-    for (size_t o = 0; o < values.size(); ++o) {
-      values[o] *= gate;
-      if (tolerances[o] == 0) continue;
-      tolerances[o] =
-          tolerances[o] * std::fabs(gate) + 0x1p-24 * std::fabs(values[o]) + min_subnormal(p.dtype);
+    if (gates_ != nullptr) {
+      judge_gate(gates_->values(member)[static_cast<size_t>(row)], p.dtype, values, tolerances);
     }
   }
 
@@ -158,9 +113,8 @@ class RoutedLinearWorkload final
  private:
   RoutedLinearWorkload(const Context& context, const Case& point, const WorkloadOptions& options,
                        const std::vector<int64_t>& counts)
-      : PlanWorkload(context, complete_routed_linear_problem(routed_problem_of(point, counts)),
-                     options),
-        rows_(counts),
+      : RoutedWorkload(context, complete_routed_linear_problem(routed_problem_of(point, counts)),
+                       options, counts),
         x_(add_rows("x", like().dtype, like().in_features, like().gathers,
                     linear_input_distribution(options.fill, like().dtype, like().epilogue,
                                               like().in_features * (like().has_gates ? 2 : 1)))),
@@ -180,50 +134,11 @@ class RoutedLinearWorkload final
     if (p.has_gates) {
       gates_ = &add_rows("gates", Dtype::fp32, 1, true, linear_scale_distribution(options.fill), 0);
     }
-    first_rows_ = &add_numbers("first_rows", rows_.first_rows);
-    order_ = &add_numbers("order", rows_.order);
+    add_routing();
     y_ = &add_rows("y", p.dtype, out, p.scatters, Distribution::none());
   }
 
-  /// Rows of all members, by rows or in routed order.
-  Operand& add_rows(std::string_view name, Dtype dtype, int64_t features, bool is_by_rows,
-                    const Distribution& distribution, std::optional<int64_t> padding = {}) {
-    const int64_t stride = features + padding.value_or(options().row_padding);
-    std::vector<MemberPlace> places;
-    for (size_t i = 0; i < rows_.of_member.size(); ++i) {
-      const auto count = static_cast<int64_t>(rows_.of_member[i].size());
-      MemberPlace& place = places.emplace_back();
-      place = {.shape = {count, features}, .strides = {stride, 1}};
-      if (is_by_rows) {
-        place.rows = rows_.of_member[i];
-      } else {
-        place.offset = rows_.first_rows[i] * stride;
-      }
-    }
-    return add_ragged_operand(name, dtype, std::move(places), distribution);
-  }
-
-  /// A part of the routing.
-  Operand& add_numbers(std::string_view name, const std::vector<int32_t>& numbers) {
-    Operand::Description description;
-    description.packing.name = name;
-    description.dtype = Dtype::int32;
-    description.member_shape = {static_cast<int64_t>(numbers.size())};
-    description.is_shared = true;
-    description.contents = [numbers](int64_t, bool, std::span<std::byte> bytes) {
-      if (!bytes.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
-    };
-    return add_operand(std::move(description));
-  }
-
   Arguments arguments(const OperandViews& view) const override {
-    const auto rows_of = [&](const Operand* operand, int64_t features) {
-      if (operand == nullptr) return TensorView();
-      TensorView rows = operand->packed();
-      rows.shape = Shape{like().num_rows, features};
-      rows.strides = Strides{features + options().row_padding, 1};
-      return rows;
-    };
     const int64_t out = like().out_features;
     return {.x = rows_of(&x_, like().in_features),
             .weight = view(weight_),
@@ -232,8 +147,8 @@ class RoutedLinearWorkload final
             .scale = view(scale_),
             .residual = rows_of(residual_, out),
             .gates = view(gates_),
-            .first_rows = view(first_rows_),
-            .order = view(order_)};
+            .first_rows = view(first_rows()),
+            .order = view(order())};
   }
 
   /// A member as a problem of linear, whatever its rows.
@@ -250,15 +165,12 @@ class RoutedLinearWorkload final
 
   Distribution parameters() const { return linear_parameter_distribution(options().fill); }
 
-  ShuffledRows rows_;
   const Operand& x_;
   const Operand& weight_;
   const Operand* bias_ = nullptr;
   const Operand* scale_ = nullptr;
   const Operand* residual_ = nullptr;
   const Operand* gates_ = nullptr;
-  const Operand* first_rows_ = nullptr;
-  const Operand* order_ = nullptr;
   const Operand* y_ = nullptr;
 };
 
