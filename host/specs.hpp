@@ -27,6 +27,7 @@ const PrimitiveSpec& conv3d_spec();
 const PrimitiveSpec& flash_attention_spec();
 const PrimitiveSpec& attention_spec();
 const PrimitiveSpec& mlp_spec();
+const PrimitiveSpec& routed_mlp_spec();
 const PrimitiveSpec& recurrent_spec();
 const PrimitiveSpec& pointwise_spec();
 const PrimitiveSpec& softmax_spec();

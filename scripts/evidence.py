@@ -30,6 +30,7 @@ KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm",
               "conv3d": "conv"}
 # Primitives whose strategies run other primitives' kernels, whichever suit; and single such strategies.
 PARTS_OF = {"attention": ("linear", "flash_attention"), ("embedding", "gather"): ("embedding",), ("mlp", "layerwise"): ("linear",),
+            ("routed_mlp", "layerwise"): ("routed_linear",), ("routed_mlp", "fused"): ("mlp",),
             ("recurrent", "stepwise"): ("linear",), ("recurrent", "fused"): ("linear",),
             ("conv1d", "pointwise"): ("linear",), ("conv2d", "pointwise"): ("linear",), ("conv3d", "pointwise"): ("linear",),
             # No file has their name, or another one's kernel does what theirs cannot: adds up shares, takes misaligned operands.

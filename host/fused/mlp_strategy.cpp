@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "host/fused/mlp_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 
 namespace wide {
@@ -35,29 +36,6 @@ int64_t choose_blocks(int64_t members, int64_t tiles, int64_t warps, int64_t at_
     if (least == 0 || takes < least) best = blocks, least = takes;
   }
   return best;
-}
-
-std::string fused_reason(const MlpProblem& p, const DeviceInfo& device) {
-  const std::string device_reason = kernel_device_reason(device);
-  if (!device_reason.empty()) return device_reason;
-  const auto layers = static_cast<int64_t>(p.widths.size()) - 1;
-  if (layers > kernels::kMaxMlpLayers) {
-    return "it takes up to " + std::to_string(kernels::kMaxMlpLayers) + " layers, there are " +
-           std::to_string(layers);
-  }
-  const int64_t widest = *std::max_element(p.widths.begin(), p.widths.end());
-  if (widest > kernels::kMaxMlpWidth) {
-    return "it takes widths up to " + std::to_string(kernels::kMaxMlpWidth) + ", widths is " +
-           mlp_widths_text(p);
-  }
-  if (choose_mlp_fused_shape(p, device).warps == 0) {
-    const kernels::MlpFusedShape least =
-        kernels::mlp_fused_shape(mlp_fused_net(p), mlp_math(p), 1, 2);
-    return "widths " + mlp_widths_text(p) + " need " + std::to_string(least.shared_bytes) +
-           " bytes of shared memory at the least, " + device.name + " has " +
-           std::to_string(device.shared_bytes_per_block);
-  }
-  return "";
 }
 
 std::string layers_reason(MlpStrategy strategy, const MlpProblem& problem,
@@ -111,18 +89,21 @@ kernels::MlpFusedNet mlp_fused_net(const MlpProblem& p) {
   return net;
 }
 
-kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& p, const DeviceInfo& device) {
+kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& p, const DeviceInfo& device,
+                                              bool is_routed) {
   const kernels::MlpMath math = mlp_math(p);
   const kernels::MlpFusedNet net = mlp_fused_net(p);
   const int64_t tiles = std::max<int64_t>(p.batch - 1, 0) / kernels::mlp_warp_rows(math) + 1;
-  const int wanted =
-      static_cast<int>(std::clamp<int64_t>(tiles, kFewestWarps, kernels::kMaxMlpWarps));
+  // Members above the mean have their weights loaded once, too, up to twice of it.
+  const int wanted = static_cast<int>(
+      std::clamp<int64_t>(is_routed ? 2 * tiles : tiles, kFewestWarps, kernels::kMaxMlpWarps));
   kernels::MlpFusedShape chosen{};
   // Prefers a ring to few warps, and few warps to a ring that loads nothing ahead.
   for (int warps = wanted; warps > 0 && chosen.warps == 0; warps /= 2) {
     for (const int slots : {0, kernels::kMaxMlpSlots, 3, 2}) {
       if (slots == 2 && warps > kFewestWarps) continue;
-      const kernels::MlpFusedShape shape = kernels::mlp_fused_shape(net, math, warps, slots);
+      const kernels::MlpFusedShape shape =
+          kernels::mlp_fused_shape(net, math, warps, slots, is_routed);
       if (shape.shared_bytes > device.shared_bytes_per_block) continue;
       chosen = shape;
       break;
@@ -140,11 +121,34 @@ kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& p, const DeviceI
   return chosen;
 }
 
+std::string mlp_fused_reason(const MlpProblem& p, const DeviceInfo& device, bool is_routed) {
+  const std::string device_reason = kernel_device_reason(device);
+  if (!device_reason.empty()) return device_reason;
+  const auto layers = static_cast<int64_t>(p.widths.size()) - 1;
+  if (layers > kernels::kMaxMlpLayers) {
+    return "it takes up to " + std::to_string(kernels::kMaxMlpLayers) + " layers, there are " +
+           std::to_string(layers);
+  }
+  const int64_t widest = *std::max_element(p.widths.begin(), p.widths.end());
+  if (widest > kernels::kMaxMlpWidth) {
+    return "it takes widths up to " + std::to_string(kernels::kMaxMlpWidth) + ", widths is " +
+           mlp_widths_text(p);
+  }
+  if (choose_mlp_fused_shape(p, device, is_routed).warps == 0) {
+    const kernels::MlpFusedShape least =
+        kernels::mlp_fused_shape(mlp_fused_net(p), mlp_math(p), 1, 2, is_routed);
+    return "widths " + mlp_widths_text(p) + " need " + std::to_string(least.shared_bytes) +
+           " bytes of shared memory at the least, " + device.name + " has " +
+           std::to_string(device.shared_bytes_per_block);
+  }
+  return "";
+}
+
 std::string mlp_unsupported_reason(MlpStrategy strategy, const MlpProblem& problem,
                                    const DeviceInfo& device) {
   const std::string reason = other_device_reason(strategy_name(strategy), device);
   if (!reason.empty()) return reason;
-  return strategy == MlpStrategy::fused ? fused_reason(problem, device)
+  return strategy == MlpStrategy::fused ? mlp_fused_reason(problem, device, false)
                                         : layers_reason(strategy, problem, device);
 }
 

@@ -35,8 +35,11 @@ std::string mlp_layer_strategy(MlpStrategy strategy, const LinearProblem& layer,
 kernels::MlpMath mlp_math(const MlpProblem& problem);
 kernels::MlpFusedNet mlp_fused_net(const MlpProblem& problem);
 /// As many warps as rows keep busy, and all weights in shared memory where they fit, else in a
-/// ring; warps == 0 where not even that fits. Changes no bit.
-kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& problem, const DeviceInfo& device);
+/// ring; warps == 0 where not even that fits. Changes no bit. Routed: batch is a member's mean.
+kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& problem, const DeviceInfo& device,
+                                              bool is_routed = false);
+/// Why the fused kernel cannot run the problem on the device; empty where it can.
+std::string mlp_fused_reason(const MlpProblem& problem, const DeviceInfo& device, bool is_routed);
 
 /// Why the strategy cannot run the problem on the device; empty where it can.
 std::string mlp_unsupported_reason(MlpStrategy strategy, const MlpProblem& problem,

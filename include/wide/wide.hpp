@@ -51,6 +51,7 @@
 #include "wide/recurrent_cell.hpp"
 #include "wide/rmsnorm.hpp"
 #include "wide/routed_linear.hpp"
+#include "wide/routed_mlp.hpp"
 #include "wide/routing.hpp"
 #include "wide/safetensors.hpp"
 #include "wide/shape.hpp"

@@ -10,14 +10,21 @@
 
 namespace wide::kernels {
 
+/// Row i of a tile is the operand's i-th.
+struct RowsInTurn {
+  __device__ bool has(int) const { return true; }
+  __device__ int operator()(int row) const { return row; }
+};
+
 /// Some rows of an operand: the first row, the stride between them, their count and number of
-/// elements. Aligned: all to 16 bytes.
-template <class T>
+/// elements; by `places` the i-th is so many strides behind the first. Aligned: all to 16 bytes.
+template <class T, class Places = RowsInTurn>
 struct TileRows {
   T* first;
   int64_t stride;
   int count, features;
   bool is_aligned;
+  Places places{};
 };
 
 /// Threads that move rows together: this one's index, and their number, whole warps.
@@ -45,15 +52,17 @@ __device__ inline void for_each_chunk(int rows, int chunks, const TileThreads& b
 
 /// Starts loading `rows` rows, each zero-filled to a multiple of `kFilled` chunks; missing rows are
 /// zeros. By cp.async where addresses allow.
-template <class T, int rows, int kFilled>
-__device__ inline void load_tile_rows(char* tile, int pitch, const TileRows<const T>& from,
+template <class T, int rows, int kFilled, class Places = RowsInTurn>
+__device__ inline void load_tile_rows(char* tile, int pitch, const TileRows<const T, Places>& from,
                                       const TileThreads& by) {
   constexpr int kVector = Vec16<T>::kSize;
   const int chunks = (from.features + kFilled * kVector - 1) / (kFilled * kVector) * kFilled;
   for_each_chunk(rows, chunks, by, [&](int row, int chunk) {
-    const int left = row < from.count ? min(from.features - chunk * kVector, kVector) : 0;
+    const bool exists = row < from.count && from.places.has(row);
+    const int left = exists ? min(from.features - chunk * kVector, kVector) : 0;
     // An address is formed only where something is read from it.
-    const T* source = left > 0 ? from.first + row * from.stride + chunk * kVector : from.first;
+    const T* source =
+        left > 0 ? from.first + from.places(row) * from.stride + chunk * kVector : from.first;
     char* to = tile + row * pitch + chunk * kChunkBytes;
     if (from.is_aligned) {
       arch::cp_async_16(to, source, max(left, 0) * static_cast<int>(sizeof(T)));
@@ -67,16 +76,17 @@ __device__ inline void load_tile_rows(char* tile, int pitch, const TileRows<cons
 }
 
 /// The reverse, for a tile that is visible to all of the threads.
-template <class T>
-__device__ inline void store_tile_rows(const char* tile, int pitch, const TileRows<T>& to,
+template <class T, class Places = RowsInTurn>
+__device__ inline void store_tile_rows(const char* tile, int pitch, const TileRows<T, Places>& to,
                                        const TileThreads& by) {
   constexpr int kVector = Vec16<T>::kSize;
   const int chunks = (to.features + kVector - 1) / kVector;
   for_each_chunk(to.count, chunks, by, [&](int row, int chunk) {
+    if (!to.places.has(row)) return;
     const int left = to.features - chunk * kVector;
     const Vec16<T> values =
         load_vec16(reinterpret_cast<const T*>(tile + row * pitch + chunk * kChunkBytes));
-    T* y = to.first + row * to.stride + chunk * kVector;
+    T* y = to.first + to.places(row) * to.stride + chunk * kVector;
     if (to.is_aligned && left >= kVector) {
       store_vec16(y, values);
     } else {

@@ -16,7 +16,10 @@
 //                                            multiplied, again for every round of rows
 //
 // Shared memory: biases of all layers | each warp's rows of x, then y (with fp32 elements: also the
-// activations between layers) | weights.
+// activations between layers) | weights | where rows are routed, each warp's row table.
+//
+// Routed rows: a block finds its member and rows by its slot (routed_block.cuh), and has weights
+// fetched only where there are any. Its warps read and write rows by tables of where these are.
 //
 // Every output is summed in order of k by one warp, and rows are independent: its bits depend
 // neither on the shape of blocks nor on N.
@@ -29,6 +32,8 @@
 #include "kernels/common/activation.cuh"
 #include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
+#include "kernels/common/routed_block.cuh"
+#include "kernels/common/routed_slots.hpp"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/fused/mlp_fused.hpp"
 
@@ -139,6 +144,7 @@ struct MlpStripOf {
   const char* weights;  ///< [outputs, row_bytes]
   const char* biases;   ///< of the strip's outputs; null: none
   int outputs;
+  const float* gates;  ///< of the warp's rows, behind the activation; null: none
 };
 
 /// The weight of an instruction's B: for outputs 16 `pair` to 16 `pair` + 15 the lane's row and
@@ -165,36 +171,168 @@ __device__ inline void begin_sums(const MlpStripOf& strip, int lane,
   }
 }
 
+/// Whether a kernel is for routed rows, for rows in turn, or asks its parameters.
+enum class MlpRowsOf : uint8_t { turn, routing, params };
+
+template <MlpRowsOf rows_of>
+__device__ inline bool is_routed(const MlpFusedParams& p) {
+  if constexpr (rows_of == MlpRowsOf::params) return p.routing.first_rows != nullptr;
+  return rows_of == MlpRowsOf::routing;
+}
+
+/// A block's rows: of one member, in turn or by its slot in routed order.
+struct MlpBlock {
+  uint32_t member;
+  int rounds;
+  int64_t row;  ///< the warp's first
+  int64_t end;
+};
+
+/// From one round's rows to the next's.
+template <int kRows>
+__device__ inline int64_t rows_at_once(const MlpFusedParams& p) {
+  return int64_t{p.shape.blocks_per_member} * p.shape.warps * kRows;
+}
+
+template <int kRows>
+__device__ inline MlpBlock block_in_turn(const MlpFusedParams& p, int warp) {
+  const auto per_member = static_cast<uint32_t>(p.shape.blocks_per_member);
+  const int64_t at_once = rows_at_once<kRows>(p);
+  return {blockIdx.x / per_member, static_cast<int>((p.rows + at_once - 1) / at_once),
+          (int64_t{blockIdx.x % per_member} * p.shape.warps + warp) * int64_t{kRows}, p.rows};
+}
+
+/// No rounds where there are no rows; rows of none are of member num_members.
+template <int kRows>
+__device__ inline MlpBlock routed_block(const MlpFusedParams& p, int warp) {
+  const RoutedBlock found = rows_of_slot({p.routing.first_rows, static_cast<int32_t>(p.rows),
+                                          static_cast<uint32_t>(p.num_members), p.routing.tile},
+                                         blockIdx.x);
+  const int at_once = p.shape.warps * kRows;
+  return {static_cast<uint32_t>(found.member), (found.count + at_once - 1) / at_once,
+          found.first + warp * kRows, found.first + found.count};
+}
+
+/// TileRows' places by a table.
+struct TablePlaces {
+  const int32_t* places;
+  __device__ bool has(int row) const { return places[row] != MlpRowTable::kNone; }
+  __device__ int operator()(int row) const { return places[row]; }
+};
+
+/// Fills a warp's table, visible to all of it but for the gate, which the lane of its row returns:
+/// nobody waits for it yet. `first` is in routed order.
+__device__ inline float find_rows(const MlpFusedParams& p, int64_t first, int count,
+                                  MlpRowTable& table) {
+  const MlpRouting& routing = p.routing;
+  const auto lane = static_cast<int>(threadIdx.x % 32);
+  float gate = 0;
+  if (lane < count) {
+    const auto in_order = static_cast<int32_t>(first) + lane;
+    const int32_t row = arch::load(routing.order + in_order);
+    const bool exists = row >= 0 && row < p.rows;
+    const uint32_t read = static_cast<uint32_t>(row) / static_cast<uint32_t>(routing.choices);
+    const int32_t x = routing.gathers ? static_cast<int32_t>(read) : in_order;
+    table.x[lane] = exists ? x : MlpRowTable::kNone;
+    table.y[lane] = !exists ? MlpRowTable::kNone : routing.scatters ? row : in_order;
+    if (exists && routing.gates != nullptr) gate = arch::load(routing.gates + row);
+  }
+  __syncwarp();
+  return gate;
+}
+
+/// Starts loading a warp's rows of x.
+template <class Rows, MlpRowsOf rows_of>
+__device__ inline void load_rows(const MlpFusedParams& p, const MlpBlock& block, int count,
+                                 char* own, MlpRowTable& table) {
+  using T = typename Rows::Element;
+  const auto load = [&]<class Places>(const T* x, const Places& places) {
+    load_tile_rows<T, Rows::kRows, 2>(
+        own, p.shape.pitch,
+        TileRows<const T, Places>{x, p.x_strides.row, count, p.net.layers[0].in, p.x_is_aligned,
+                                  places},
+        TileThreads::of_warp());
+  };
+  const T* x = static_cast<const T*>(p.x);
+  if (!is_routed<rows_of>(p)) {
+    return load(x + int64_t{block.member} * p.x_strides.member + block.row * p.x_strides.row,
+                RowsInTurn{});
+  }
+  const float gate = find_rows(p, block.row, count, table);
+  load(x, TablePlaces{table.x});
+  if (threadIdx.x % 32 < Rows::kRows) table.gates[threadIdx.x % 32] = gate;
+}
+
+/// Writes a warp's rows of y from `tile`.
+template <class T, MlpRowsOf rows_of>
+__device__ inline void store_rows(const MlpFusedParams& p, const MlpBlock& block, int count,
+                                  const char* tile, const MlpRowTable& table) {
+  const int features = p.net.layers[p.net.num_layers - 1].out;
+  const auto store = [&]<class Places>(T* y, const Places& places) {
+    store_tile_rows<T>(
+        tile, p.shape.pitch,
+        TileRows<T, Places>{y, p.y_strides.row, count, features, p.y_is_aligned, places},
+        TileThreads::of_warp());
+  };
+  T* y = static_cast<T*>(p.y);
+  if (!is_routed<rows_of>(p)) {
+    return store(y + int64_t{block.member} * p.y_strides.member + block.row * p.y_strides.row,
+                 RowsInTurn{});
+  }
+  store(y, TablePlaces{table.y});
+}
+
+/// The warp's rows of a round; possibly none where other warps have some left.
+template <int kRows>
+__device__ inline int rows_of_round(const MlpBlock& block) {
+  return static_cast<int>(max(min(block.end - block.row, int64_t{kRows}), int64_t{0}));
+}
+
+/// Zeros for the rows of no member.
 template <class Rows>
+__device__ inline void store_zeros(const MlpFusedParams& p, MlpBlock block, char* own,
+                                   MlpRowTable& table) {
+  for (int byte = static_cast<int>(threadIdx.x % 32) * 4; byte < p.shape.buffer_bytes;
+       byte += 128) {
+    *reinterpret_cast<uint32_t*>(own + byte) = 0;
+  }
+#pragma unroll 1
+  for (int round = 0; round < block.rounds; ++round, block.row += rows_at_once<Rows::kRows>(p)) {
+    const int count = rows_of_round<Rows::kRows>(block);
+    find_rows(p, block.row, count, table);
+    store_rows<typename Rows::Element, MlpRowsOf::routing>(p, block, count, own, table);
+    __syncwarp();  // the next rows replace the table
+  }
+}
+
+template <class Rows, MlpRowsOf rows_of>
 __global__ void __launch_bounds__(32 * kMaxMlpWarps, 1)
     mlp_fused(const __grid_constant__ MlpFusedParams p) {
   using T = typename Rows::Element;
   extern __shared__ __align__(128) char shared[];
-  const auto per_member = static_cast<uint32_t>(p.shape.blocks_per_member);
-  const int64_t member = blockIdx.x / per_member;
   const int warp = static_cast<int>(threadIdx.x / 32);
-  const auto* blob = static_cast<const char*>(p.weights) + member * p.weights_member_bytes;
+  MlpBlock block = block_in_turn<Rows::kRows>(p, warp);
   char* own = shared + p.net.bias_bytes + warp * Rows::kBuffers * p.shape.buffer_bytes;
   char* weights = shared + p.net.bias_bytes + p.shape.warps * Rows::kBuffers * p.shape.buffer_bytes;
-
-  // The warp's rows of a round; possibly none where other warps have some left.
-  const int64_t rows_at_once = int64_t{per_member} * p.shape.warps * Rows::kRows;
-  const auto rounds = static_cast<int>((p.rows + rows_at_once - 1) / rows_at_once);
-  int64_t row = (int64_t{blockIdx.x % per_member} * p.shape.warps + warp) * int64_t{Rows::kRows};
-  const MlpFusedLayer& last = p.net.layers[p.net.num_layers - 1];
+  // Last of all, and only where rows are routed.
+  MlpRowTable& table =
+      *(reinterpret_cast<MlpRowTable*>(shared + p.shape.shared_bytes) - p.shape.warps + warp);
 
   arch::follow_grid();
-  MlpStrips strips(p, blob, weights, rounds);
+  if (is_routed<rows_of>(p)) {
+    block = routed_block<Rows::kRows>(p, warp);
+    if (block.rounds == 0) return;
+    if (block.member == p.num_members) return store_zeros<Rows>(p, block, own, table);
+  }
+  const auto* blob =
+      static_cast<const char*>(p.weights) + int64_t{block.member} * p.weights_member_bytes;
+  const MlpFusedLayer& last = p.net.layers[p.net.num_layers - 1];
+  MlpStrips strips(p, blob, weights, block.rounds);
   Rows rows;
 #pragma unroll 1
-  for (int round = 0; round < rounds; ++round, row += rows_at_once) {
-    const int count = static_cast<int>(max(min(p.rows - row, int64_t{Rows::kRows}), int64_t{0}));
-    if (count > 0) {
-      const T* x = static_cast<const T*>(p.x) + member * p.x_strides.member + row * p.x_strides.row;
-      load_tile_rows<T, Rows::kRows, 2>(
-          own, p.shape.pitch, {x, p.x_strides.row, count, p.net.layers[0].in, p.x_is_aligned},
-          TileThreads::of_warp());
-    }
+  for (int round = 0; round < block.rounds; ++round, block.row += rows_at_once<Rows::kRows>(p)) {
+    const int count = rows_of_round<Rows::kRows>(block);
+    if (count > 0) load_rows<Rows, rows_of>(p, block, count, own, table);
     if (round == 0) {
       copy_run(shared, blob, p.net.bias_bytes);
       strips.start();
@@ -204,7 +342,8 @@ __global__ void __launch_bounds__(32 * kMaxMlpWarps, 1)
 #pragma unroll 1
     for (int l = 0; l < p.net.num_layers; ++l) {
       const MlpFusedLayer& layer = p.net.layers[l];
-      const Activation activation = l == p.net.num_layers - 1 ? p.last_activation : p.activation;
+      const bool is_last = l == p.net.num_layers - 1;
+      const Activation activation = is_last ? p.last_activation : p.activation;
 #pragma unroll 1
       for (int strip = 0; strip * kMlpStrip < layer.out; ++strip) {
         const char* arrived = strips.next(l, strip);
@@ -221,18 +360,26 @@ __global__ void __launch_bounds__(32 * kMaxMlpWarps, 1)
             {layer, activation, arrived,
              p.net.bias_bytes > 0 ? shared + layer.bias + first * static_cast<int>(sizeof(T))
                                   : nullptr,
-             min(layer.out - first, kMlpStrip)},
+             min(layer.out - first, kMlpStrip),
+             rows_of != MlpRowsOf::turn && is_last && p.routing.gates != nullptr ? table.gates
+                                                                                 : nullptr},
             strip);
       }
       if (count > 0) rows.finish_layer(layer);
     }
     if (count > 0) {
-      const char* tile = rows.put(own, p.shape, last);
-      T* y = static_cast<T*>(p.y) + member * p.y_strides.member + row * p.y_strides.row;
-      store_tile_rows<T>(tile, p.shape.pitch, {y, p.y_strides.row, count, last.out, p.y_is_aligned},
-                         TileThreads::of_warp());
+      store_rows<T, rows_of>(p, block, count, rows.put(own, p.shape, last), table);
       __syncwarp();  // the next rows of x replace them
     }
+  }
+}
+
+template <class Rows>
+auto* mlp_kernel(bool is_routed) {
+  if constexpr (Rows::kHasRoutedKernel) {
+    return is_routed ? mlp_fused<Rows, MlpRowsOf::routing> : mlp_fused<Rows, MlpRowsOf::turn>;
+  } else {
+    return mlp_fused<Rows, MlpRowsOf::params>;
   }
 }
 
@@ -243,10 +390,14 @@ cudaError_t launch_mlp(MlpFusedParams p, cudaStream_t stream) {
   p.y_is_aligned = is_aligned(p.y, p.y_strides.row, p.y_strides.member, kVector, kBytes);
   if (p.num_members > kMaxGridBlocks / p.shape.blocks_per_member)
     return cudaErrorInvalidConfiguration;
-  const auto kernel = mlp_fused<Rows>;
+  const bool is_routed = p.routing.first_rows != nullptr;
+  const int64_t blocks = is_routed ? routed_slots(p.rows, p.num_members, p.routing.tile)
+                                   : p.num_members * p.shape.blocks_per_member;
+  if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
+  auto* const kernel = mlp_kernel<Rows>(is_routed);
   const cudaError_t status = allow_shared_bytes(kernel, p.shape.shared_bytes);
   if (status != cudaSuccess) return status;
-  return launch_kernel(kernel, static_cast<unsigned>(p.num_members * p.shape.blocks_per_member),
+  return launch_kernel(kernel, static_cast<unsigned>(blocks),
                        static_cast<unsigned>(32 * p.shape.warps),
                        static_cast<size_t>(p.shape.shared_bytes), stream, p);
 }

@@ -13,6 +13,7 @@ namespace {
 class MlpSimtRows : public MlpSingleRows {
  public:
   static constexpr int kRows = 8;
+  static constexpr bool kHasRoutedKernel = false;
 
   __device__ void multiply(const MlpStripOf& strip, int index) {
     constexpr int kColumns = kMlpStrip / 32;
@@ -51,6 +52,10 @@ class MlpSimtRows : public MlpSingleRows {
 #pragma unroll
         for (float& sum : some) sum = activate<fixed>(sum);
       });
+      if (strip.gates != nullptr) {
+#pragma unroll
+        for (float& sum : some) sum *= strip.gates[row];
+      }
 #pragma unroll
       for (int j = 0; j < kColumns; ++j) {
         const int column = lane + 32 * j;

@@ -18,6 +18,7 @@ class MlpHalfRows {
  public:
   using Element = T;
   static constexpr int kRows = 16, kBuffers = 1;
+  static constexpr bool kHasRoutedKernel = false;
 
   /// Loads x from the buffer.
   __device__ void take(const char* buffer, const MlpFusedShape& shape, const MlpFusedLayer& first) {
@@ -61,6 +62,14 @@ class MlpHalfRows {
       }
     }
     activate_sums(strip.activation, sums);
+    if (strip.gates != nullptr) {
+      const float gates[2] = {strip.gates[lane / 4], strip.gates[lane / 4 + 8]};
+#pragma unroll
+      for (int n = 0; n < kMlpBlocksOf8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sums[n][i] *= gates[i / 2];
+      }
+    }
     if (strip.outputs < kMlpStrip) {
       for_each_column(sums, lane, [&](float& sum, int column) {
         if (column >= strip.outputs) sum = 0.0f;

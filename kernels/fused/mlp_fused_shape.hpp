@@ -47,8 +47,9 @@ struct MlpFusedNet {
   int32_t weight_bytes;  ///< following the biases
 };
 
-/// A block's division of shared memory: biases, the warps' rows, strips of weights. Strips are
-/// either all resident as long as the block runs, or stream through a ring of slots.
+/// A block's division of shared memory: biases, the warps' rows, strips of weights, the warps' row
+/// tables where rows are routed. Strips are either all resident as long as the block runs, or
+/// stream through a ring of slots.
 struct MlpFusedShape {
   int32_t warps;
   int32_t pitch;  ///< bytes between rows of a warp's buffer
@@ -59,12 +60,32 @@ struct MlpFusedShape {
   int32_t blocks_per_member;
 };
 
+/// Which rows are whose, where the device alone knows; first_rows is null where all members have
+/// as many.
+struct MlpRouting {
+  const int32_t* first_rows;  ///< [num_members + 1]
+  const int32_t* order;       ///< [rows]
+  const float* gates;         ///< [rows], or null
+  int32_t choices;            ///< rows of `order` that read one row of x
+  int32_t tile;               ///< rows of a block at most: a multiple of its warps'
+  bool gathers, scatters;
+};
+
+/// Where a warp's rows of x and y are, or kNone, and their gates: in shared memory.
+struct MlpRowTable {
+  static constexpr int32_t kNone = -1;
+  int32_t x[16], y[16];
+  float gates[16];
+};
+
 struct MlpFusedParams {
-  const void* x;        ///< [rows, num_members, in]; member stride 0: shared
+  const void* x;        ///< [rows, num_members, in]; member stride 0: shared. Routed: [rows, in]
   const void* weights;  ///< [num_members, bytes]
-  void* y;              ///< [rows, num_members, out]
-  int64_t num_members, rows;
-  RowStrides x_strides, y_strides;
+  void* y;              ///< [rows, num_members, out]. Routed: [rows, out]
+  int64_t num_members;
+  int64_t rows;                     ///< per member. Routed: of all members
+  RowStrides x_strides, y_strides;  ///< Routed: member strides are 0
+  MlpRouting routing;
   int64_t weights_member_bytes;
   MlpFusedNet net;
   MlpFusedShape shape;
@@ -93,8 +114,8 @@ constexpr int mlp_register_width(const MlpFusedNet& net) {
 
 /// For a block of `warps` warps; `slots`: of the ring, 0 where all weights stay. The number of
 /// blocks per member is left open.
-constexpr MlpFusedShape mlp_fused_shape(const MlpFusedNet& net, MlpMath math, int warps,
-                                        int slots) {
+constexpr MlpFusedShape mlp_fused_shape(const MlpFusedNet& net, MlpMath math, int warps, int slots,
+                                        bool is_routed = false) {
   const int ends = std::max(net.layers[0].in, net.layers[net.num_layers - 1].out);
   MlpFusedShape shape{};
   shape.warps = warps;
@@ -107,7 +128,8 @@ constexpr MlpFusedShape mlp_fused_shape(const MlpFusedNet& net, MlpMath math, in
     shape.slot_bytes = std::max(shape.slot_bytes, std::min(layer.out, kMlpStrip) * layer.row_bytes);
   }
   shape.shared_bytes = net.bias_bytes + warps * mlp_buffers(math) * shape.buffer_bytes +
-                       (slots == 0 ? net.weight_bytes : slots * shape.slot_bytes);
+                       (slots == 0 ? net.weight_bytes : slots * shape.slot_bytes) +
+                       (is_routed ? warps * static_cast<int>(sizeof(MlpRowTable)) : 0);
   return shape;
 }
 

@@ -12,6 +12,8 @@ namespace {
 class MlpTf32Rows : public MlpSingleRows {
  public:
   static constexpr int kRows = 16;
+  // Of the registers that a routing takes, five blocks of four warps a multiprocessor have none.
+  static constexpr bool kHasRoutedKernel = true;
 
   __device__ void multiply(const MlpStripOf& strip, int index) {
     constexpr int kPairs = kMlpStrip / 16;
@@ -45,6 +47,10 @@ class MlpTf32Rows : public MlpSingleRows {
         for (float& sum : some) sum = activate<fixed>(sum);
       });
       if (8 * n >= strip.outputs) return;
+      if (strip.gates != nullptr) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) some[e] *= strip.gates[lane / 4 + e / 2 * 8];
+      }
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         *reinterpret_cast<float2*>(output(lane / 4 + 8 * half, index * kMlpStrip + first)) =

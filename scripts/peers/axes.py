@@ -37,6 +37,8 @@ _KNOWN = {
     "attention": f"n batch seq d_model heads kv_seq kdim vdim {_FLOATS} inputs=self,cross bias=yes,no "
                  "causal=no,yes lengths=no,shared,own",
     "mlp": f"n batch d in hidden out layers {_FLOATS} {_ACTIVATIONS} last=no,yes bias=yes,no shared=no,yes tf32=no,yes",
+    "routed_mlp": "n batch d in hidden out layers spread gather=yes,no scatter=yes,no gates=no,yes "
+                  f"{_FLOATS} {_ACTIVATIONS} last=no,yes bias=yes,no tf32=no,yes",
     "recurrent": f"n cell=lstm,gru batch seq d in hidden {_FLOATS} bias=yes,no state=zeros,given reversed=no,yes shared=no,yes "
                  "tf32=no,yes",
     "pointwise": "n batch seq d function=relu,gelu,gelu_tanh,silu,sigmoid,tanh,elu,leaky_relu,prelu,hardswish,"

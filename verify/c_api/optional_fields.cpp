@@ -26,6 +26,7 @@ namespace {
   take(PointwiseArguments{.x = x, .y = y}, RmsnormArguments{.x = x, .y = y});
   take(RaggedLinearArguments{.x = x, .weight = x, .y = y});
   take(RoutedLinearArguments{.x = x, .weight = x, .y = y, .first_rows = x, .order = x});
+  take(RoutedMlpArguments{.x = x, .weights = x, .y = y, .first_rows = x, .order = x});
   take(RecurrentArguments{.x = x, .input_weight = x, .hidden_weight = x, .y = y});
 }
 

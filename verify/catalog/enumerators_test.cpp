@@ -53,6 +53,11 @@ TEST_CASE("enumerators: products and what follows them") {
                 [](MlpProblem& p) { spoil(p.activation); });
   check_refused(make_mlp_plan, mlp, "mlp: last_activation", 4,
                 [](MlpProblem& p) { spoil(p.last_activation); });
+  const RoutedMlpProblem routed_mlp{.num_members = 2, .num_rows = 3, .widths = {4, 5, 6}};
+  check_refused(make_routed_mlp_plan, routed_mlp, "routed_mlp: activation", 4,
+                [](RoutedMlpProblem& p) { spoil(p.activation); });
+  check_refused(make_routed_mlp_plan, routed_mlp, "routed_mlp: last_activation", 4,
+                [](RoutedMlpProblem& p) { spoil(p.last_activation); });
 
   ConvProblem conv{.num_members = 2, .batch = 1, .in_channels = 2, .out_channels = 2};
   conv.input = {5, 5};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "verify/catalog/fault_linear.hpp"
+#include "verify/catalog/fault_routed.hpp"
 #include "verify/catalog/fault_values.hpp"
 #include "wide/wide.hpp"
 
@@ -34,6 +35,9 @@ inline Bytes run_pack() {
   return read(context, packed, stream.get());
 }
 
+#include "verify/catalog/fault_linear.hpp"
+#include "verify/catalog/fault_routed.hpp"
+#include "verify/catalog/fault_values.hpp"
 inline Bytes run_embedding() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -382,6 +386,8 @@ inline const std::vector<Scenario>& scenarios() {
       {"flash_attention", run_flash_attention},
       {"attention", run_attention},
       {"mlp", run_mlp},
+      {"routed_mlp fused", [] { return run_routed_mlp("fused"); }},
+      {"routed_mlp sequential", [] { return run_routed_mlp("sequential"); }},
       {"recurrent", run_recurrent},
       {"pointwise", run_pointwise},
       {"softmax", run_softmax},

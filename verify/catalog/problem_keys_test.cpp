@@ -94,6 +94,20 @@ TEST_CASE("problem keys: those of problems with lists") {
                     [](M& p) { p.last_activation = Activation::silu; }, [](M& p) { p.x.row = 9; },
                     [](M& p) { p.x.member = 9; }, [](M& p) { p.y.row = 9; },
                     [](M& p) { p.y.member = 9; }, [](M& p) { p.weights_member_stride = 9; }});
+  using Routed = RoutedMlpProblem;
+  check_changes<Routed>(
+      {.num_rows = 12, .widths = {6, 4, 2}, .gathers = true},
+      {[](Routed& p) { p.num_members = 2; }, [](Routed& p) { p.num_rows = 6; },
+       [](Routed& p) {
+         p.widths = {64, 2};
+       },
+       [](Routed& p) { p.dtype = Dtype::fp16; }, [](Routed& p) { p.allow_tf32 = true; },
+       [](Routed& p) { p.gathers = false; }, [](Routed& p) { p.scatters = true; },
+       [](Routed& p) { p.choices = 2; }, [](Routed& p) { p.has_gates = true; },
+       [](Routed& p) { p.has_bias = true; }, [](Routed& p) { p.activation = Activation::silu; },
+       [](Routed& p) { p.last_activation = Activation::silu; },
+       [](Routed& p) { p.x_row_stride = 9; }, [](Routed& p) { p.y_row_stride = 9; },
+       [](Routed& p) { p.weights_member_stride = 9; }});
   using R = RaggedLinearProblem;
   check_changes<R>(
       {.members = {{1, 2, 3}, {4, 5, 6}}},

@@ -116,7 +116,7 @@ class TargetsTest(unittest.TestCase):
                                               ("instancenorm2d", "norm/groupnorm", True),
                                               ("flash_attention", "attention/flash_attention", True), ("softmax", "pointwise/softmax", True),
                                               ("pooling", "pooling/pooling", True), ("ragged_linear", "linear/ragged_linear", True),
-                                              ("routed_linear", "linear/routed_linear", False),
+                                              ("routed_linear", "linear/routed_linear", False), ("routed_mlp", "fused/routed_mlp", False),
                                               ("layernorm", "norm/layernorm", False)):
             spec = (ROOT / f"host/{path}_spec.cpp").read_text()
             if "with_cudnn(" in spec:

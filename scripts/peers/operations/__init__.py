@@ -24,4 +24,6 @@ def family_of(case, tensors, shapes):
         raise Unsupported("routing: the rows' names, which wbench compares, are no operand")
     if case.op == "routed_linear":
         return routed.routed_linear(case, tensors, shapes)
+    if case.op == "routed_mlp":
+        return routed.routed_mlp(case, tensors, shapes)
     return _FAMILIES[case.op](case, tensors)

@@ -112,30 +112,30 @@ def _one_wider(case, x, stacked, residual):
 def mlp(case, tensors):
     n, is_shared = case.n, case["shared"] == "yes"
     x = tensors["x"] if is_shared else split(tensors["x"], n)
-    layers = _layers_of(case, tensors["weights"])
+    layers = layers_of(case, tensors["weights"])
     operands = {"x": Operand(x, is_shared)}
     for name, tensor in layers.items():
         operands[name] = Operand(tensor)
-    count = case["layers"]
-    activation = activation_of(case)
-
-    def chain(project, x, **layers):
-        for number in range(count):
-            x = project(x, layers[f"weight{number}"], layers.get(f"bias{number}"))
-            if number + 1 < count or case["last"] == "yes":
-                x = activation(x)
-        return x
 
     def arrange():
         return x.expand(n, *x.shape) if is_shared else x, layers
 
-    forms = [Form("bmm", "torch.baddbmm a layer, x [N, B, in]", arrange, lambda x, own: chain(project_bmm, x, **own)),
+    forms = [Form("bmm", "torch.baddbmm a layer, x [N, B, in]", arrange, lambda x, own: mlp_chain(case, project_bmm, x, **own)),
              Form("wide_compiler", "torch.einsum a layer, x [N, B, in]", arrange,
-                  lambda x, own: chain(project_einsum, x, **own))]
-    return Family(lambda **own: chain(F.linear, **own), operands, forms, n=n)
+                  lambda x, own: mlp_chain(case, project_einsum, x, **own))]
+    return Family(lambda **own: mlp_chain(case, F.linear, **own), operands, forms, n=n)
 
 
-def _layers_of(case, weights):
+def mlp_chain(case, project, x, **layers):
+    count, activation = case["layers"], activation_of(case)
+    for number in range(count):
+        x = project(x, layers[f"weight{number}"], layers.get(f"bias{number}"))
+        if number + 1 < count or case["last"] == "yes":
+            x = activation(x)
+    return x
+
+
+def layers_of(case, weights):
     """{weight0: [N, out, in], bias0: [N, out], ..} from padded rows: biases first, each padded to a multiple
     of 32 bytes; then the weights' rows, each padded to a multiple of 32 bytes, plus 16 bytes."""
     count, hidden = case["layers"], case.size("hidden", "d")

@@ -1,13 +1,25 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""routed_linear: members with rows of one batch."""
+"""routed_linear and routed_mlp: members with rows of one batch."""
 import torch
+import torch.nn.functional as F
 
-from operations.linear import member_linear
+from operations.linear import layers_of, member_linear, mlp_chain
 from strategies import Family, Form
 
 
 def routed_linear(case, tensors, shapes):
+    parameters = {name: tensors[name] for name in ("weight", "bias", "scale") if name in tensors}
+    return _family(case, tensors, shapes, parameters, lambda **own: member_linear(case, **own), "F.linear")
+
+
+def routed_mlp(case, tensors, shapes):
+    return _family(case, tensors, shapes, layers_of(case, tensors["weights"]),
+                   lambda x, **layers: mlp_chain(case, F.linear, x, **layers), "F.linear a layer")
+
+
+def _family(case, tensors, shapes, parameters, compute, what):
+    """`parameters` of all members, by name; compute(x, **own) of one's rows, where there are residuals with them."""
     first, order = tensors["first_rows"].tolist(), tensors["order"].long()
     x = tensors["x"].reshape(len(order), case.size("in", "d"))
     out = shapes[0][1]
@@ -17,8 +29,8 @@ def routed_linear(case, tensors, shapes):
     of_x = routed if case["gather"] == "yes" else together
     of_y = routed if case["scatter"] == "yes" else together
 
-    def parameters(i):
-        return {name: tensors[name][i].clone() for name in ("weight", "bias", "scale") if name in tensors}
+    def parameters_of(i):
+        return {name: tensor[i].clone() for name, tensor in parameters.items()}
 
     def rows(i):
         own = {"x": x[of_x[i]]}
@@ -29,11 +41,11 @@ def routed_linear(case, tensors, shapes):
         return own
 
     def call_of_member(gates=None, **own):
-        y = member_linear(case, **own)
+        y = compute(**own)
         return y if gates is None else (y * gates.unsqueeze(1)).to(y.dtype)
 
     def arrange():
-        return tuple(parameters(i) for i in range(case.n))
+        return tuple(parameters_of(i) for i in range(case.n))
 
     def call(*members):
         y = torch.empty(len(order), out, dtype=x.dtype, device=x.device)
@@ -41,8 +53,7 @@ def routed_linear(case, tensors, shapes):
             y[of_y[i]] = call_of_member(**own, **rows(i))
         return y
 
-    form = Form("index_loop", "one member after another: rows by their indices, F.linear, rows back; the host knows how many",
+    form = Form("index_loop", f"one member after another: rows by their indices, {what}, rows back; the host knows how many",
                 arrange, call, lambda y: [y[of_y[i]] for i in range(case.n)])
-    return Family(call_of_member, {}, [form], members=[parameters(i) | {name: value.clone() for name, value in rows(i).items()}
-                                                       for i in range(case.n)],
-                  n=case.n, why_no_vmap="torch.func.vmap takes members of one shape")
+    members = [parameters_of(i) | {name: value.clone() for name, value in rows(i).items()} for i in range(case.n)]
+    return Family(call_of_member, {}, [form], members=members, n=case.n, why_no_vmap="torch.func.vmap takes members of one shape")
