@@ -28,9 +28,9 @@ struct PoolingProblem;
 struct RaggedLinearProblem;
 struct RecurrentProblem;
 struct RmsnormProblem;
+struct RoutedLinearProblem;
 struct RoutedMlpProblem;
 struct RoutingProblem;
-struct RoutedLinearProblem;
 struct SoftmaxProblem;
 
 /// A complete problem in words, on one line; different for different problems.
@@ -52,9 +52,9 @@ std::string problem_key(const PoolingProblem& complete);
 std::string problem_key(const RaggedLinearProblem& complete);
 std::string problem_key(const RecurrentProblem& complete);
 std::string problem_key(const RmsnormProblem& complete);
-struct RoutedMlpProblem;
-std::string problem_key(const RoutingProblem& complete);
 std::string problem_key(const RoutedLinearProblem& complete);
+std::string problem_key(const RoutedMlpProblem& complete);
+std::string problem_key(const RoutingProblem& complete);
 std::string problem_key(const SoftmaxProblem& complete);
 
 /// Completes any problem; returns the name that plans give their primitive, and the key. Throws
@@ -77,9 +77,9 @@ TuningKey tuning_key(const PoolingProblem& problem);
 TuningKey tuning_key(const RaggedLinearProblem& problem);
 TuningKey tuning_key(const RecurrentProblem& problem);
 TuningKey tuning_key(const RmsnormProblem& problem);
-struct RoutedMlpProblem;
-TuningKey tuning_key(const RoutingProblem& problem);
 TuningKey tuning_key(const RoutedLinearProblem& problem);
+TuningKey tuning_key(const RoutedMlpProblem& problem);
+TuningKey tuning_key(const RoutingProblem& problem);
 TuningKey tuning_key(const SoftmaxProblem& problem);
 
 }  // namespace wide

@@ -5,6 +5,7 @@
 #include "host/model/ragged.hpp"
 #include "host/model/routed.hpp"
 #include "wide/routed_linear.hpp"
+#include "wide/routed_mlp.hpp"
 #include "wide/routing.hpp"
 
 namespace wide {
@@ -64,6 +65,36 @@ void lower_routed_linear(Lowering& l, const Node& node, const LinearOp& op) {
                 [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
+void lower_routed_mlp(Lowering& l, const Node& node, const MlpOp& op) {
+  const PlacedView x = rows_of(l, node, node.operand("x")), y = rows_of(l, node, node.outputs[0]),
+                   weights = l.parameter(node, "weights"), first_rows = l.first_rows_of_routing,
+                   order = l.order_of_routing;
+  const auto arguments = [=](const Bases& at) {
+    return RoutedMlpArguments{.x = at.at(x),
+                              .weights = at.at(weights),
+                              .y = at.at(y),
+                              .first_rows = at.at(first_rows),
+                              .order = at.at(order)};
+  };
+  RoutedMlpProblem like;
+  like.widths = op.widths;
+  like.allow_tf32 = l.options().allows_tf32;
+  like.gathers = like.scatters = true;
+  like.has_bias = op.has_bias;
+  like.activation = op.activation;
+  like.last_activation = op.last_activation;
+  const RoutedMlpPlan plan =
+      make_routed_mlp_plan(l.context(), describe_routed_mlp(arguments(l.example()), like),
+                           l.plan_options(node, "routed_mlp"));
+  l.add_planned({.node = node.name,
+                 .primitive = "routed_mlp",
+                 .strategy = {},
+                 .explain = {},
+                 .num_members = l.num_members()},
+                plan, {&x, &weights, &y, &first_rows, &order},
+                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
 }  // namespace
 
 void lower_routing(Lowering& l) {
@@ -96,11 +127,13 @@ void lower_routed(Lowering& l, const Node& node) {
   }
   if (l.is_shared(node.outputs[0])) return lower_selected(l, node, -1, 1);
   if (treats_rows_alike(l, node)) return lower_selected(l, node, -1, l.num_members());
-  const auto* linear = std::get_if<LinearOp>(&node.operation);
-  if (linear == nullptr) {
-    refuse(l, node, "expected linear, or an operation in which members do not differ");
+  if (const auto* linear = std::get_if<LinearOp>(&node.operation)) {
+    return lower_routed_linear(l, node, *linear);
   }
-  lower_routed_linear(l, node, *linear);
+  if (const auto* mlp = std::get_if<MlpOp>(&node.operation)) {
+    return lower_routed_mlp(l, node, *mlp);
+  }
+  refuse(l, node, "expected linear, or an operation in which members do not differ");
 }
 
 }  // namespace wide

@@ -9,6 +9,8 @@
 #include "host/core/strategy_choice.hpp"
 #include "host/fused/mlp_problem.hpp"
 #include "host/fused/mlp_strategy.hpp"
+#include "host/fused/routed_mlp_problem.hpp"
+#include "host/fused/routed_mlp_strategy.hpp"
 #include "host/model/layout.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/rewrite.hpp"
@@ -105,6 +107,38 @@ class MlpFuser {
     return p;
   }
 
+  /// The same layers on rows that are routed.
+  RoutedMlpProblem routed_problem_of(const Layers& layers) const {
+    const MlpProblem mlp = problem_of(layers);
+    RoutedMlpProblem p;
+    p.num_members = mlp.num_members;
+    p.num_rows = mlp.batch;
+    p.widths = mlp.widths;
+    p.dtype = mlp.dtype;
+    p.allow_tf32 = mlp.allow_tf32;
+    p.gathers = p.scatters = true;
+    p.has_bias = mlp.has_bias;
+    p.activation = mlp.activation;
+    p.last_activation = mlp.last_activation;
+    return p;
+  }
+
+  bool is_routed(const Layers& layers) const {
+    return problem_.is_routed && !shared(layers[0]->outputs[0]);
+  }
+
+  /// Whether the primitive would run all layers in one launch.
+  bool would_fuse(const Layers& layers, const std::string& strategy) const {
+    if (is_routed(layers)) {
+      return choose_routed_mlp_strategy(complete_routed_mlp_problem(routed_problem_of(layers)),
+                                        device_, verified_, strategy)
+                 .strategy == RoutedMlpStrategy::fused;
+    }
+    return choose_mlp_strategy(complete_mlp_problem(problem_of(layers)), device_, strategy,
+                               verified_)
+               .strategy == MlpStrategy::fused;
+  }
+
   /// The automatic choice that the options name for all primitives.
   std::string automatic() const {
     std::string all = strategy_of(options_, "all", "all");
@@ -112,21 +146,20 @@ class MlpFuser {
   }
 
   bool is_worth_it(const Layers& layers) const {
-    const auto named = options_.strategies.find("mlp");
+    const bool is_of_routed = is_routed(layers);
+    const auto named = options_.strategies.find(is_of_routed ? "routed_mlp" : "mlp");
     const bool is_named = named != options_.strategies.end();
     // Linear layers with a named strategy must run by it.
     const bool names_layers = std::any_of(layers.begin(), layers.end(), [&](const Node* layer) {
-      return !is_automatic(strategy_of(options_, layer->name, "linear"));
+      return !is_automatic(
+          strategy_of(options_, layer->name, is_of_routed ? "routed_linear" : "linear"));
     });
     if (names_layers && !is_named) return false;
-    // In ragged models a layer is one call, but an mlp one per member, and in routed ones there is
-    // none.
-    if (problem_.is_routed || (!problem_.batches.empty() && !is_named)) return false;
+    // In ragged models a layer is one call, but an mlp one per member.
+    if (!problem_.batches.empty() && !is_named) return false;
     try {
-      const MlpChoice choice =
-          choose_mlp_strategy(complete_mlp_problem(problem_of(layers)), device_,
-                              is_named ? named->second : automatic(), verified_);
-      return is_named || choice.strategy == MlpStrategy::fused;
+      const bool fuses = would_fuse(layers, is_named ? named->second : automatic());
+      return is_named || fuses;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::unsupported) throw;
       return false;  // too wide, too deep: layer by layer

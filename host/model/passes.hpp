@@ -57,7 +57,8 @@ Graph prefer_channels_last(const DeviceInfo& device, std::span<const VerifiedStr
 
 /// Fuses consecutive linear layers, with one activation between them, into one launch: where the
 /// options name a strategy for the primitive mlp, or where they name none for linear (or all) and
-/// mlp would take its strategy `fused` on this device, by what is verified.
+/// mlp would take its strategy `fused` on this device, by what is verified. Of routed rows these
+/// are routed_mlp and routed_linear.
 Graph fuse_mlps(const DeviceInfo& device, std::span<const VerifiedStrategy> verified,
                 const Graph& graph, const ModelProblem& problem, const ModelOptions& options,
                 Notes& notes);

@@ -3,7 +3,8 @@
 //
 // Rows that are routed to members on the device. Values lie like those of a single member that has
 // all rows, each row in its place whoever computes it: nodes without parameters run on these
-// directly, and a linear layer is one routed_linear, which reads and writes rows where they are.
+// directly, and a linear layer is one routed_linear, or several of them one routed_mlp, which reads
+// and writes rows where they are.
 #pragma once
 
 #include "host/model/lowering.hpp"

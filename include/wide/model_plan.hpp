@@ -168,8 +168,8 @@ class ModelPlan {
 /// more. In a ragged model, linear layers run as one ragged_linear each (or by `linear`, member
 /// after member, where the strategies name only that), nodes without parameters once over all
 /// members' rows, and all others member after member, a step each; ensembles are refused. In a
-/// routed model linear layers run as one routed_linear each, nodes without parameters once over all
-/// rows, and all others are refused.
+/// routed model linear layers run as one routed_linear each, or several as one routed_mlp, nodes
+/// without parameters once over all rows, and all others are refused.
 ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
                           const ModelOptions& options = {});
 

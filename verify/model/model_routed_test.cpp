@@ -158,6 +158,39 @@ TEST_CASE("model routed: its operands and steps") {
   CHECK((named.steps()[0].strategy == "wide" && named.steps()[1].strategy == "sequential"));
 }
 
+TEST_CASE("model routed: layers behind one another run as one routed_mlp where that is named") {
+  for (const Context& context : test::devices_at_hand()) {
+    const bool is_cpu = context.device().type == DeviceType::cpu;
+    for (const char* name : {"mlp", "deep_mlp"}) {
+      for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+        ModelRun run(context, small_model(name, dtype), routed(3, 70),
+                     {.strategies = {{"routed_mlp", is_cpu ? "wide" : "fused"}}});
+        const double bound = dtype == Dtype::fp32 ? 2e-5 : 1e-1;
+        REQUIRE(run.plan().steps().size() == 2);
+        CHECK(run.plan().steps()[1].primitive == "routed_mlp");
+        CHECK(run.plan().steps()[1].num_members == 3);
+        CHECK(run.worst_error(run.run()) < bound);
+        std::vector<int64_t> ids(70, 2);
+        ids[4] = ids[9] = 0;
+        run.route(ids);
+        CHECK(run.worst_error(run.run()) < bound);
+      }
+    }
+  }
+  const auto primitives = [](const ModelOptions& options) {
+    std::string all;
+    const ModelPlan plan =
+        make_model_plan(Context::cpu(), small_model("mlp"), routed(3, 7), options);
+    for (const ModelStep& step : plan.steps()) all += step.primitive + " ";
+    return all;
+  };
+  CHECK(primitives({}) == "routing routed_linear routed_linear ");
+  CHECK(primitives({.strategies = {{"mlp", "wide"}}}) == "routing routed_linear routed_linear ");
+  CHECK(primitives({.strategies = {{"routed_mlp", "wide"}}}) == "routing routed_mlp ");
+  CHECK(primitives({.strategies = {{"routed_linear", "wide"}, {"routed_mlp", "wide"}}}) ==
+        "routing routed_mlp ");
+}
+
 TEST_CASE("model routed: members come and go, batches change, runs are chunked") {
   for (const Context& context : test::devices_at_hand()) {
     ModelRun run(context, gated(), routed(3, 12));
