@@ -109,6 +109,7 @@ void lower_routing(Lowering& l) {
   };
   PlanOptions options;
   options.strategy = strategy_of(l.options(), "routing", "routing");
+  options.tuning = l.options().tuning;
   const RoutingPlan plan =
       make_routing_plan(l.context(), describe_routing(arguments(l.example())), options);
   l.add_planned({.node = "routing",
