@@ -51,7 +51,7 @@ void run_mlp_fused(const DeviceInfo& device, const MlpProblem& problem,
   params.shape = shape;
   params.activation = problem.activation;
   params.last_activation = problem.last_activation;
-  launch_mlp_fused(device, mlp_math(problem), params, stream);
+  launch_mlp_fused(device, mlp_math(problem.dtype, problem.allow_tf32), params, stream);
 }
 
 void run_routed_mlp_fused(const DeviceInfo& device, const RoutedMlpProblem& problem,
@@ -77,7 +77,7 @@ void run_routed_mlp_fused(const DeviceInfo& device, const RoutedMlpProblem& prob
   params.shape = shape.block;
   params.activation = problem.activation;
   params.last_activation = problem.last_activation;
-  launch_mlp_fused(device, mlp_math(mlp_of(problem)), params, stream);
+  launch_mlp_fused(device, mlp_math(problem.dtype, problem.allow_tf32), params, stream);
 }
 
 }  // namespace wide

@@ -64,10 +64,10 @@ std::string mlp_layer_strategy(MlpStrategy strategy, const LinearProblem& layer,
   return std::string(strategy_name(own_linear_kernel(layer, device)));
 }
 
-kernels::MlpMath mlp_math(const MlpProblem& problem) {
+kernels::MlpMath mlp_math(Dtype dtype, bool allow_tf32) {
   using enum kernels::MlpMath;
-  if (problem.dtype == Dtype::fp32) return problem.allow_tf32 ? tf32 : fp32;
-  return problem.dtype == Dtype::fp16 ? fp16 : bf16;
+  if (dtype == Dtype::fp32) return allow_tf32 ? tf32 : fp32;
+  return dtype == Dtype::fp16 ? fp16 : bf16;
 }
 
 kernels::MlpFusedNet mlp_fused_net(const MlpProblem& p) {
@@ -91,7 +91,7 @@ kernels::MlpFusedNet mlp_fused_net(const MlpProblem& p) {
 
 kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& p, const DeviceInfo& device,
                                               bool is_routed) {
-  const kernels::MlpMath math = mlp_math(p);
+  const kernels::MlpMath math = mlp_math(p.dtype, p.allow_tf32);
   const kernels::MlpFusedNet net = mlp_fused_net(p);
   const int64_t tiles = std::max<int64_t>(p.batch - 1, 0) / kernels::mlp_warp_rows(math) + 1;
   // Members above the mean have their weights loaded once, too, up to twice of it.
@@ -135,8 +135,8 @@ std::string mlp_fused_reason(const MlpProblem& p, const DeviceInfo& device, bool
            mlp_widths_text(p);
   }
   if (choose_mlp_fused_shape(p, device, is_routed).warps == 0) {
-    const kernels::MlpFusedShape least =
-        kernels::mlp_fused_shape(mlp_fused_net(p), mlp_math(p), 1, 2, is_routed);
+    const kernels::MlpFusedShape least = kernels::mlp_fused_shape(
+        mlp_fused_net(p), mlp_math(p.dtype, p.allow_tf32), 1, 2, is_routed);
     return "widths " + mlp_widths_text(p) + " need " + std::to_string(least.shared_bytes) +
            " bytes of shared memory at the least, " + device.name + " has " +
            std::to_string(device.shared_bytes_per_block);

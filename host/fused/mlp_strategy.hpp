@@ -30,9 +30,10 @@ std::string_view strategy_name(MlpStrategy strategy);
 std::string mlp_layer_strategy(MlpStrategy strategy, const LinearProblem& layer,
                                const DeviceInfo& device);
 
-/// The fused kernel's arithmetic, and its parameters for the layers. The problem is complete and
-/// has no more and no wider layers than the kernel takes.
-kernels::MlpMath mlp_math(const MlpProblem& problem);
+/// The fused kernel's arithmetic.
+kernels::MlpMath mlp_math(Dtype dtype, bool allow_tf32);
+/// Its parameters for the layers of a complete problem, which has no more and no wider ones than
+/// the kernel takes.
 kernels::MlpFusedNet mlp_fused_net(const MlpProblem& problem);
 /// As many warps as rows keep busy, and all weights in shared memory where they fit, else in a
 /// ring; warps == 0 where not even that fits. Changes no bit. Routed: batch is a member's mean.

@@ -65,7 +65,7 @@ RoutedMlpShape choose_routed_mlp_shape(const RoutedMlpProblem& p, const DeviceIn
   constexpr int64_t kMostRows = int64_t{1} << 30;  // so that twice a tile fits in 32 bits
   const MlpProblem mlp = mlp_of(p, mean_rows(p));
   RoutedMlpShape shape{.block = choose_mlp_fused_shape(mlp, device, true)};
-  const int64_t rows = kernels::mlp_warp_rows(mlp_math(mlp));
+  const int64_t rows = kernels::mlp_warp_rows(mlp_math(p.dtype, p.allow_tf32));
   const int64_t tiles = (mlp.batch - 1) / rows + 1, warps = shape.block.warps;
   const int64_t blocks = std::exchange(shape.block.blocks_per_member, 1);
   // A block's rounds are as many as its rows need. A member that has one fetches its weights once
