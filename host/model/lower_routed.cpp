@@ -3,6 +3,7 @@
 #include "host/core/check.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/ragged.hpp"
+#include "host/model/rewrite.hpp"
 #include "host/model/routed.hpp"
 #include "wide/routed_linear.hpp"
 #include "wide/routed_mlp.hpp"
@@ -96,6 +97,12 @@ void lower_routed_mlp(Lowering& l, const Node& node, const MlpOp& op) {
 }
 
 }  // namespace
+
+Graph with_shared_inputs(const Graph& graph) {
+  Rewrite rewrite(graph, {}, true);
+  for (const Node& node : graph.nodes()) rewrite.copy(node);
+  return rewrite.finish();
+}
 
 void lower_routing(Lowering& l) {
   const int64_t num_rows = l.problem().batch;

@@ -214,7 +214,9 @@ std::shared_ptr<const ModelPlan::State> plan_model(const Context& context, const
     s.options.tuning = s.tuning.get();
   }
   check_shared_parameters(graph, options.shared_parameters);
-  s.graph = run_passes(graph, options, s.notes);
+  // Not without shared parameters, since rows of all members and of each do not fuse.
+  const bool has_trunk = full.is_routed && !options.shared_parameters.empty();
+  s.graph = run_passes(has_trunk ? with_shared_inputs(graph) : graph, options, s.notes);
   check_sizes(s.graph, full, shared_values(s.graph, options.shared_parameters, options.drops_out));
   s.graph =
       prefer_channels_last(context.info(), verified_strategies(), s.graph, full, options, s.notes);

@@ -9,11 +9,11 @@
 
 namespace wide {
 
-Rewrite::Rewrite(const Graph& graph, const std::function<bool(Value)>& keeps)
+Rewrite::Rewrite(const Graph& graph, const std::function<bool(Value)>& keeps, bool shares_inputs)
     : graph_(graph), builder_(graph.name()), new_values_(static_cast<size_t>(graph.num_values())) {
   for (const Value input : graph.inputs()) {
     const ValueType& type = graph.type(input);
-    const bool is_shared = graph.kind(input) == ValueKind::shared_input;
+    const bool is_shared = shares_inputs || graph.kind(input) == ValueKind::shared_input;
     replace(input, is_shared ? builder_.shared_input(graph.name(input), type.shape, type.dtype)
                              : builder_.input(graph.name(input), type.shape, type.dtype));
   }

@@ -17,8 +17,9 @@ namespace wide {
 class Rewrite {
  public:
   /// Begins with the inputs and parameters of `graph`; those parameters that `keeps` refuses are
-  /// left out.
-  explicit Rewrite(const Graph& graph, const std::function<bool(Value)>& keeps = {});
+  /// left out. `shares_inputs`: all of these are one for all members.
+  explicit Rewrite(const Graph& graph, const std::function<bool(Value)>& keeps = {},
+                   bool shares_inputs = false);
 
   const Graph& graph() const { return graph_; }
   GraphBuilder& builder() { return builder_; }

@@ -11,6 +11,10 @@
 
 namespace wide {
 
+/// The same graph with inputs that are one for all members: all rows are. What depends on shared
+/// parameters only is computed once then.
+Graph with_shared_inputs(const Graph& graph);
+
 /// The step that makes a routing of the run's last input, the members' ids of the rows.
 void lower_routing(Lowering& l);
 
