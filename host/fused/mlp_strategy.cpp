@@ -94,7 +94,7 @@ kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& p, const DeviceI
   const kernels::MlpMath math = mlp_math(p.dtype, p.allow_tf32);
   const kernels::MlpFusedNet net = mlp_fused_net(p);
   const int64_t tiles = std::max<int64_t>(p.batch - 1, 0) / kernels::mlp_warp_rows(math) + 1;
-  // Members above the mean have their weights loaded once, too, up to twice of it.
+  // Half of the members have more rows than the mean: up to twice of it in one round.
   const int wanted = static_cast<int>(
       std::clamp<int64_t>(is_routed ? 2 * tiles : tiles, kFewestWarps, kernels::kMaxMlpWarps));
   kernels::MlpFusedShape chosen{};

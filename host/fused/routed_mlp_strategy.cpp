@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "host/fused/mlp_strategy.hpp"
 #include "host/fused/routed_mlp_problem.hpp"

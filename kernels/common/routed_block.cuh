@@ -77,11 +77,15 @@ __device__ inline RoutedBlock rows_of_tile(const RoutedMember& found, uint32_t t
   return {found.member, found.begin + before, min(rows - before, tile_rows)};
 }
 
+/// The slot of a member's first rows.
+__device__ inline uint32_t first_slot(const RoutedMember& found, int32_t tile_rows) {
+  return static_cast<uint32_t>(found.begin / tile_rows) + found.member;
+}
+
 /// The rows of a slot; none where it is beyond the last of its member.
 __device__ inline RoutedBlock rows_of_slot(const RoutedSlots& slots, uint32_t slot) {
   const RoutedMember found = member_of_slot(slots, slot);
-  const uint32_t before = static_cast<uint32_t>(found.begin / slots.tile) + found.member;
-  return rows_of_tile(found, slot - before, slots.tile);
+  return rows_of_tile(found, slot - first_slot(found, slots.tile), slots.tile);
 }
 
 }  // namespace wide::kernels

@@ -12,7 +12,7 @@ namespace {
 class MlpTf32Rows : public MlpSingleRows {
  public:
   static constexpr int kRows = 16;
-  // Of the registers that a routing takes, five blocks of four warps a multiprocessor have none.
+  // In one kernel, registers would leave room for four blocks a multiprocessor instead of five.
   static constexpr bool kHasRoutedKernel = true;
 
   __device__ void multiply(const MlpStripOf& strip, int index) {

@@ -23,12 +23,18 @@ struct RoutedTable {
 __device__ inline RoutedBlock locate_rows(const RoutedLinearParams& params, uint32_t slot) {
   const RoutedSlots slots{params.first_rows, static_cast<int32_t>(params.linear.m),
                           static_cast<uint32_t>(params.linear.num_members), kRoutedTile};
-  if (params.member < 0) return rows_of_slot(slots, slot);
-  const auto member = static_cast<uint32_t>(params.member);
-  const int32_t begin = member == 0 ? 0 : first_row(slots, member);
-  const bool is_last = member == slots.num_members;
-  return rows_of_tile({member, begin, is_last ? slots.num_rows : first_row(slots, member + 1)},
-                      slot, kRoutedTile);
+  RoutedMember found;
+  uint32_t tile = slot;
+  if (params.member < 0) {
+    found = member_of_slot(slots, slot);
+    tile -= first_slot(found, kRoutedTile);
+  } else {
+    const auto member = static_cast<uint32_t>(params.member);
+    const bool is_last = member == slots.num_members;
+    found = {member, member == 0 ? 0 : first_row(slots, member),
+             is_last ? slots.num_rows : first_row(slots, member + 1)};
+  }
+  return rows_of_tile(found, tile, kRoutedTile);
 }
 
 /// Fills the table by the first threads of the block. Followed by a barrier, but for the gates,
