@@ -83,7 +83,7 @@ bool has_word(const catalog::PrimitiveSpec& spec, const std::string& axis,
   });
 }
 
-/// Why one of all primitives is left out: a word that it lacks and another has. Empty: none.
+/// A word that the primitive lacks and another has; empty: none.
 std::string lacking_word(const catalog::PrimitiveSpec& spec, const Specs& ops,
                          const std::vector<AxisOverride>& overrides) {
   for (const AxisOverride& change : overrides) {
@@ -94,10 +94,32 @@ std::string lacking_word(const catalog::PrimitiveSpec& spec, const Specs& ops,
     for (const std::string& word : parse_list(change.name, change.spec)) {
       const auto has_it = [&](const auto* other) { return has_word(*other, change.name, word); };
       if (!has_it(&spec) && std::any_of(ops.begin(), ops.end(), has_it))
-        return "has no " + change.name + " " + word;
+        return "there is no " + change.name + " " + word;
     }
   }
   return "";
+}
+
+/// Whether --where is a condition over this primitive's axes.
+bool is_condition(const std::string& where, const catalog::PrimitiveSpec& spec) {
+  try {
+    (void)Where(where, spec);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Why one of all primitives is left out: it lacks what another has. Empty: it is not.
+std::string lack_of(const catalog::PrimitiveSpec& spec, const Specs& ops,
+                    const std::vector<AxisOverride>& overrides, const std::string& where) {
+  std::string lack = lacking_word(spec, ops, overrides);
+  if (lack.empty() && !is_condition(where, spec))
+    lack = "--where \"" + where + "\" names an axis or a word that it lacks";
+  const bool fits_another = std::any_of(ops.begin(), ops.end(), [&](const auto* other) {
+    return lacking_word(*other, ops, overrides).empty() && is_condition(where, *other);
+  });
+  return fits_another ? lack : "";
 }
 
 /// The value of `values` with this name; otherwise an error that lists them.
@@ -263,9 +285,9 @@ std::string select_work(const Selection& selection, RunPlan& plan, RunResult& re
   const bool are_all = std::find(names.begin(), names.end(), "all") != names.end();
   size_t num_cases = 0, num_filtered = 0;
   for (const catalog::PrimitiveSpec* spec : ops) {
-    const std::string lack = are_all ? lacking_word(*spec, ops, overrides) : "";
+    const std::string lack = are_all ? lack_of(*spec, ops, overrides, selection.where) : "";
     if (!lack.empty()) {
-      result.impossible_reasons.emplace_back(std::string(spec->name) + " " + lack, 1);
+      result.impossible_reasons.emplace_back(std::string(spec->name) + ": " + lack, 1);
       ++result.impossible_cases;
       continue;
     }

@@ -46,7 +46,8 @@ std::optional<std::vector<std::string>> select_strategies(
     DeviceType device);
 
 /// Writes cases, strategies, regimes and baselines to `plan`, impossible points to `result`. Of
-/// "all" primitives those without a dtype, or another word, that others have are such a point each.
+/// "all" primitives those without an axis or a word, such as a dtype, that others have are such a
+/// point each.
 /// Returns why there is nothing to run; empty if there is something.
 std::string select_work(const Selection& selection, RunPlan& plan, RunResult& result);
 

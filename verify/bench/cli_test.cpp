@@ -142,7 +142,14 @@ TEST_CASE("of all primitives, those without a word that others have are left out
   CHECK(o.code == kSuccess);
   CHECK_THAT(o.out, ContainsSubstring("--op linear") && !ContainsSubstring("--op routing"));
   CHECK_THAT(wbench("verify --op all --dtype int32 -p ci -d cpu -q --color never").out,
-             ContainsSubstring("linear has no dtype int32"));
+             ContainsSubstring("linear: there is no dtype int32"));
+  const Outcome where = wbench("run --op all --where dtype==bf16 -p ci -d cpu --dry-run");
+  CHECK(where.code == kNothingRan);
+  CHECK_THAT(where.err, ContainsSubstring("routing: --where \"dtype==bf16\" names"));
+  CHECK(wbench("run --op all --where dtype==bf61 -d cpu --dry-run").code == kUsage);
+  const Outcome heads = wbench("run --op all --where heads==8 -p ci -d cpu --dry-run");
+  CHECK(heads.code == kSuccess);
+  CHECK_THAT(heads.out, ContainsSubstring("--op attention") && !ContainsSubstring("--op linear"));
   CHECK(wbench("run --op linear,routing --dtype bf16 -d cpu --dry-run").code == kUsage);
   CHECK(wbench("run --op all --dtype bf61 -d cpu --dry-run").code == kUsage);
 }
