@@ -117,7 +117,8 @@ def read_tiles():
 
 
 TILES = read_tiles()
-RAGGED_TILES = ("m16n64", "m64n64")  # for either strategy of ragged_linear
+RAGGED = ("ragged_linear", "routed_linear")  # whose members have rows of their own, the first also widths
+RAGGED_TILES = ("m16n64", "m64n64")  # for either strategy of these
 RAGGED_SEED = 7  # for members' sizes: draw_member_size in host/linear/linear_values.hpp
 
 
@@ -162,11 +163,11 @@ def drawn_size(largest, spread, step, name, member):
 def shapes_of(op, axes):
     """[(members, rows, k, outputs)], for all members."""
     rows, k, outputs = axes["batch"], axes["in"] or axes["d"], axes["out"] or axes["d"]
-    if op != "ragged_linear":
+    if op not in RAGGED:
         return [(axes["n"], rows, k, outputs)]
-    return [(1, drawn_size(rows, axes["spread"], 1, "batch", member),
-             drawn_size(k, axes["spread"], math.gcd(k, 16), "in", member),
-             drawn_size(outputs, axes["spread"], math.gcd(outputs, 16), "out", member)) for member in range(axes["n"])]
+    spread = axes["spread"] if op == "ragged_linear" else 0  # of widths
+    return [(1, drawn_size(rows, axes["spread"], 1, "batch", member), drawn_size(k, spread, math.gcd(k, 16), "in", member),
+             drawn_size(outputs, spread, math.gcd(outputs, 16), "out", member)) for member in range(axes["n"])]
 
 
 def expect(strategy, tile, axes, op="linear"):
@@ -227,7 +228,7 @@ def of_target(op, axes, tile_name=None):
             best = min(possible, key=lambda one: (one.us, sum(one.parts_us.values())))
             found[strategy] = dataclasses.replace(best, strategy=strategy)
 
-    if op == "ragged_linear":
+    if op in RAGGED:
         for strategy, known in (("simt", TILES["simt"]), ("tensor_core", TILES["small_m"] + TILES["tensor_core"])):
             add(strategy, [tile for tile in known if tile.name in RAGGED_TILES], strategy, axes)
         return found

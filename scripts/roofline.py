@@ -181,6 +181,12 @@ def mlp(axes):
     return found
 
 
+def routed_mlp(axes):
+    """mlp of as many rows as a member has in the mean; their numbers are a few bytes beside them."""
+    rows = [expectation.drawn_size(axes["batch"], axes["spread"], 1, "batch", member) for member in range(axes["n"])]
+    return mlp(axes | {"batch": sum(rows) / len(rows)})
+
+
 def recurrent(axes):
     """x's products, then two launches per step, or one for all steps, in which a block goes from step to step."""
     axes = {"n": 4, "cell": "lstm", "batch": 16, "seq": 32, "d": 64, "in": 0, "hidden": 0, "tf32": "no"} | axes
@@ -208,7 +214,7 @@ def recurrent(axes):
 OPS = {"softmax": flat_rows, "pointwise": rows, "layernorm": lambda axes: rows(axes, parameters=2), "rmsnorm": lambda axes: rows(axes, parameters=1), "ensemble": ensemble,
        "binary": lambda axes: flat_rows(axes, streams=3), "batchnorm2d": batchnorm, "pooling": pooling, "embedding": embedding,
        "conv2d": conv, "conv3d": conv3d, "flash_attention": flash_attention, "attention": attention,
-       "mlp": mlp, "recurrent": recurrent}
+       "mlp": mlp, "routed_mlp": routed_mlp, "recurrent": recurrent}
 
 
 def of_target(op, axes, tile_name=None):

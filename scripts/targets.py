@@ -368,7 +368,7 @@ def expect(targets):
 
 def is_tiled(target):
     """Whether expectation.py knows its kernels' tiles."""
-    return "axes" in target and target["op"] in ("linear", "ragged_linear")
+    return "axes" in target and target["op"] in ("linear", *expectation.RAGGED)
 
 
 def notes(targets):

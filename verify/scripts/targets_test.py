@@ -456,12 +456,15 @@ class ExpectationTest(unittest.TestCase):
         (target,) = (target for target in TARGETS if target["op"] == "ragged_linear")
         for one in expectation.of_target("ragged_linear", target["axes"]).values():
             self.assertEqual((one.flops, one.bytes), (79483760, 2204704 + 487136))  # as wbench declares
+        (target,) = (target for target in TARGETS if target["op"] == "routed_linear")
+        for one in expectation.of_target("routed_linear", target["axes"]).values():
+            self.assertEqual((one.flops, one.bytes), (352484352, 9806580 + 1374208 - 10996))  # but for the routing
         values, sizes = ((ROOT / f"host/{path}").read_text() for path in ("operand_values.hpp", "linear/linear_values.hpp"))
         for constant in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
             self.assertIn(f"0x{constant:x}u", values)
         self.assertIn(f"kSeed = {expectation.RAGGED_SEED};", sizes)
-        even = expectation.of_target("ragged_linear", target["axes"] | {"spread": 0})["simt"]
-        self.assertEqual(even.flops, 32 * 64 * 256 * (2 * 256 + 1))
+        even = expectation.of_target("routed_linear", target["axes"] | {"spread": 0})["simt"]
+        self.assertEqual(even.flops, 64 * 64 * 256 * (2 * 256 + 1))
 
     def test_targets_leave_nothing_to_the_preset(self):
         """Which sets what a suite's entry does not name; expectations take axes' defaults."""
