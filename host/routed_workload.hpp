@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,11 +27,6 @@ inline std::vector<int64_t> row_counts(const Case& point, const WorkloadOptions&
         draw_member_size(point.integer("batch"), point.integer("spread"), 1, "batch", id));
   }
   return counts;
-}
-
-inline std::string spread_impossible_reason(const Case& point) {
-  if (point.integer("spread") <= 100) return "";
-  return "spread is " + std::to_string(point.integer("spread")) + " percent, expected up to 100";
 }
 
 /// A row's values and tolerances times its gate: one more rounding in fp32. Exact tolerances remain

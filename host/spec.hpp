@@ -4,6 +4,7 @@
 // Shared by the catalogue's entries of many primitives.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -102,6 +103,12 @@ std::string reason_against(const Make& make) {
   }
 }
 
+/// Of an axis `spread`: by how many percent of the largest a member may have less.
+inline std::string spread_impossible_reason(const Case& point) {
+  if (point.integer("spread") <= 100) return "";
+  return "spread is " + std::to_string(point.integer("spread")) + " percent, expected up to 100";
+}
+
 /// A plan on a workload's operands.
 template <class Plan, class Arguments>
 Prepared prepared(const Plan& plan, const Arguments& arguments) {
@@ -118,6 +125,19 @@ PreparedMembers prepared_members(const Plan& plan, std::vector<Arguments> member
             plan.run(members[static_cast<size_t>(n)], execution);
           },
           plan.workspace_bytes()};
+}
+
+/// A plan for each member, where they differ.
+template <class Plan, class Arguments>
+PreparedMembers prepared_members(std::vector<Plan> plans, std::vector<Arguments> members) {
+  int64_t workspace_bytes = 0;
+  for (const Plan& plan : plans)
+    workspace_bytes = std::max(workspace_bytes, plan.workspace_bytes());
+  return {[plans = std::move(plans), members = std::move(members)](int64_t n,
+                                                                   const Execution& execution) {
+            plans[static_cast<size_t>(n)].run(members[static_cast<size_t>(n)], execution);
+          },
+          workspace_bytes};
 }
 
 /// PrimitiveSpec::tuning_key by the function that turns a case into a problem.

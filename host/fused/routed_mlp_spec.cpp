@@ -53,20 +53,14 @@ class RoutedMlpWorkload final : public RoutedWorkload<describe_routed_mlp, make_
   PreparedMembers prepare_members() override {
     std::vector<MlpPlan> plans;
     std::vector<MlpArguments> members;
-    int64_t workspace_bytes = 0;
     MlpProblem one = mlp_of(like());
     one.num_members = 1;
     for (int64_t i = 0; i < num_members(); ++i) {
       members.push_back({x_.member(i), OperandViews(i)(weights_), y_->member(i)});
       plans.push_back(
           make_mlp_plan(context(), describe_mlp(members.back(), one), {.strategy = "sequential"}));
-      workspace_bytes = std::max(workspace_bytes, plans.back().workspace_bytes());
     }
-    return {[plans, members](int64_t member, const Execution& execution) {
-              const auto i = static_cast<size_t>(member);
-              plans[i].run(members[i], execution);
-            },
-            workspace_bytes};
+    return prepared_members(std::move(plans), std::move(members));
   }
 
   /// Neither values between layers nor the padding of weights need be in memory.

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "host/operand.hpp"
 #include "host/operand_values.hpp"
+#include "host/spec.hpp"
 #include "wide/convert.hpp"
 #include "wide/epilogue.hpp"
 
@@ -72,6 +74,24 @@ inline int64_t draw_member_size(int64_t largest, int64_t spread, int64_t step,
   const double below = static_cast<double>(largest) * static_cast<double>(spread) / 100 * share;
   const int64_t size = largest - static_cast<int64_t>(below);
   return std::min(largest, std::max<int64_t>((size + step - 1) / step, 1) * step);
+}
+
+/// Of members that differ by `spread`.
+inline std::vector<Sweep> uneven_sweeps() {
+  return {
+      {"quick",
+       {{"n", ints({8, 32})},
+        {"batch", ints({64})},
+        {"d", ints({256})},
+        {"spread", ints({0, 75})}}},
+      {"full",
+       {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
+        {"batch", ints({8, 32, 128})},
+        {"d", ints({128, 256, 512, 768})},
+        {"spread", ints({0, 50, 90})}}},
+      {"ci",
+       {{"n", ints({4, 16})}, {"batch", ints({16})}, {"d", ints({256})}, {"spread", ints({75})}}},
+  };
 }
 
 }  // namespace wide::catalog

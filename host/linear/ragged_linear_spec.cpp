@@ -50,10 +50,8 @@ RaggedLinearProblem problem_of(const Case& point, const WorkloadOptions& options
 }
 
 std::string impossible_reason(const Case& point) {
-  if (point.integer("spread") > 100) {
-    return "spread is " + std::to_string(point.integer("spread")) + " percent, expected up to 100";
-  }
-  return tf32_impossible_reason(point);
+  const std::string reason = spread_impossible_reason(point);
+  return reason.empty() ? tf32_impossible_reason(point) : reason;
 }
 
 class RaggedLinearWorkload final : public PackedWorkload {
@@ -114,18 +112,12 @@ class RaggedLinearWorkload final : public PackedWorkload {
   PreparedMembers prepare_members() override {
     std::vector<LinearPlan> plans;
     std::vector<LinearArguments> members;
-    int64_t workspace_bytes = 0;
     for (size_t i = 0; i < likes_.size(); ++i) {
       members.push_back(member_arguments(i));
       plans.push_back(make_linear_plan(context(), describe_linear(members.back(), likes_[i]),
                                        {.strategy = "sequential"}));
-      workspace_bytes = std::max(workspace_bytes, plans.back().workspace_bytes());
     }
-    return {[plans, members](int64_t member, const Execution& execution) {
-              const auto i = static_cast<size_t>(member);
-              plans[i].run(members[i], execution);
-            },
-            workspace_bytes};
+    return prepared_members(std::move(plans), std::move(members));
   }
 
   Cost cost() const override {
@@ -273,23 +265,6 @@ std::vector<StrategyInfo> strategies() {
   };
 }
 
-std::vector<Sweep> sweeps() {
-  return {
-      {"quick",
-       {{"n", ints({8, 32})},
-        {"batch", ints({64})},
-        {"d", ints({256})},
-        {"spread", ints({0, 75})}}},
-      {"full",
-       {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
-        {"batch", ints({8, 32, 128})},
-        {"d", ints({128, 256, 512, 768})},
-        {"spread", ints({0, 50, 90})}}},
-      {"ci",
-       {{"n", ints({4, 16})}, {"batch", ints({16})}, {"d", ints({256})}, {"spread", ints({75})}}},
-  };
-}
-
 }  // namespace
 
 const PrimitiveSpec& ragged_linear_spec() {
@@ -298,7 +273,7 @@ const PrimitiveSpec& ragged_linear_spec() {
       .summary = "linear with a batch and widths of its own for every member, in one call",
       .axes = axes(),
       .strategies = strategies(),
-      .sweeps = sweeps(),
+      .sweeps = uneven_sweeps(),
       .tolerance_formula = kLinearToleranceFormula,
       .impossible_reason = impossible_reason,
       .tuning_key = [](const Case& point) { return tuning_key(problem_of(point, {})); },

@@ -55,7 +55,6 @@ class RoutedLinearWorkload final
   PreparedMembers prepare_members() override {
     std::vector<LinearPlan> plans;
     std::vector<LinearArguments> members;
-    int64_t workspace_bytes = 0;
     for (int64_t i = 0; i < num_members(); ++i) {
       const OperandViews view(i);
       LinearArguments& one = members.emplace_back();
@@ -67,13 +66,8 @@ class RoutedLinearWorkload final
       if (residual_ != nullptr) one.residual = residual_->member(i);
       plans.push_back(make_linear_plan(context(), describe_linear(one, member_problem()),
                                        {.strategy = "sequential"}));
-      workspace_bytes = std::max(workspace_bytes, plans.back().workspace_bytes());
     }
-    return {[plans, members](int64_t member, const Execution& execution) {
-              const auto i = static_cast<size_t>(member);
-              plans[i].run(members[i], execution);
-            },
-            workspace_bytes};
+    return prepared_members(std::move(plans), std::move(members));
   }
 
   Cost cost() const override {
@@ -215,23 +209,6 @@ std::vector<StrategyInfo> routed_strategies() {
   };
 }
 
-std::vector<Sweep> routed_sweeps() {
-  return {
-      {"quick",
-       {{"n", ints({8, 32})},
-        {"batch", ints({64})},
-        {"d", ints({256})},
-        {"spread", ints({0, 75})}}},
-      {"full",
-       {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
-        {"batch", ints({8, 32, 128})},
-        {"d", ints({128, 256, 512, 768})},
-        {"spread", ints({0, 50, 90})}}},
-      {"ci",
-       {{"n", ints({4, 16})}, {"batch", ints({16})}, {"d", ints({256})}, {"spread", ints({75})}}},
-  };
-}
-
 }  // namespace
 
 const PrimitiveSpec& routed_linear_spec() {
@@ -240,7 +217,7 @@ const PrimitiveSpec& routed_linear_spec() {
       .summary = "linear on the rows of one batch that are routed to each member, in one call",
       .axes = routed_axes(),
       .strategies = routed_strategies(),
-      .sweeps = routed_sweeps(),
+      .sweeps = uneven_sweeps(),
       .tolerance_formula = kLinearToleranceFormula,
       .impossible_reason = routed_impossible_reason,
       .tuning_key =

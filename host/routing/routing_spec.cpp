@@ -47,11 +47,6 @@ RoutingProblem problem_of(const Case& point, const WorkloadOptions& options) {
   return p;
 }
 
-std::string impossible_reason(const Case& point) {
-  if (point.integer("spread") <= 100) return "";
-  return "spread is " + std::to_string(point.integer("spread")) + " percent, expected up to 100";
-}
-
 /// Of a row of nobody: next to the members' and as far from them as it gets.
 int64_t foreign_id(const RoutingProblem& p, uint64_t random) {
   const bool is_int64 = p.id_dtype == Dtype::int64;
@@ -92,19 +87,14 @@ class RoutingWorkload final : public PlanWorkload<describe_routing, make_routing
   PreparedMembers prepare_members() override {
     std::vector<RoutingPlan> plans;
     std::vector<RoutingArguments> members;
-    int64_t workspace_bytes = 0;
     for (int64_t n = 0; n < num_members(); ++n) {
       members.push_back(member_arguments(n));
       RoutingProblem one = like();
       one.num_members = 1;
       one.first_id = n;
       plans.push_back(make_routing_plan(context(), one, {.strategy = "sequential"}));
-      workspace_bytes = std::max(workspace_bytes, plans.back().workspace_bytes());
     }
-    return {[plans, members](int64_t n, const Execution& execution) {
-              plans[static_cast<size_t>(n)].run(members[static_cast<size_t>(n)], execution);
-            },
-            workspace_bytes};
+    return prepared_members(std::move(plans), std::move(members));
   }
 
   Cost cost() const override {
@@ -270,7 +260,7 @@ PrimitiveSpec make_spec() {
       {.streamed = 2.9, .rereads = 0.05});
   spec.sweeps = sweeps();
   spec.tolerance_formula = "0: rows are as they are";
-  spec.impossible_reason = impossible_reason;
+  spec.impossible_reason = spread_impossible_reason;
   spec.tuning_key = [](const Case& point) { return tuning_key(problem_of(point, {})); };
   spec.make_workload = make_workload<RoutingWorkload>;
   return spec;

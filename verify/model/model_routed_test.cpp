@@ -9,12 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "host/core/problem_keys.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
 #include "wide/chunked_model.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/model_replay.hpp"
+#include "wide/routing.hpp"
+#include "wide/tuning.hpp"
 #include "wide/validate_model.hpp"
 
 using namespace wide;
@@ -244,6 +247,15 @@ TEST_CASE("model routed: a trunk of shared parameters is computed once") {
   }
   const ModelPlan plan = make_model_plan(Context::cpu(), graph, routed(4, 30), options);
   CHECK((plan.steps()[1].primitive == "linear" && plan.steps()[1].num_members == 1));
+}
+
+TEST_CASE("model routed: its routing, too, asks the tuning cache") {
+  const Context cpu = Context::cpu();
+  TuningCache cache;
+  const TuningKey key = tuning_key(RoutingProblem{.num_members = 5, .num_rows = 8});
+  cache.set(cpu.info(), key.primitive, key.problem, {"sequential", "", 1, 2, ""});
+  const ModelPlan plan = make_model_plan(cpu, gated(), routed(5, 8), {.tuning = &cache});
+  CHECK((plan.steps()[0].strategy == "sequential" && plan.steps()[0].is_tuned));
 }
 
 TEST_CASE("model routed: validation finds the rows of each member") {
