@@ -80,7 +80,7 @@ wide_status wide_graph_ensemble(const wide_graph* graph, const wide_output_ensem
       const std::string name = text(given.ensembles[i], "an element of what.ensembles");
       const std::optional<EnsembleFunction> kind = parse_ensemble_function(name);
       WIDE_REQUIRE(kind, "what.ensembles has \"" + name +
-                             "\", expected mean, variance, vote or log_mean_exp");
+                             "\", expected mean, variance, vote, log_mean_exp or sum");
       all.ensembles.push_back(*kind);
     }
     for (int64_t i = 0; i < given.num_outputs; ++i)

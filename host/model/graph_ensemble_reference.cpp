@@ -26,6 +26,7 @@ Doubles joined_members(EnsembleFunction function, const std::vector<Doubles>& me
     y.values[i] = function == EnsembleFunction::mean       ? mean
                   : function == EnsembleFunction::variance ? squares / (k - 1)
                   : function == EnsembleFunction::vote     ? votes
+                  : function == EnsembleFunction::sum      ? mean * k
                                                            : std::log(powers);
   }
   return y;

@@ -35,7 +35,7 @@ void begin(EnsembleFunction function, const Parts& parts, int64_t count) {
 void add(EnsembleFunction function, const Parts& parts, const float* x, int64_t count, int64_t k) {
   float *a = parts[0], *b = parts[1], *c = parts[2];
   const float inverse = 1.0f / static_cast<float>(k);
-  if (function == EnsembleFunction::mean) {
+  if (function == EnsembleFunction::mean || function == EnsembleFunction::sum) {
     for (int64_t i = 0; i < count; ++i) a[i] += x[i];
   } else if (function == EnsembleFunction::variance) {  // Welford's, of differences to the first
     if (k == 1) std::copy_n(x, count, a);
@@ -56,6 +56,7 @@ void add(EnsembleFunction function, const Parts& parts, const float* x, int64_t 
 
 /// The result for k members, into the function's first part.
 void finish(EnsembleFunction function, const Parts& parts, int64_t count, int64_t k) {
+  if (function == EnsembleFunction::sum) return;
   const auto [a, b, c] = parts;
   const auto members = static_cast<float>(k);
   const auto others = static_cast<float>(std::max<int64_t>(k - 1, 0));  // 0 / 0 for one, for none

@@ -19,14 +19,19 @@ struct Judged {
   double value = 0, tolerance = 0;  ///< without rounding to the dtype
 };
 
-Judged mean_of(const std::vector<double>& x) {
-  const auto k = static_cast<double>(x.size());
+Judged sum_of(const std::vector<double>& x) {
   double sum = 0, size = 0;
   for (const double v : x) {
     sum += v;
     size += std::fabs(v);
   }
-  return {sum / k, (k + 1) * kU * size / k};
+  return {sum, static_cast<double>(x.size()) * kU * size};
+}
+
+Judged mean_of(const std::vector<double>& x) {
+  const auto k = static_cast<double>(x.size());
+  const Judged sum = sum_of(x);
+  return {sum.value / k, (k + 1) / k * sum.tolerance / k};
 }
 
 Judged variance_of(const std::vector<double>& x) {
@@ -89,6 +94,7 @@ void ensemble_reference(const EnsembleProblem& problem,
       std::vector<double> x;
       for (const auto& row : members) x.push_back(row[d]);
       const Judged judged = problem.function == EnsembleFunction::mean       ? mean_of(x)
+                            : problem.function == EnsembleFunction::sum      ? sum_of(x)
                             : problem.function == EnsembleFunction::variance ? variance_of(x)
                                                                              : log_mean_exp_of(x);
       y[d] = judged.value;

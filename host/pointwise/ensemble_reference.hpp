@@ -13,7 +13,8 @@ namespace wide::catalog {
 /// counts, in their order, of which there are K.
 ///
 /// Bound, with u = 2^-24:
-///   mean      K - 1 additions and a division: (K + 1) u mean |x| + u_out |y| + min
+///   sum       K - 1 additions: K u sum |x| + u_out |y| + min
+///   mean      a division more: (K + 1) u mean |x| + u_out |y| + min
 ///   variance  Differences to the first member, d, are rounded once, by u |d|. For any members
 ///             sum d^2 <= K S, S the sum of squares about the mean, since the first is one of them
 ///             and (first - mean)^2 <= S (K - 1) / K: that moves S by at most 2 u sqrt(K) S. The

@@ -107,7 +107,7 @@ class EnsembleWorkload final : public PlanWorkload<describe_ensemble, make_ensem
 PrimitiveSpec make_spec() {
   PrimitiveSpec spec;
   spec.name = "ensemble";
-  spec.summary = "y = mean, variance, vote or log mean exp of x over the members";
+  spec.summary = "y = mean, sum, variance, vote or log mean exp of x over the members";
   spec.joins_members = true;
   spec.axes = {{"n", "members", int64_t{4}, {}, 1},
                {"batch", "rows of x per member: B, or B*T", int64_t{1024}, {}, 0},
@@ -115,7 +115,7 @@ PrimitiveSpec make_spec() {
                {"function",
                 "what members become: vote is the share of those whose largest feature it is",
                 "mean",
-                {"mean", "variance", "vote", "log_mean_exp"},
+                {"mean", "variance", "vote", "log_mean_exp", "sum"},
                 0},
                {"mask", "which members are left out", "no", {"no", "some"}, 0},
                dtype_axis("of x and y")};
@@ -137,7 +137,8 @@ PrimitiveSpec make_spec() {
                    {"function", functions}}},
                  {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
   spec.tolerance_formula =
-      "K members that count: mean (K + 1) 2^-24 mean |x| + min_subnormal + u_out |y|; variance "
+      "K members that count: mean (K + 1) 2^-24 mean |x| + min_subnormal + u_out |y|; sum K 2^-24 "
+      "sum |x| + min_subnormal + u_out |y|; variance "
       "((7 K + 8) 2^-24 + u_out) y + min_subnormal; vote (2^-24 + u_out) y; log_mean_exp 2^-24 "
       "(2 A + 8 K + 8 + 2 |log(sum exp(d) / K)| + |y|) + u_out |y| + min_subnormal, d = x - max, "
       "A = sum |d| exp(d) / sum exp(d)";

@@ -57,13 +57,14 @@ class EnsemblePlan {
   ///                 elsewhere
   ///   log_mean_exp  y[r, d] = m + log(sum exp(x_n - m) / K), m the largest x_n; -infinity where
   ///                 all are, +infinity where one is
-  /// With K = 0 every result is NaN, as is the variance with K = 1. Otherwise NaN arises only from
-  /// NaN (not in votes), from infinities of both signs in a mean, and in a variance from any
-  /// infinity and from finite values of which two differ by more than fp32 can hold. Sums and
-  /// squares that overflow fp32 are infinite: the variance of 1e20 and -1e20, and the mean of 3e38
-  /// and 3e38. Members that are left out are never read. The mask is read when the call runs, so
-  /// that a replayed capture follows its changes.
-  /// Layout: as EnsembleArguments says; features contiguous, any row and member strides of x, any
+  ///   sum           y[r, d] = sum x_n
+  /// With K = 0 every result is NaN but a sum, which is 0; the variance is NaN with K = 1, too.
+  /// Otherwise NaN arises only from NaN (not in votes), from infinities of both signs in a mean or
+  /// a sum, and in a variance from any infinity and from finite values of which two differ by more
+  /// than fp32 can hold. Sums and squares that overflow fp32 are infinite: the variance of 1e20 and
+  /// -1e20, and the mean of 3e38 and 3e38. Members that are left out are never read. The mask is
+  /// read when the call runs, so that a replayed capture follows its changes. Layout: as
+  /// EnsembleArguments says; features contiguous, any row and member strides of x, any
   ///         row stride of y, any alignment of an element; y overlaps neither x nor mask.
   /// Types: x and y share a dtype in {fp32, fp16, bf16}; intermediates in fp32, added in the
   ///        order of members, rounded once: the same bits every time and by every strategy of a

@@ -19,11 +19,12 @@ enum class EnsembleFunction : uint8_t {
   variance,      ///< the unbiased one, over members
   vote,          ///< per feature, the share of members where it is the largest
   log_mean_exp,  ///< of log-probabilities: the log of the mean probability
+  sum,           ///< as of the experts that a row was routed to
 };
 
-inline constexpr std::array<EnsembleFunction, 4> kAllEnsembleFunctions{
+inline constexpr std::array<EnsembleFunction, 5> kAllEnsembleFunctions{
     EnsembleFunction::mean, EnsembleFunction::variance, EnsembleFunction::vote,
-    EnsembleFunction::log_mean_exp};
+    EnsembleFunction::log_mean_exp, EnsembleFunction::sum};
 
 constexpr std::string_view ensemble_function_name(EnsembleFunction function) {
   switch (function) {
@@ -35,6 +36,8 @@ constexpr std::string_view ensemble_function_name(EnsembleFunction function) {
       return "vote";
     case EnsembleFunction::log_mean_exp:
       return "log_mean_exp";
+    case EnsembleFunction::sum:
+      return "sum";
   }
   return "?";
 }

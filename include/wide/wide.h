@@ -106,7 +106,7 @@ WIDE_API wide_status wide_graph_quantize(const wide_graph* graph,
 
 typedef struct wide_output_ensembles {
   size_t struct_size;
-  const char* const* ensembles; /* "mean", "variance", "vote", "log_mean_exp"; none: the mean */
+  const char* const* ensembles; /* "mean", "sum", "variance", "vote", "log_mean_exp"; none: mean */
   int64_t num_ensembles;
   const char* const* outputs; /* their names; none: all that are not ensembles */
   int64_t num_outputs;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[r, d] = mean, variance or log mean exp of x[r, :, d] over the members that count
+// y[r, d] = mean, sum, variance or log mean exp of x[r, :, d] over the members that count
 //
 // Plan: a thread has 16 bytes of y's elements and visits the members, four loads in flight, their
 // sums in registers: all of x is read once, y is written once, nothing else. A row is cut into
@@ -207,6 +207,7 @@ __global__ void __launch_bounds__(kMaxThreads)
     }
     return;
   }
+  if (kFunction == EnsembleFunction::mean && p.is_sum) k = 1;
   Vec16<T> out;
 #pragma unroll
   for (int e = 0; e < kSize; ++e) out.v[e] = from_float<T>(sums[e].result(k));
@@ -250,7 +251,11 @@ cudaError_t launch_ensemble_wide(EnsembleFunction function, Dtype dtype, const E
   return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
     switch (function) {
       case EnsembleFunction::mean:
-        return launch<T, EnsembleFunction::mean>(p, stream);
+      case EnsembleFunction::sum: {
+        EnsembleParams own = p;
+        own.is_sum = function == EnsembleFunction::sum;
+        return launch<T, EnsembleFunction::mean>(own, stream);
+      }
       case EnsembleFunction::variance:
         return launch<T, EnsembleFunction::variance>(p, stream);
       case EnsembleFunction::log_mean_exp:

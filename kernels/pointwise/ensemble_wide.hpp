@@ -22,6 +22,7 @@ struct EnsembleParams {
   /// written there where last < num_members.
   int64_t first = 0, last = 0;
   void* state = nullptr;  ///< planes of [rows, features], one per part of a sum
+  bool is_sum = false;    ///< of a mean, which then is not divided; set by the launcher
 };
 
 /// All members in one launch where first is 0 and last is num_members.

@@ -81,7 +81,7 @@ TEST_CASE("enumerators: rows and elements") {
   check_refused(make_binary_plan, binary, "binary: activation", 4,
                 [](BinaryProblem& p) { spoil(p.activation); });
   const EnsembleProblem ensemble{.num_members = 2, .rows = 3, .features = 4};
-  check_refused(make_ensemble_plan, ensemble, "ensemble: function", 3,
+  check_refused(make_ensemble_plan, ensemble, "ensemble: function", 4,
                 [](EnsembleProblem& p) { spoil(p.function); });
   const ChainProblem chain{.num_members = 2, .rows = 3, .features = 4};
   check_refused(make_chain_plan, chain, "chain: activation", 4,

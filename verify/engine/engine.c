@@ -20,7 +20,7 @@ static const char* const kUsage =
     "                        vit, ..; own: the one that this program builds\n"
     "  --device DEVICE       cpu (default), cuda\n"
     "  --members N           without files: so many random members (default 4)\n"
-    "  --ensemble KIND       in the outputs' place: mean, variance, vote, log_mean_exp\n"
+    "  --ensemble KIND       in the outputs' place: mean, variance, vote, log_mean_exp, sum\n"
     "  --batch B             rows of a request (default 1)\n"
     "  --requests R          default 200\n"
     "  --write PREFIX        writes the members to PREFIX0.safetensors, .. and ends\n"

@@ -27,7 +27,7 @@ constexpr const char* kUsage =
     "                        vit, ..; own: the one that this program builds\n"
     "  --device DEVICE       cpu (default), cuda\n"
     "  --members N           without files: so many random members (default 4)\n"
-    "  --ensemble KIND       in the outputs' place: mean, variance, vote, log_mean_exp\n"
+    "  --ensemble KIND       in the outputs' place: mean, variance, vote, log_mean_exp, sum\n"
     "  --batch B             rows of a request (default 1)\n"
     "  --requests R          default 200\n"
     "  -h, --help            this text\n";

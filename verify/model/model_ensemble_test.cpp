@@ -66,13 +66,13 @@ TEST_CASE("model: every ensemble beside the members' own outputs") {
 TEST_CASE("model: outputs of an ensemble are one for all members") {
   const Context cpu = Context::cpu();
   const ModelPlan plan = make_model_plan(cpu, classifier(5), {.num_members = 4, .batch = 3});
-  REQUIRE(plan.outputs().size() == 5);
+  REQUIRE(plan.outputs().size() == 6);
   CHECK(plan.outputs()[0].shape == Shape{3, 20});
-  for (size_t i = 1; i < 5; ++i) {
+  for (size_t i = 1; i < 6; ++i) {
     CHECK(plan.outputs()[i].shape == Shape{3, 5});
     CHECK(plan.outputs()[i].member_axis == -1);
   }
-  CHECK(plan.memory().output_bytes == (20 + 4 * 5) * 3 * 4);
+  CHECK(plan.memory().output_bytes == (20 + 5 * 5) * 3 * 4);
   CHECK(plan.steps().back().primitive == "ensemble");
   CHECK(plan.steps().back().num_members == 4);
   CHECK(make_model_plan(cpu, classifier(5), {.num_members = 2, .batch = 1},
@@ -99,7 +99,7 @@ TEST_CASE("model: members that are masked and come back change what a captured r
     const auto three = replayed();
     run.model().mask(3, run.stream());
     const auto two = replayed();
-    for (const char* name : {"mean", "variance", "log_mean_exp"}) {
+    for (const char* name : {"mean", "variance", "log_mean_exp", "sum"}) {
       CAPTURE(name);
       CHECK_FALSE(is_equal(all.at(name)[0], three.at(name)[0]));
       CHECK_FALSE(is_equal(three.at(name)[0], two.at(name)[0]));
@@ -115,6 +115,7 @@ TEST_CASE("model: members that are masked and come back change what a captured r
     replay.run(run.stream());
     const auto one = run.read();
     CHECK(is_equal(one.at("mean")[0], one.at("members")[3]));
+    CHECK(is_equal(one.at("sum")[0], one.at("members")[3]));
     for (const double v : one.at("variance")[0].values) CHECK(std::isnan(v));
   }
 }

@@ -101,6 +101,7 @@ TEST_CASE("ensemble: a case worked out by hand") {
   const std::vector<double> means[] = {{3, 5, 3}, {3.5, 3, 3.5}, {2, 9, 2}, {kNan, kNan, kNan}};
   const std::vector<double> variances[] = {
       {7, 16, 3}, {12.5, 8, 4.5}, {kNan, kNan, kNan}, {kNan, kNan, kNan}};
+  const std::vector<double> sums[] = {{9, 15, 9}, {7, 6, 7}, {2, 9, 2}, {0, 0, 0}};
   const std::vector<double> votes[] = {
       {1.0 / 3, 2.0 / 3, 0}, {0.5, 0.5, 0}, {0, 1, 0}, {kNan, kNan, kNan}};
   for (const Context& context : test::devices_at_hand()) {
@@ -110,6 +111,7 @@ TEST_CASE("ensemble: a case worked out by hand") {
         return ensemble(context, problem(function, 3, 1, 3), x, masks[i]);
       };
       CHECK(is_same(of(EnsembleFunction::mean), means[i]));
+      CHECK(is_same(of(EnsembleFunction::sum), sums[i]));
       CHECK(is_same(of(EnsembleFunction::variance), variances[i], 1e-6));
       CHECK(is_same(of(EnsembleFunction::vote), votes[i], 1e-7));
       const std::vector<double> got = of(EnsembleFunction::log_mean_exp);
@@ -188,6 +190,9 @@ TEST_CASE("ensemble: infinities and NaN go where the formulas say") {
     CHECK(of(EnsembleFunction::mean, {kInfinity, 1}) == kInfinity);
     CHECK(std::isnan(of(EnsembleFunction::mean, {kInfinity, -kInfinity})));
     CHECK(of(EnsembleFunction::mean, {big, big}) == kInfinity);  // sums are fp32's
+    CHECK(of(EnsembleFunction::sum, {-kInfinity, 1}) == -kInfinity);
+    CHECK(std::isnan(of(EnsembleFunction::sum, {kInfinity, -kInfinity})));
+    CHECK(std::isnan(of(EnsembleFunction::sum, {1, kNan})));
     CHECK(std::isnan(of(EnsembleFunction::variance, {1, 2, kInfinity})));
     CHECK(std::isnan(of(EnsembleFunction::variance, {kInfinity, 2, 3})));
   }
@@ -239,6 +244,9 @@ TEST_CASE("ensemble: the bound refuses one-pass variance, N for N - 1, and a mem
   p.function = EnsembleFunction::mean;
   CHECK_FALSE(worst_ratio(p, x, {(mean * 8 - x[7]) / 7}) <= 1);
   CHECK_FALSE(worst_ratio(p, x, {mean * (1 + 0x1p-19)}) <= 1);
+  p.function = EnsembleFunction::sum;
+  CHECK(worst_ratio(p, x, {mean * 8}) <= 1e-3);
+  CHECK_FALSE(worst_ratio(p, x, {mean * 8 * (1 + 0x1p-19)}) <= 1);
   p.function = EnsembleFunction::log_mean_exp;
   double power = 0;
   for (const double v : x) power += std::exp(v - 100);

@@ -150,6 +150,8 @@ def ensemble(case, tensors):
             x = x.index_select(1, active)
         if function == "mean":
             return x.mean(1)
+        if function == "sum":
+            return x.sum(1)
         if function == "variance":
             return x.var(1, unbiased=True)
         if function == "vote":
