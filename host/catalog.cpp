@@ -14,13 +14,13 @@ namespace wide::catalog {
 
 std::span<const PrimitiveSpec* const> primitives() {
   static const std::array list{
-      &linear_spec(),          &ragged_linear_spec(), &routed_linear_spec(), &routing_spec(),
-      &embedding_spec(),       &layernorm_spec(),     &rmsnorm_spec(),       &chain_spec(),
-      &batchnorm1d_spec(),     &batchnorm2d_spec(),   &groupnorm_spec(),     &instancenorm1d_spec(),
-      &instancenorm2d_spec(),  &conv1d_spec(),        &conv2d_spec(),        &conv3d_spec(),
-      &flash_attention_spec(), &attention_spec(),     &mlp_spec(),           &routed_mlp_spec(),
-      &recurrent_spec(),       &pointwise_spec(),     &softmax_spec(),       &binary_spec(),
-      &dropout_spec(),         &pooling_spec(),       &ensemble_spec()};
+      &linear_spec(),         &ragged_linear_spec(),   &routed_linear_spec(), &routing_spec(),
+      &top_k_spec(),          &embedding_spec(),       &layernorm_spec(),     &rmsnorm_spec(),
+      &chain_spec(),          &batchnorm1d_spec(),     &batchnorm2d_spec(),   &groupnorm_spec(),
+      &instancenorm1d_spec(), &instancenorm2d_spec(),  &conv1d_spec(),        &conv2d_spec(),
+      &conv3d_spec(),         &flash_attention_spec(), &attention_spec(),     &mlp_spec(),
+      &routed_mlp_spec(),     &recurrent_spec(),       &pointwise_spec(),     &softmax_spec(),
+      &binary_spec(),         &dropout_spec(),         &pooling_spec(),       &ensemble_spec()};
   return list;
 }
 

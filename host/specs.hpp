@@ -10,6 +10,7 @@ namespace wide::catalog {
 
 const PrimitiveSpec& linear_spec();
 const PrimitiveSpec& ragged_linear_spec();
+const PrimitiveSpec& top_k_spec();
 const PrimitiveSpec& routing_spec();
 const PrimitiveSpec& routed_linear_spec();
 const PrimitiveSpec& embedding_spec();

@@ -32,6 +32,7 @@ struct RoutedLinearProblem;
 struct RoutedMlpProblem;
 struct RoutingProblem;
 struct SoftmaxProblem;
+struct TopKProblem;
 
 /// A complete problem in words, on one line; different for different problems.
 std::string problem_key(const AttentionProblem& complete);
@@ -56,6 +57,7 @@ std::string problem_key(const RoutedLinearProblem& complete);
 std::string problem_key(const RoutedMlpProblem& complete);
 std::string problem_key(const RoutingProblem& complete);
 std::string problem_key(const SoftmaxProblem& complete);
+std::string problem_key(const TopKProblem& complete);
 
 /// Completes any problem; returns the name that plans give their primitive, and the key. Throws
 /// invalid_argument where the problem is not legal.
@@ -81,5 +83,6 @@ TuningKey tuning_key(const RoutedLinearProblem& problem);
 TuningKey tuning_key(const RoutedMlpProblem& problem);
 TuningKey tuning_key(const RoutingProblem& problem);
 TuningKey tuning_key(const SoftmaxProblem& problem);
+TuningKey tuning_key(const TopKProblem& problem);
 
 }  // namespace wide

@@ -58,6 +58,7 @@
 #include "wide/softmax.hpp"
 #include "wide/strides.hpp"
 #include "wide/tensor.hpp"
+#include "wide/top_k.hpp"
 #include "wide/tuning.hpp"
 #include "wide/validate_model.hpp"
 #include "wide/version.hpp"

@@ -83,6 +83,8 @@ TEST_CASE("enumerators: rows and elements") {
   const EnsembleProblem ensemble{.num_members = 2, .rows = 3, .features = 4};
   check_refused(make_ensemble_plan, ensemble, "ensemble: function", 4,
                 [](EnsembleProblem& p) { spoil(p.function); });
+  const TopKProblem top_k{.num_members = 4, .rows = 3, .choices = 2};
+  check_refused(make_top_k_plan, top_k, "top_k: gate", 3, [](TopKProblem& p) { spoil(p.gate); });
   const ChainProblem chain{.num_members = 2, .rows = 3, .features = 4};
   check_refused(make_chain_plan, chain, "chain: activation", 4,
                 [](ChainProblem& p) { spoil(p.activation); });

@@ -38,6 +38,17 @@ inline Bytes run_pack() {
 #include "verify/catalog/fault_linear.hpp"
 #include "verify/catalog/fault_routed.hpp"
 #include "verify/catalog/fault_values.hpp"
+inline Bytes run_top_k() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const TopKProblem problem{.num_members = 5, .rows = 3, .choices = 2, .has_gates = true};
+  const TopKPlan plan = make_top_k_plan(context, problem, {.strategy = "wide"});
+  const Tensor scores = filled(context, {3, 5}, stream.get());
+  Tensor ids(context, Dtype::int64, {3, 2}), gates(context, Dtype::fp32, {3, 2});
+  plan.run({.scores = scores, .ids = ids, .gates = gates}, {stream.get()});
+  return read(context, gates, stream.get());
+}
+
 inline Bytes run_embedding() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -376,6 +387,7 @@ inline const std::vector<Scenario>& scenarios() {
       {"routed_linear", run_routed_linear},
       {"linear weight_only", run_quantized_linear},
       {"routing", run_routing},
+      {"top_k", run_top_k},
       {"embedding", run_embedding},
       {"embedding bags", run_embedding_bags},
       {"conv", run_conv},

@@ -12,6 +12,7 @@ _FAMILIES = {
     "flash_attention": attention.flash_attention, "attention": attention.attention,
     "pointwise": elementwise.pointwise, "softmax": elementwise.softmax, "binary": elementwise.binary,
     "dropout": elementwise.dropout, "ensemble": elementwise.ensemble, "recurrent": recurrent.recurrent,
+    "top_k": routed.top_k,
 }
 for _name in ("batchnorm1d", "batchnorm2d", "groupnorm", "instancenorm1d", "instancenorm2d"):
     _FAMILIES[_name] = norms.channel_norm

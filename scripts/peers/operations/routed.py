@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""routed_linear and routed_mlp: members with rows of one batch."""
+"""top_k, routed_linear and routed_mlp: members with rows of one batch."""
 import torch
 import torch.nn.functional as F
 
@@ -57,3 +57,34 @@ def _family(case, tensors, shapes, parameters, compute, what):
                 arrange, call, lambda y: [y[of_y[i]] for i in range(case.n)])
     members = [parameters_of(i) | {name: value.clone() for name, value in rows(i).items()} for i in range(case.n)]
     return Family(call_of_member, {}, [form], members=members, n=case.n, why_no_vmap="torch.func.vmap takes members of one shape")
+
+
+def top_k(case, tensors):
+    gate, choices = case["gate"], case["choices"]
+    id_dtype = torch.int32 if case["id_dtype"] == "int32" else torch.int64
+
+    def gates_of(scores, chosen):
+        if gate == "softmax":
+            return chosen.float().softmax(-1)
+        if gate == "softmax_all":
+            return (chosen.float() - scores.float().logsumexp(-1, keepdim=True)).exp()
+        return chosen.float().sigmoid() if gate == "sigmoid" else chosen.float()
+
+    def finish(scores, chosen, ids):
+        return ids.to(id_dtype), gates_of(scores, chosen) if case["gates"] == "yes" else None
+
+    def by_topk(scores):
+        return finish(scores, *scores.topk(choices, sorted=True))
+
+    def by_sort(scores):
+        chosen, ids = scores.sort(-1, descending=True, stable=True)
+        return finish(scores, chosen[:, :choices], ids[:, :choices])
+
+    def collect(y):  # wbench compares numbers of one type
+        return torch.cat([part.float() for part in y if part is not None], -1).unsqueeze(0)
+
+    forms = [Form("topk", "torch.topk, which may choose any of equal scores, then the gates", lambda: (tensors["scores"],), by_topk,
+                  collect),
+             Form("stable_sort", "a sort that keeps the order of equal scores, then the gates", lambda: (tensors["scores"],), by_sort,
+                  collect)]
+    return Family(None, {}, forms, why_no_members="members meet in one result, which no calls of single members make", n=case.n)

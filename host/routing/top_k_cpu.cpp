@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU device's top_k, over rows, from several threads. `wide` visits a row's scores once and
+// keeps the largest so far in order, as a player sorts cards; `sequential` visits them for each
+// choice, all rows after another. What has been chosen is in ids, and nowhere else.
+#include <cmath>
+#include <limits>
+
+#include "host/core/math_cpu.hpp"
+#include "host/core/row_cpu.hpp"
+#include "host/core/slices.hpp"
+#include "host/routing/top_k_run.hpp"
+
+namespace wide {
+
+namespace {
+
+/// NaN is larger than all.
+bool is_larger(float a, float b) {
+  return a > b || (std::isnan(a) && !std::isnan(b));
+}
+
+template <class Id>
+class TopKRow {
+ public:
+  TopKRow(const TopKProblem& p, const TopKArguments& a, int64_t row)
+      : p_(p),
+        scores_(row_at(a.scores.data, {p.scores_row_stride, 0}, row, 0, p.dtype)),
+        ids_(static_cast<Id*>(a.ids.data) + row * p.choices),
+        gates_(p.has_gates ? static_cast<float*>(a.gates.data) + row * p.choices : nullptr) {}
+
+  void choose_all() const {
+    int64_t count = 0;
+    float least = 0;  // of the chosen ones
+    for_each_score([&](int64_t n, float score) {
+      const bool has_room = count < p_.choices;
+      if (!has_room && !is_larger(score, least)) return;
+      int64_t k = has_room ? count++ : count - 1;
+      for (; k > 0 && is_larger(score, score_of(k - 1)); --k) ids_[k] = ids_[k - 1];
+      ids_[k] = static_cast<Id>(n);
+      least = score_of(count - 1);
+    });
+  }
+
+  /// The first of what comes after the choice before.
+  void choose(int64_t k) const {
+    const int64_t previous = k == 0 ? -1 : static_cast<int64_t>(ids_[k - 1]);
+    const float most = k == 0 ? std::numeric_limits<float>::quiet_NaN() : score_of(k - 1);
+    int64_t best = -1;
+    float largest = 0;
+    for_each_score([&](int64_t n, float score) {
+      const bool follows = is_larger(most, score) || (!is_larger(score, most) && n > previous);
+      if (!follows || (best >= 0 && !is_larger(score, largest))) return;
+      best = n;
+      largest = score;
+    });
+    ids_[k] = static_cast<Id>(best);
+  }
+
+  void gate() const {
+    if (gates_ == nullptr) return;
+    const float largest = score_of(0);
+    const auto power = [&](float score) { return cpu::exp_of_negative(score - largest); };
+    float sum = 0;
+    if (p_.gate == GateFunction::softmax_all) {
+      for_each_score([&](int64_t, float score) { sum += power(score); });
+    } else if (p_.gate == GateFunction::softmax) {
+      for (int64_t k = 0; k < p_.choices; ++k) sum += power(score_of(k));
+    }
+    for (int64_t k = 0; k < p_.choices; ++k) {
+      const float score = score_of(k);
+      const bool is_softmax =
+          p_.gate == GateFunction::softmax || p_.gate == GateFunction::softmax_all;
+      gates_[k] = is_softmax                         ? power(score) / sum
+                  : p_.gate == GateFunction::sigmoid ? 1.0f / (1.0f + cpu::exp(-score))
+                                                     : score;
+    }
+  }
+
+ private:
+  template <class F>
+  void for_each_score(const F& f) const {
+    cpu::for_each_chunk(p_.dtype, scores_, p_.num_members,
+                        [&](const float* scores, int64_t first, int64_t count) {
+                          for (int64_t i = 0; i < count; ++i) f(first + i, scores[i]);
+                        });
+  }
+  float score_of(int64_t k) const {
+    float buffer;
+    return *cpu::chunk_of(p_.dtype, scores_, static_cast<int64_t>(ids_[k]), 1, &buffer);
+  }
+
+  const TopKProblem& p_;
+  const char* scores_;
+  Id* ids_;
+  float* gates_;
+};
+
+template <class Id>
+void run(const Context& context, const TopKProblem& p, WideStrategy strategy,
+         const TopKArguments& a) {
+  const auto for_each_row = [&](const auto& body) {
+    for_each_member_row(context, p.rows, 1, 1, p.num_members,
+                        [&](int64_t row, int64_t) { body(TopKRow<Id>(p, a, row)); });
+  };
+  if (strategy == WideStrategy::wide) {
+    return for_each_row([](const TopKRow<Id>& row) {
+      row.choose_all();
+      row.gate();
+    });
+  }
+  for (int64_t k = 0; k < p.choices; ++k) {
+    for_each_row([&](const TopKRow<Id>& row) {
+      row.choose(k);
+      if (k + 1 == p.choices) row.gate();
+    });
+  }
+}
+
+}  // namespace
+
+void run_top_k_cpu(const Context& context, const TopKProblem& problem, WideStrategy strategy,
+                   const TopKArguments& arguments) {
+  const auto with = problem.id_dtype == Dtype::int64 ? run<int64_t> : run<int32_t>;
+  with(context, problem, strategy, arguments);
+}
+
+}  // namespace wide

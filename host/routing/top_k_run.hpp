@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What top_k's plan calls once operands are known to be right. `sequential` makes choice after
+// choice.
+#pragma once
+
+#include "host/core/wide_strategy.hpp"
+#include "wide/top_k.hpp"
+
+namespace wide {
+
+void run_top_k_cpu(const Context& context, const TopKProblem& problem, WideStrategy strategy,
+                   const TopKArguments& arguments);
+void run_top_k_cuda(const Context& context, const TopKProblem& problem, WideStrategy strategy,
+                    const TopKArguments& arguments, Stream stream);
+
+}  // namespace wide
