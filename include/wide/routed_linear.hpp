@@ -9,8 +9,8 @@
 //   routing:        ids -> first_rows, order
 //   routed_linear:  {.gathers = true}          x [B, in]    -> h [R, hidden], in routed order
 //   routed_linear:  {.scatters = true, gates}  h [R, hidden] -> y [R, out]
-// Where each of B rows goes to K members, R = B*K and y is [B, K, out]; its sum over K is an
-// embedding of bags of one member (y as its table, ids 0, 1, 2, .., offsets 0, K, 2K, ..).
+// Where each of B rows goes to K members, R = B*K and y is [B, K*out], whose sum over K is an
+// ensemble's of K members. top_k.hpp has a mixture of experts from scores to that sum.
 #pragma once
 
 #include <memory>

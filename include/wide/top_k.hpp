@@ -13,7 +13,8 @@
 //   ensemble    {sum, K members}                 y         -> [B, out]
 // Nothing is decided on the host: the calls can be captured once, for any x. Where a device has
 // some of the experts only, its routing says from which id on (first_id); rows of the others become
-// zeros, and the sums of all devices add up to the result.
+// zeros, and the sums of all devices add up to the result. verify/routing/mixture.hpp has the calls
+// in full.
 #pragma once
 
 #include <memory>
