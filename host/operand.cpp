@@ -355,7 +355,7 @@ Operand::Operand(const Context& context, const Description& description,
     s.places = packed_places(description, s.stored_shape);
   } else {
     s.places = description.ragged;
-    s.packed_shape = s.stored_shape = {end_of(s.places)};
+    s.packed_shape = s.stored_shape = {std::max(end_of(s.places), description.ragged_elements)};
   }
   s.extent = {kGuardBytes + options.misalign_elements * description.granule * s.element_bytes(),
               checked_bytes(s.stored_shape, s.element_bytes())};

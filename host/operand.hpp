@@ -95,6 +95,7 @@ class Operand {
     /// Where members of different shapes lie in a tensor of one axis; `packing` then is a name
     /// only, and only the gaps between the places are padding. Empty: as `packing` says.
     std::vector<MemberPlace> ragged{};
+    int64_t ragged_elements = 0;  ///< of that tensor, at least
     /// Instead of a distribution, for member tensors of rank 1: writes one's bytes. Depends on its
     /// arguments only; called by several threads at a time.
     std::function<void(int64_t id, bool is_poisoned, std::span<std::byte> bytes)> contents{};
@@ -156,9 +157,9 @@ class PackedWorkload : public Workload {
   Operand* add_operand_if(bool is_there, const PackedOperand& packing, Dtype dtype,
                           const Shape& member_shape, const Distribution& distribution,
                           bool is_shared = false);
-  /// The same for members of different shapes, one place each.
+  /// The same for members of different shapes, one place each, in `elements` at least.
   Operand& add_ragged_operand(std::string_view name, Dtype dtype, std::vector<MemberPlace> places,
-                              const Distribution& distribution);
+                              const Distribution& distribution, int64_t elements = 0);
   /// The number of members and the occurrence are filled in.
   Operand& add_operand(Operand::Description description);
   const Context& context() const { return context_; }

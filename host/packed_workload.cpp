@@ -84,12 +84,13 @@ Operand* PackedWorkload::add_operand_if(bool is_there, const PackedOperand& pack
 
 Operand& PackedWorkload::add_ragged_operand(std::string_view name, Dtype dtype,
                                             std::vector<MemberPlace> places,
-                                            const Distribution& distribution) {
+                                            const Distribution& distribution, int64_t elements) {
   Operand::Description description;
   description.packing.name = name;
   description.dtype = dtype;
   description.distribution = distribution;
   description.ragged = std::move(places);
+  description.ragged_elements = elements;
   return add_operand(std::move(description));
 }
 

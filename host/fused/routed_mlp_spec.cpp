@@ -68,7 +68,7 @@ class RoutedMlpWorkload final : public RoutedWorkload<describe_routed_mlp, make_
     const RoutedMlpProblem& p = like();
     const MlpProblem mlp = mlp_of(p);
     const double products = mlp_weight_count(mlp), outputs = mlp_bias_count(mlp);
-    const auto rows = static_cast<double>(p.num_rows);
+    const auto rows = static_cast<double>(num_routed_rows());
     Cost cost;
     cost.items = rows;
     cost.flops =
@@ -79,16 +79,6 @@ class RoutedMlpWorkload final : public RoutedWorkload<describe_routed_mlp, make_
                                 p.gathers || p.scatters || p.has_gates ? order() : nullptr});
     cost.bytes_written = bytes_of({y_});
     return cost;
-  }
-
-  void reference_row(int64_t member, int64_t row, std::span<double> values,
-                     std::span<double> tolerances) const override {
-    judge_mlp_row(mlp_of(like()), row_of(&x_, member, row, like().widths.front()),
-                  weights_.values(member), options().fill, values, tolerances);
-    if (gates_ != nullptr) {
-      judge_gate(gates_->values(member)[static_cast<size_t>(row)], like().dtype, values,
-                 tolerances);
-    }
   }
 
   double reference_row_flops() const override { return 10 * mlp_weight_count(mlp_of(like())); }
@@ -106,6 +96,16 @@ class RoutedMlpWorkload final : public RoutedWorkload<describe_routed_mlp, make_
                                 : nullptr) {
     add_routing();
     y_ = &add_rows("y", like().dtype, like().widths.back(), like().scatters, Distribution::none());
+  }
+
+  void judge_row(int64_t member, int64_t row, std::span<double> values,
+                 std::span<double> tolerances) const override {
+    judge_mlp_row(mlp_of(like()), row_of(&x_, member, row, like().widths.front()),
+                  weights_.values(member), options().fill, values, tolerances);
+    if (gates_ != nullptr) {
+      judge_gate(gates_->values(member)[static_cast<size_t>(row)], like().dtype, values,
+                 tolerances);
+    }
   }
 
   Arguments arguments(const OperandViews& view) const override {
@@ -133,6 +133,7 @@ std::vector<AxisInfo> routed_mlp_axes() {
       {"out", "features of y; 0: d", int64_t{0}, {}, 0},
       {"layers", "linear layers: weights", int64_t{2}, {}, 1, {2, 3, 4}},
       {"spread", "percent of them by which a member's rows may be fewer", int64_t{75}, {}, 0},
+      dropped_axis(),
       {"gather", "whether x lies by rows, not in routed order", "yes", {"yes", "no"}},
       {"scatter", "whether y lies by rows", "yes", {"yes", "no"}},
       {"gates", "whether each row has a factor", "no", {"no", "yes"}},
@@ -187,7 +188,8 @@ std::vector<Sweep> routed_mlp_sweeps() {
             {"batch", ints({32})},
             {"d", ints({32})},
             {"layers", ints({3})},
-            {"spread", ints({75})}}}};
+            {"spread", ints({75})},
+            {"dropped", ints({0, 10})}}}};
 }
 
 }  // namespace

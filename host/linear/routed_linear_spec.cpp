@@ -73,27 +73,14 @@ class RoutedLinearWorkload final
   Cost cost() const override {
     const RoutedLinearProblem& p = like();
     Cost cost;
-    cost.items = static_cast<double>(p.num_rows);
-    cost.flops = static_cast<double>(p.num_rows) * static_cast<double>(p.out_features) *
+    cost.items = static_cast<double>(num_routed_rows());
+    cost.flops = cost.items * static_cast<double>(p.out_features) *
                  (2 * static_cast<double>(p.in_features) + (bias_ ? 1 : 0) + (scale_ ? 1 : 0) +
                   (residual_ ? 1 : 0) + (gates_ ? 1 : 0));
     cost.bytes_read = bytes_of({&x_, &weight_, bias_, scale_, residual_, gates_, first_rows(),
                                 p.gathers || p.scatters || p.has_gates ? order() : nullptr});
     cost.bytes_written = bytes_of({y_});
     return cost;
-  }
-
-  void reference_row(int64_t member, int64_t row, std::span<double> values,
-                     std::span<double> tolerances) const override {
-    const RoutedLinearProblem& p = like();
-    const LinearReferenceRow operands{row_of(&x_, member, row, p.in_features),
-                                      values_of(&weight_, member), values_of(bias_, member),
-                                      values_of(scale_, member),
-                                      row_of(residual_, member, row, p.out_features)};
-    judge_linear_row(member_problem(), operands, options().fill, values, tolerances);
-    if (gates_ != nullptr) {
-      judge_gate(gates_->values(member)[static_cast<size_t>(row)], p.dtype, values, tolerances);
-    }
   }
 
   double mean_square_limit() const override {
@@ -130,6 +117,19 @@ class RoutedLinearWorkload final
     }
     add_routing();
     y_ = &add_rows("y", p.dtype, out, p.scatters, Distribution::none());
+  }
+
+  void judge_row(int64_t member, int64_t row, std::span<double> values,
+                 std::span<double> tolerances) const override {
+    const RoutedLinearProblem& p = like();
+    const LinearReferenceRow operands{row_of(&x_, member, row, p.in_features),
+                                      values_of(&weight_, member), values_of(bias_, member),
+                                      values_of(scale_, member),
+                                      row_of(residual_, member, row, p.out_features)};
+    judge_linear_row(member_problem(), operands, options().fill, values, tolerances);
+    if (gates_ != nullptr) {
+      judge_gate(gates_->values(member)[static_cast<size_t>(row)], p.dtype, values, tolerances);
+    }
   }
 
   Arguments arguments(const OperandViews& view) const override {
@@ -176,6 +176,7 @@ std::vector<AxisInfo> routed_axes() {
       {"in", "in_features; 0: d", int64_t{0}, {}, 0},
       {"out", "out_features; 0: d", int64_t{0}, {}, 0},
       {"spread", "percent of them by which a member's rows may be fewer", int64_t{75}, {}, 0},
+      dropped_axis(),
       {"gather", "whether x lies by rows, not in routed order", "yes", {"yes", "no"}},
       {"scatter", "whether y and the residual lie by rows", "no", {"no", "yes"}},
       {"gates", "whether each row has a factor", "no", {"no", "yes"}},
@@ -186,6 +187,14 @@ std::vector<AxisInfo> routed_axes() {
       epilogue_residual_axis(),
       tf32_axis(),
   };
+}
+
+std::vector<Sweep> routed_sweeps() {
+  std::vector<Sweep> sweeps = uneven_sweeps();
+  for (Sweep& sweep : sweeps) {
+    if (sweep.name == "ci") sweep.axes.push_back({"dropped", ints({0, 10})});
+  }
+  return sweeps;
 }
 
 std::vector<StrategyInfo> routed_strategies() {
@@ -217,7 +226,7 @@ const PrimitiveSpec& routed_linear_spec() {
       .summary = "linear on the rows of one batch that are routed to each member, in one call",
       .axes = routed_axes(),
       .strategies = routed_strategies(),
-      .sweeps = uneven_sweeps(),
+      .sweeps = routed_sweeps(),
       .tolerance_formula = kLinearToleranceFormula,
       .impossible_reason = routed_impossible_reason,
       .tuning_key =

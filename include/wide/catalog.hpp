@@ -213,7 +213,7 @@ class Workload {
   virtual PreparedMembers prepare_members() = 0;
 
   virtual int64_t num_members() const = 0;
-  /// Members of the output: all, or 1 where they are combined.
+  /// Members of the output: all, or 1 where they are combined; one more has what is nobody's.
   virtual int64_t num_outputs() const { return num_members(); }
   virtual Cost cost() const = 0;
   /// Bytes of all operands that one call touches, for cache considerations.

@@ -19,7 +19,7 @@ _KNOWN = {
     "ragged_linear": f"n batch d in out spread {_FLOATS} {_EPILOGUE}",
     "routing": "n batch spread dropped dtype=int64,int32",
     "top_k": f"n batch choices gate=softmax,softmax_all,sigmoid,none gates=yes,no {_FLOATS} id_dtype=int64,int32",
-    "routed_linear": f"n batch d in out spread gather=yes,no scatter=no,yes gates=no,yes {_FLOATS} {_EPILOGUE}",
+    "routed_linear": f"n batch d in out spread dropped=0 gather=yes,no scatter=no,yes gates=no,yes {_FLOATS} {_EPILOGUE}",
     "embedding": "n batch seq vocab dim dtype=fp32,fp16,bf16,fp8_e4m3,fp8_e5m2 ids=shared,own "
                  f"id_dtype=int64,int32 {_UNQUANTIZED} bag=none,sum,mean fill=uniform,duplicates,zipf",
     "layernorm": _ROW_NORM,
@@ -38,7 +38,7 @@ _KNOWN = {
     "attention": f"n batch seq d_model heads kv_seq kdim vdim {_FLOATS} inputs=self,cross bias=yes,no "
                  "causal=no,yes lengths=no,shared,own",
     "mlp": f"n batch d in hidden out layers {_FLOATS} {_ACTIVATIONS} last=no,yes bias=yes,no shared=no,yes tf32=no,yes",
-    "routed_mlp": "n batch d in hidden out layers spread gather=yes,no scatter=yes,no gates=no,yes "
+    "routed_mlp": "n batch d in hidden out layers spread dropped=0 gather=yes,no scatter=yes,no gates=no,yes "
                   f"{_FLOATS} {_ACTIVATIONS} last=no,yes bias=yes,no tf32=no,yes",
     "recurrent": f"n cell=lstm,gru batch seq d in hidden {_FLOATS} bias=yes,no state=zeros,given reversed=no,yes shared=no,yes "
                  "tf32=no,yes",

@@ -262,6 +262,13 @@ TEST_CASE("members of shapes of their own lie where their places say, and gaps a
   CHECK((outputs.members[0].rows == 2 && outputs.members[0].row_length == 3));
   CHECK((outputs.members[1].rows == 0 && outputs.members[1].bytes.empty()));
   CHECK((outputs.members[2].rows == 1 && outputs.members[2].bytes.size() == 20));
+
+  ragged.ragged_elements = 16;
+  const Operand longer(one_thread(), ragged, layout(0, 0));
+  CHECK(longer.packed().shape == Shape{16});
+  CHECK(longer.bytes() == input.bytes());
+  static_cast<float*>(longer.packed().data)[15] = 0;
+  CHECK(longer.damage(Stream::cpu()) == "ragged x: the gap at [15] was written");
 }
 
 TEST_CASE("operands on CUDA hold what operands on the CPU hold, and find the same damage",
