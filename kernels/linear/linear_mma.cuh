@@ -379,9 +379,9 @@ cudaError_t launch_linear_mma(LinearParams params, cudaStream_t stream) {
                       stream);
 }
 
-/// Calls f.template operator()<Math>() for the runtime value.
+/// Calls f.template operator()<Math>() for the runtime value, unless that is tf32x3.
 template <class F>
-cudaError_t with_math(LinearMath math, F f) {
+cudaError_t with_plain_math(LinearMath math, const F& f) {
   switch (math) {
     case LinearMath::fp16:
       return f.template operator()<MmaHalf<__half>>();
@@ -390,9 +390,15 @@ cudaError_t with_math(LinearMath math, F f) {
     case LinearMath::tf32:
       return f.template operator()<MmaTf32>();
     case LinearMath::tf32x3:
-      return f.template operator()<MmaTf32x3>();
+      break;
   }
   return cudaErrorInvalidValue;
+}
+
+/// The same for all values.
+template <class F>
+cudaError_t with_math(LinearMath math, const F& f) {
+  return math == LinearMath::tf32x3 ? f.template operator()<MmaTf32x3>() : with_plain_math(math, f);
 }
 
 }  // namespace wide::kernels
