@@ -60,7 +60,8 @@ void run_weight_only(const kernels::LinearParams& linear, const LinearProblem& p
                      kernels::LinearWeightOnlyTile tile, cudaStream_t stream) {
   const QuantizedWeight weight = linear_quantized_weight(problem);
   const kernels::LinearWeightOnlyParams params{
-      linear, quantized_strip_bytes(weight), static_cast<int>(weight.group_size / kQuantizedTile)};
+      linear,
+      {quantized_strip_bytes(weight), static_cast<int>(weight.group_size / kQuantizedTile)}};
   WIDE_CHECK_CUDA(
       kernels::launch_linear_weight_only(params, problem.dtype, weight.format, tile, stream));
 }

@@ -112,42 +112,41 @@ __device__ inline void multiply_tile(const char* tile, const char* scales, const
   }
 }
 
-/// 1-D grid of (member, outputs, rows): blocks that read the same weights are adjacent.
-template <class T, WeightFormat format, LinearWeightOnlyTile tile_shape>
-__global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
-                                  policy_of(tile_shape).mma.blocks_per_multiprocessor)
-    linear_weight_only(const __grid_constant__ LinearWeightOnlyParams params, uint32_t tiles_m,
-                       uint32_t tiles_n) {
+/// Computes the tile of `member` at (first_m, first_n) by one block with the policy's threads and
+/// bytes of shared memory. `is_read_once`: whether no other block reads these weights. `rows`:
+/// which rows of x and y these are.
+template <class T, WeightFormat format, LinearWeightOnlyTile tile_shape, class Rows = TileRows>
+__device__ inline void compute_weight_only_tile(const LinearParams& params,
+                                                const WeightStrips& strips, int64_t member,
+                                                int64_t first_m, int64_t first_n, bool is_read_once,
+                                                char* shared, const Rows& rows = {}) {
   constexpr WeightOnlyPolicy policy = policy_of(tile_shape);
   constexpr int kStages = policy.mma.stages, kThreads = policy.mma.threads();
   constexpr int kRows = policy.mma.tile_b, kTileBytes = quantized_tile_bytes(format);
-  extern __shared__ __align__(128) char shared[];
 
-  // Locate the tile and the warp's strip of it.
-  const uint32_t strips_of_members = blockIdx.x / tiles_m;
-  const int64_t member = strips_of_members / tiles_n;
-  const int64_t first_n = static_cast<int64_t>(strips_of_members % tiles_n) * policy.mma.tile_n();
-  const int64_t first_m = static_cast<int64_t>(blockIdx.x % tiles_m) * kRows;
-  const int rows = static_cast<int>(min(params.m - first_m, static_cast<int64_t>(kRows)));
+  // The rows of x, and the warp's strip.
   const MmaWarp warp = locate_warp<policy.mma>();
-  const Source<T> x{static_cast<const T*>(params.x) + member * params.x_strides.member +
-                        first_m * params.x_strides.row,
-                    params.x_strides.row, rows, params.x_is_aligned};
+  const Source<T> tile_x{static_cast<const T*>(params.x) + member * params.x_strides.member +
+                             first_m * params.x_strides.row,
+                         params.x_strides.row,
+                         static_cast<int>(min(params.m - first_m, static_cast<int64_t>(kRows))),
+                         params.x_is_aligned};
+  const auto& x = rows.template source<kRows, kThreads>(tile_x);
   const bool has_strip = first_n + warp.first_a < params.n;
   const int64_t strip_index = (first_n + warp.first_a) / kQuantizedStrip;
   Strip strip{static_cast<const char*>(params.weight) + member * params.weight_strides.member +
-                  strip_index * params.strip_bytes,
-              has_strip ? params.strip_bytes : 0};
+                  strip_index * strips.bytes,
+              has_strip ? strips.bytes : 0};
 
   // A group is one tile or two, and a stage begins with one: all stages have the same size.
-  const int pairs = params.tiles_per_group - 1;  // 1: tile t is of group t / 2
+  const int pairs = strips.tiles_per_group - 1;  // 1: tile t is of group t / 2
   const int strip_stage_bytes =
       policy.tiles * kTileBytes + (policy.tiles >> pairs) * kQuantizedScaleBytes;
 
   // Start the first stages.
   const int64_t num_tiles = (params.k + kQuantizedTile - 1) / kQuantizedTile;
   const int64_t num_steps = (num_tiles + policy.tiles - 1) / policy.tiles;
-  const arch::CacheHint hint(tiles_m == 1);  // weights: a byte is read by tiles_m blocks
+  const arch::CacheHint hint(is_read_once);
   const int strip_place =
       policy.x_bytes() + warp.first_a / kQuantizedStrip * policy.strip_bytes(format);
   const auto load_step = [&](int64_t step, int stage) {
@@ -165,7 +164,6 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
     }
     arch::cp_async_commit();  // empty groups keep the pending count
   };
-  arch::follow_grid();
 #pragma unroll 1
   for (int stage = 0; stage < kStages - 1; ++stage) load_step(stage, stage);
 
@@ -198,12 +196,26 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
   auto* tile_sums = reinterpret_cast<float*>(shared);
   put_sums<policy.mma>(tile_sums, warp, totals);
   __syncthreads();
-  const Destination<T> y = destination_of<T>(
-      params.epilogue, static_cast<T*>(params.y), params.y_strides, member, first_m, first_n, rows,
-      static_cast<int>(min(params.n - first_n, static_cast<int64_t>(policy.mma.tile_n()))),
-      params.y_is_aligned);
+  const Destination<T> y =
+      tile_destination<T>(params, member, first_m, first_n, kRows, policy.mma.tile_n());
   store_sums<kRows, policy.mma.tile_n(), policy.mma.pitch(), policy.mma.warps_k, kThreads>(
-      y, tile_sums, static_cast<int>(threadIdx.x));
+      rows.destination(y), tile_sums, static_cast<int>(threadIdx.x));
+}
+
+/// 1-D grid of (member, outputs, rows): blocks that read the same weights are adjacent.
+template <class T, WeightFormat format, LinearWeightOnlyTile tile_shape>
+__global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
+                                  policy_of(tile_shape).mma.blocks_per_multiprocessor)
+    linear_weight_only(const __grid_constant__ LinearWeightOnlyParams params, uint32_t tiles_m,
+                       uint32_t tiles_n) {
+  constexpr MmaPolicy policy = policy_of(tile_shape).mma;
+  extern __shared__ __align__(128) char shared[];
+  const uint32_t tile_of_members = blockIdx.x / tiles_m;
+  arch::follow_grid();
+  compute_weight_only_tile<T, format, tile_shape>(
+      params, params.strips, tile_of_members / tiles_n,
+      static_cast<int64_t>(blockIdx.x % tiles_m) * policy.tile_m(),
+      static_cast<int64_t>(tile_of_members % tiles_n) * policy.tile_n(), tiles_m == 1, shared);
 }
 
 template <class T, WeightFormat format, LinearWeightOnlyTile tile>
@@ -234,24 +246,32 @@ cudaError_t launch_format(const LinearWeightOnlyParams& params, LinearWeightOnly
   return cudaErrorInvalidValue;
 }
 
-template <class T>
-cudaError_t launch_type(const LinearWeightOnlyParams& params, WeightFormat format,
-                        LinearWeightOnlyTile tile, cudaStream_t stream) {
+/// Calls f.template operator()<format>() for the runtime value.
+template <class F>
+cudaError_t with_format(WeightFormat format, F f) {
   switch (format) {
     case WeightFormat::packed:
       return cudaErrorInvalidValue;
     case WeightFormat::fp8_e4m3:
-      return launch_format<T, WeightFormat::fp8_e4m3>(params, tile, stream);
+      return f.template operator()<WeightFormat::fp8_e4m3>();
     case WeightFormat::int8:
-      return launch_format<T, WeightFormat::int8>(params, tile, stream);
+      return f.template operator()<WeightFormat::int8>();
     case WeightFormat::fp6_e3m2:
-      return launch_format<T, WeightFormat::fp6_e3m2>(params, tile, stream);
+      return f.template operator()<WeightFormat::fp6_e3m2>();
     case WeightFormat::int4:
-      return launch_format<T, WeightFormat::int4>(params, tile, stream);
+      return f.template operator()<WeightFormat::int4>();
     case WeightFormat::fp4_e2m1:
-      return launch_format<T, WeightFormat::fp4_e2m1>(params, tile, stream);
+      return f.template operator()<WeightFormat::fp4_e2m1>();
   }
   return cudaErrorInvalidValue;
+}
+
+template <class T>
+cudaError_t launch_type(const LinearWeightOnlyParams& params, WeightFormat format,
+                        LinearWeightOnlyTile tile, cudaStream_t stream) {
+  return with_format(format, [&]<WeightFormat kFormat>() {
+    return launch_format<T, kFormat>(params, tile, stream);
+  });
 }
 
 /// One per file, to compile in parallel.

@@ -13,11 +13,16 @@
 
 namespace wide::kernels {
 
+/// The parts of a member's blob, of 16 outputs each.
+struct WeightStrips {
+  int64_t bytes;        ///< of a strip
+  int tiles_per_group;  ///< of 64 inputs: 1 or 2
+};
+
 /// `weight` points to the first member's blob, weight_strides.member is in bytes; both multiples of
 /// 16.
 struct LinearWeightOnlyParams : LinearParams {
-  int64_t strip_bytes;
-  int tiles_per_group;  ///< of 64 inputs: 1 or 2
+  WeightStrips strips;
 };
 
 /// y[m, i, n] = epilogue(sum_k x[m, i, k] * weight[i, n, k]) for all members i in one launch. Code
