@@ -6,7 +6,6 @@
 #include "wide/linear.hpp"
 
 #include <string>
-#include <vector>
 
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
@@ -17,7 +16,7 @@
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_run.hpp"
 #include "host/linear/linear_strategy.hpp"
-#include "wide/pack.hpp"
+#include "host/linear/linear_weight.hpp"
 
 namespace wide {
 
@@ -51,33 +50,14 @@ LinearChoice resolve_strategy(const LinearProblem& problem, const DeviceInfo& de
   return choice;
 }
 
-void require_count(const char* what, size_t got, int64_t expected) {
-  WIDE_REQUIRE(static_cast<int64_t>(got) == expected,
-               "linear: " + std::string(what) + " has " + std::to_string(got) +
-                   " entries, expected num_members = " + std::to_string(expected));
-}
-
 void require_weight_shape(const LinearProblem& problem, const ConstTensorView& weight) {
   require_shape("linear", "weight", weight, "[num_members, out, in]",
                 {problem.num_members, problem.out_features, problem.in_features});
 }
 
-/// Shared by prepare_weights and restore_weights: the packed side. Quantised weights are
-/// checked where they are made.
-void check_packed(const LinearProblem& problem, const ConstTensorView& weight,
-                  const ConstTensorView& bias) {
-  if (!is_quantized(problem)) {
-    require_dtype("linear", "weight", weight, problem.dtype);
-    require_weight_shape(problem, weight);
-  }
-  WIDE_REQUIRE(bias.is_absent() != problem.epilogue.has_bias,
-               std::string("linear: bias is ") +
-                   (problem.epilogue.has_bias ? "absent, expected [num_members, out]"
-                                              : "present, expected none: the problem has none"));
-  if (!problem.epilogue.has_bias) return;
-  require_dtype("linear", "bias", bias, *problem.y_dtype);
-  require_shape("linear", "bias", bias, "[num_members, out]",
-                {problem.num_members, problem.out_features});
+LinearWeights weights_of(const LinearProblem& problem) {
+  return {"linear",      problem.num_members, linear_quantized_weight(problem),
+          problem.dtype, *problem.y_dtype,    problem.epilogue.has_bias};
 }
 
 /// Whether a kernel of ours is launched for each member.
@@ -163,44 +143,15 @@ std::string_view LinearPlan::weight_format() const {
 
 void LinearPlan::prepare_weights(std::span<const LinearMember> members, const TensorView& weight,
                                  const TensorView& bias, Stream stream) const {
-  const LinearProblem& problem = state_->problem;
-  require_count("members", members.size(), problem.num_members);
-  check_packed(problem, weight, bias);
-  std::vector<ConstTensorView> weights, biases;
-  for (const LinearMember& member : members) {
-    WIDE_REQUIRE(
-        member.bias.is_absent() != problem.epilogue.has_bias,
-        "linear: bias of member " + std::to_string(weights.size()) + " is " +
-            (problem.epilogue.has_bias ? "absent, expected [out]" : "present, expected none"));
-    weights.push_back(member.weight);
-    if (problem.epilogue.has_bias) biases.push_back(member.bias);
-  }
-  const NvtxRange range("wide::linear::prepare_weights");
-  if (is_quantized(problem)) {
-    quantize_weights(state_->context, linear_quantized_weight(problem), weights, weight, stream);
-  } else {
-    pack(operands::linear_weight, weights, weight, stream);
-  }
-  if (problem.epilogue.has_bias) pack(operands::linear_bias, biases, bias, stream);
+  prepare_linear_weights(state_->context, weights_of(state_->problem), members, weight, bias,
+                         stream);
 }
 
 void LinearPlan::restore_weights(const ConstTensorView& weight, const ConstTensorView& bias,
                                  std::span<const TensorView> member_weights,
                                  std::span<const TensorView> member_biases, Stream stream) const {
-  const LinearProblem& problem = state_->problem;
-  check_packed(problem, weight, bias);
-  require_count("member_weights", member_weights.size(), problem.num_members);
-  if (problem.epilogue.has_bias) {
-    require_count("member_biases", member_biases.size(), problem.num_members);
-  }
-  const NvtxRange range("wide::linear::restore_weights");
-  if (is_quantized(problem)) {
-    dequantize_weights(state_->context, linear_quantized_weight(problem), weight, member_weights,
-                       stream);
-  } else {
-    unpack(operands::linear_weight, weight, member_weights, stream);
-  }
-  if (problem.epilogue.has_bias) unpack(operands::linear_bias, bias, member_biases, stream);
+  restore_linear_weights(state_->context, weights_of(state_->problem), weight, bias, member_weights,
+                         member_biases, stream);
 }
 
 void LinearPlan::run(const LinearArguments& arguments, const Execution& execution) const {

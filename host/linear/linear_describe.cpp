@@ -9,6 +9,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
 #include "host/linear/linear_problem.hpp"
+#include "host/linear/linear_weight.hpp"
 
 namespace wide {
 
@@ -71,26 +72,14 @@ void describe_weight(const ConstTensorView& weight, LinearProblem& problem) {
 }
 
 /// The blobs show neither in nor out: `like` gives them.
-void describe_quantized_weight(const ConstTensorView& weight, const LinearProblem& like,
-                               LinearProblem& problem) {
+void describe_blobs(const ConstTensorView& weight, const LinearProblem& like,
+                    LinearProblem& problem) {
   problem.weight_format = like.weight_format;
   problem.group_size = like.group_size;
   problem.out_features = like.out_features;
   problem.in_features = like.in_features;
-  constexpr std::string_view kShape = "[num_members, member_bytes]";
-  require_rank("weight", weight, 2, 2, kShape);
-  WIDE_REQUIRE(weight.shape[0] >= 1, "linear: weight is " + to_string(weight.shape) +
-                                         ", expected num_members >= 1 in front");
-  require_dtype(kLinearName, "weight", weight, Dtype::uint8);
-  const int64_t bytes = linear_member_bytes(problem);
-  require_shape(kLinearName, "weight", weight, kShape, {weight.shape[0], bytes});
-  require_contiguous("weight", weight);
-  WIDE_REQUIRE(bytes == 0 || weight.alignment() >= kQuantizedAlignment,
-               "linear: weight is aligned to " + std::to_string(weight.alignment()) +
-                   " bytes, expected " + std::to_string(kQuantizedAlignment) + ": quantised");
+  problem.weight = describe_quantized_weight(kLinearName, weight, linear_quantized_weight(problem));
   problem.num_members = weight.shape[0];
-  problem.weight = {bytes, problem.num_members == 1 ? bytes : weight.strides[0]};
-  require_steps("weight", weight, bytes, {0, problem.weight.member});
 }
 
 void describe_bias(const ConstTensorView& bias, LinearProblem& problem) {
@@ -172,7 +161,7 @@ LinearProblem describe_linear(const LinearArguments& arguments, const LinearProb
   problem.y_dtype = is_fp8(problem.dtype) ? arguments.y.dtype : problem.dtype;
 
   if (is_quantized(like)) {
-    describe_quantized_weight(arguments.weight, like, problem);
+    describe_blobs(arguments.weight, like, problem);
   } else {
     describe_weight(arguments.weight, problem);
   }

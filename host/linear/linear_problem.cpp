@@ -11,6 +11,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
+#include "host/linear/linear_weight.hpp"
 
 namespace wide {
 
@@ -85,17 +86,9 @@ void complete_weight(LinearProblem& problem) {
     problem.weight = complete_strides(problem.weight, {in, out * in}, out, members, in);
     return require_extent("weight", problem, out, members, in, problem.weight);
   }
-  WIDE_REQUIRE(problem.group_size == 64 || problem.group_size == 128,
-               "linear: group_size is " + text(problem.group_size) + ", expected 64 or 128");
-  const int64_t bytes = linear_member_bytes(problem);
-  problem.weight =
-      complete_strides({bytes, problem.weight.member == 0 ? bytes : problem.weight.member},
-                       {bytes, bytes}, 1, members, bytes);
-  WIDE_REQUIRE(problem.weight.member >= bytes && problem.weight.member % kQuantizedAlignment == 0,
-               "linear: weight has member stride " + text(problem.weight.member) +
-                   " bytes, expected a multiple of " + text(kQuantizedAlignment) + ", at least " +
-                   text(bytes));
-  require_extent("weight", problem, 1, members, bytes, problem.weight);
+  problem.weight = complete_quantized_strides("linear", linear_quantized_weight(problem), members,
+                                              problem.weight.member);
+  require_extent("weight", problem, 1, members, problem.weight.row, problem.weight);
 }
 
 /// One output per member has one factor per member, whatever it is called.

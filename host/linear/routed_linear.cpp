@@ -6,15 +6,13 @@
 #include "wide/routed_linear.hpp"
 
 #include <string>
-#include <vector>
 
-#include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/tuned_choice.hpp"
+#include "host/linear/linear_weight.hpp"
 #include "host/linear/routed_linear_problem.hpp"
 #include "host/linear/routed_linear_run.hpp"
-#include "wide/pack.hpp"
 
 namespace wide {
 
@@ -28,26 +26,12 @@ struct RoutedLinearPlan::State {
 
 namespace {
 
-void require_entries(const char* what, size_t got, int64_t expected) {
-  WIDE_REQUIRE(static_cast<int64_t>(got) == expected,
-               "routed_linear: " + std::string(what) + " has " + std::to_string(got) +
-                   " entries, expected num_members = " + std::to_string(expected));
-}
-
-/// The packed side of prepare_weights and restore_weights.
-void check_packed_weights(const RoutedLinearProblem& problem, const ConstTensorView& weight,
-                          const ConstTensorView& bias) {
-  require_dtype(kRoutedLinearName, "weight", weight, problem.dtype);
-  require_shape(kRoutedLinearName, "weight", weight, "[num_members, out, in]",
-                {problem.num_members, problem.out_features, problem.in_features});
-  WIDE_REQUIRE(bias.is_absent() != problem.epilogue.has_bias,
-               std::string("routed_linear: bias is ") +
-                   (problem.epilogue.has_bias ? "absent, expected [num_members, out]"
-                                              : "present, expected none: the problem has none"));
-  if (!problem.epilogue.has_bias) return;
-  require_dtype(kRoutedLinearName, "bias", bias, problem.dtype);
-  require_shape(kRoutedLinearName, "bias", bias, "[num_members, out]",
-                {problem.num_members, problem.out_features});
+LinearWeights weights_of(const RoutedLinearProblem& problem) {
+  QuantizedWeight weight;
+  weight.format = WeightFormat::packed;
+  weight.out_features = problem.out_features, weight.in_features = problem.in_features;
+  return {kRoutedLinearName, problem.num_members, weight,
+          problem.dtype,     problem.dtype,       problem.epilogue.has_bias};
 }
 
 }  // namespace
@@ -84,36 +68,16 @@ std::string_view RoutedLinearPlan::weight_format() const {
 void RoutedLinearPlan::prepare_weights(std::span<const LinearMember> members,
                                        const TensorView& weight, const TensorView& bias,
                                        Stream stream) const {
-  const RoutedLinearProblem& problem = state_->problem;
-  require_entries("members", members.size(), problem.num_members);
-  check_packed_weights(problem, weight, bias);
-  std::vector<ConstTensorView> weights, biases;
-  for (const LinearMember& member : members) {
-    WIDE_REQUIRE(
-        member.bias.is_absent() != problem.epilogue.has_bias,
-        "routed_linear: bias of member " + std::to_string(weights.size()) + " is " +
-            (problem.epilogue.has_bias ? "absent, expected [out]" : "present, expected none"));
-    weights.push_back(member.weight);
-    if (problem.epilogue.has_bias) biases.push_back(member.bias);
-  }
-  const NvtxRange range("wide::routed_linear::prepare_weights");
-  pack(operands::linear_weight, weights, weight, stream);
-  if (problem.epilogue.has_bias) pack(operands::linear_bias, biases, bias, stream);
+  prepare_linear_weights(state_->context, weights_of(state_->problem), members, weight, bias,
+                         stream);
 }
 
 void RoutedLinearPlan::restore_weights(const ConstTensorView& weight, const ConstTensorView& bias,
                                        std::span<const TensorView> member_weights,
                                        std::span<const TensorView> member_biases,
                                        Stream stream) const {
-  const RoutedLinearProblem& problem = state_->problem;
-  check_packed_weights(problem, weight, bias);
-  require_entries("member_weights", member_weights.size(), problem.num_members);
-  if (problem.epilogue.has_bias) {
-    require_entries("member_biases", member_biases.size(), problem.num_members);
-  }
-  const NvtxRange range("wide::routed_linear::restore_weights");
-  unpack(operands::linear_weight, weight, member_weights, stream);
-  if (problem.epilogue.has_bias) unpack(operands::linear_bias, bias, member_biases, stream);
+  restore_linear_weights(state_->context, weights_of(state_->problem), weight, bias, member_weights,
+                         member_biases, stream);
 }
 
 void RoutedLinearPlan::run(const RoutedLinearArguments& arguments,
