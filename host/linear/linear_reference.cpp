@@ -48,10 +48,10 @@ double bf16_value(int bits) {
 
 }  // namespace
 
-std::vector<double> linear_reference_weight(const LinearProblem& problem,
+std::vector<double> linear_reference_weight(const QuantizedWeight& how,
                                             std::span<const double> blob) {
-  const int64_t in = problem.in_features, out = problem.out_features, size = problem.group_size;
-  const int64_t bits = weight_format_bits(problem.weight_format);
+  const int64_t in = how.in_features, out = how.out_features, size = how.group_size;
+  const int64_t bits = weight_format_bits(how.format);
   const int64_t tile_bytes = 16 * 64 * bits / 8, scale_bytes = 16 * 2;
   const int64_t groups = (in + size - 1) / size, tiles = (in + 63) / 64;
   const int64_t strip_bytes = groups * scale_bytes + tiles * tile_bytes;
@@ -72,7 +72,7 @@ std::vector<double> linear_reference_weight(const LinearProblem& problem,
       const int64_t scale =
           strip + group * scale_bytes + group * size / 64 * tile_bytes + 2 * (2 * (r % 8) + r / 8);
       weight.push_back(bf16_value(byte_at(scale) + 256 * byte_at(scale + 1)) *
-                       code_value(problem.weight_format, code));
+                       code_value(how.format, code));
     }
   }
   return weight;

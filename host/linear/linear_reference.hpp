@@ -11,6 +11,7 @@
 
 #include "wide/catalog.hpp"
 #include "wide/linear.hpp"
+#include "wide/quantize.hpp"
 
 namespace wide::catalog {
 
@@ -57,7 +58,7 @@ double product_mean_square_limit(Dtype dtype, Dtype y_dtype, bool allow_tf32, Fi
 
 /// The weight [out, in] that a member's blob encodes, by plain loops over the order that
 /// wide/weight_format.hpp describes.
-std::vector<double> linear_reference_weight(const LinearProblem& problem,
+std::vector<double> linear_reference_weight(const QuantizedWeight& how,
                                             std::span<const double> blob);
 
 double reference_activation(Activation activation, double value);

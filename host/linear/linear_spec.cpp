@@ -9,6 +9,7 @@
 #include "host/linear/linear_reference.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "host/linear/linear_values.hpp"
+#include "host/linear/linear_weight_workload.hpp"
 #include "host/operand_values.hpp"
 #include "host/plan_workload.hpp"
 #include "host/specs.hpp"
@@ -30,62 +31,14 @@ LinearProblem problem_of(const Case& point) {
   if (is_fp8(problem.dtype)) problem.y_dtype = Dtype::bf16;
   problem.shared_input = point.word("shared") == "yes";
   problem.allow_tf32 = point.word("tf32") == "yes";
-  problem.weight_format = *parse_weight_format(point.word("weights"));
-  problem.group_size = point.word("group") == "64" ? 64 : 128;
+  const QuantizedWeight weight = weight_of_case(point, problem.out_features, problem.in_features);
+  problem.weight_format = weight.format, problem.group_size = weight.group_size;
   problem.epilogue = epilogue_of_case(point);
   return problem;
 }
 
-std::string impossible_reason(const Case& point) {
-  const std::string reason = tf32_impossible_reason(point);
-  if (!reason.empty()) return reason;
-  const bool is_packed = point.word("weights") == "packed";
-  if (point.word("tf32") == "yes" && !is_packed) {
-    return "tf32 is a way to multiply fp32, weights are quantised";
-  }
-  if (point.word("group") != "128" && is_packed) return "packed weights have no groups";
-  return "";
-}
-
 int64_t scales_of(const LinearProblem& problem) {
   return problem.epilogue.scale == OutputScale::per_member ? 1 : problem.out_features;
-}
-
-/// The operand of quantised weights: the values of packed ones, in fp32, as blobs. Multiples of a
-/// power of two are stored exactly, hence integer fills, too.
-Operand::Description quantized_weight(const LinearProblem& problem,
-                                      const WorkloadOptions& options) {
-  const QuantizedWeight weight = linear_quantized_weight(problem);
-  const Distribution from =
-      shaped(linear_parameter_distribution(options.fill), options.fill, Dtype::fp32, false);
-  Operand::Description description{.packing = operands::linear_quantized_weight,
-                                   .dtype = Dtype::uint8,
-                                   .member_shape = {quantized_bytes(weight)}};
-  description.granule = kQuantizedAlignment;
-  description.contents = [=, seed = options.seed](int64_t id, bool is_poisoned,
-                                                  std::span<std::byte> bytes) {
-    const Context context = Context::cpu({.num_threads = 1, .allocator = {}});
-    Tensor dense(context, Dtype::fp32, {weight.out_features, weight.in_features});
-    auto* values = static_cast<std::byte*>(dense.data());
-    if (is_poisoned) {
-      std::fill_n(values, dense.bytes(), std::byte{0xff});  // NaN
-    } else {
-      const uint64_t key = stream_key(seed, operands::linear_weight.name, 0, id);
-      fill_run(from, key, 0, dense.num_elements(), 0, Dtype::fp32, values);
-    }
-    const ConstTensorView member = dense;
-    const auto size = static_cast<int64_t>(bytes.size());
-    quantize_weights(context, weight, std::span(&member, 1),
-                     TensorView(bytes.data(), Dtype::uint8, {1, size}, Device{}), Stream::cpu());
-  };
-  return description;
-}
-
-Operand::Description packed_weight(const LinearProblem& problem, const WorkloadOptions& options) {
-  return {.packing = operands::linear_weight,
-          .dtype = problem.dtype,
-          .member_shape = {problem.out_features, problem.in_features},
-          .distribution = linear_parameter_distribution(options.fill)};
 }
 
 class LinearWorkload final : public PlanWorkload<describe_linear, make_linear_plan> {
@@ -96,8 +49,8 @@ class LinearWorkload final : public PlanWorkload<describe_linear, make_linear_pl
                        linear_input_distribution(options.fill, *like().y_dtype, like().epilogue,
                                                  like().in_features),
                        like().shared_input)),
-        weight_(add_operand(is_quantized(like()) ? quantized_weight(like(), options)
-                                                 : packed_weight(like(), options))),
+        weight_(add_operand(
+            linear_weight_operand(linear_quantized_weight(like()), like().dtype, options))),
         bias_(like().epilogue.has_bias
                   ? &add_operand(operands::linear_bias, *like().y_dtype, {like().out_features},
                                  linear_parameter_distribution(options.fill))
@@ -158,7 +111,7 @@ class LinearWorkload final : public PlanWorkload<describe_linear, make_linear_pl
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
     const LinearReferenceRow operands{row_of(&x_, member, row, like().in_features),
-                                      weight_values(member), values_of(bias_, member),
+                                      weights_.of(weight_, member), values_of(bias_, member),
                                       values_of(scale_, member),
                                       row_of(residual_, member, row, like().out_features)};
     judge_linear_row(like(), operands, options().fill, values, tolerances);
@@ -183,15 +136,6 @@ class LinearWorkload final : public PlanWorkload<describe_linear, make_linear_pl
             .residual = view(residual_)};
   }
 
-  std::span<const double> weight_values(int64_t member) const {
-    if (!is_quantized(like())) return weight_.values(member);
-    if (dequantized_member_ != member) {
-      dequantized_ = linear_reference_weight(like(), weight_.values(member));
-      dequantized_member_ = member;
-    }
-    return dequantized_;
-  }
-
   /// Only cuBLASLt knows whether it has an algorithm.
   std::string no_algorithm_reason(const LinearProblem& problem) const {
     try {
@@ -209,8 +153,7 @@ class LinearWorkload final : public PlanWorkload<describe_linear, make_linear_pl
   const Operand* scale_;
   const Operand* residual_;
   const Operand& y_;
-  mutable std::vector<double> dequantized_;  ///< the reference's, of one member
-  mutable int64_t dequantized_member_ = -1;
+  ReferenceWeights weights_{linear_quantized_weight(like())};
 };
 
 std::vector<AxisInfo> axes() {
@@ -231,7 +174,7 @@ std::vector<AxisInfo> axes() {
       shared_axis(),
       tf32_axis(),
       weights_axis("how they are stored"),
-      {"group", "inputs that share a quantised weight's scale", "128", {"128", "64"}},
+      group_axis(),
   };
 }
 
@@ -324,7 +267,7 @@ const PrimitiveSpec& linear_spec() {
       .strategies = strategies(),
       .sweeps = sweeps(),
       .tolerance_formula = kLinearToleranceFormula,
-      .impossible_reason = impossible_reason,
+      .impossible_reason = weights_impossible_reason,
       .tuning_key = tuned_by(problem_of),
       .make_workload = make_workload<LinearWorkload>};
   return spec;
