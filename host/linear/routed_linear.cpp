@@ -27,10 +27,7 @@ struct RoutedLinearPlan::State {
 namespace {
 
 LinearWeights weights_of(const RoutedLinearProblem& problem) {
-  QuantizedWeight weight;
-  weight.format = WeightFormat::packed;
-  weight.out_features = problem.out_features, weight.in_features = problem.in_features;
-  return {kRoutedLinearName, problem.num_members, weight,
+  return {kRoutedLinearName, problem.num_members, linear_quantized_weight(problem),
           problem.dtype,     problem.dtype,       problem.epilogue.has_bias};
 }
 
@@ -62,7 +59,7 @@ int64_t RoutedLinearPlan::workspace_bytes() const {
   return state_->workspace_bytes;
 }
 std::string_view RoutedLinearPlan::weight_format() const {
-  return "packed";
+  return weight_format_name(state_->problem.weight_format);
 }
 
 void RoutedLinearPlan::prepare_weights(std::span<const LinearMember> members,

@@ -61,6 +61,13 @@ class RoutedCpu {
     const int64_t row = order_[in_order];
     return row >= 0 && row < p_.num_rows ? row : -1;
   }
+  /// Of an output's weights from its member's first: elements, or the bytes of whole strips.
+  int64_t weight_offset(int64_t output) const {
+    static_assert(kColumns % kQuantizedStrip == 0);
+    return is_quantized(p_)
+               ? output / kQuantizedStrip * quantized_strip_bytes(linear_quantized_weight(p_))
+               : output * p_.weight.row;
+  }
   void compute(int64_t member, int64_t first, int64_t rows, int64_t column, int64_t columns,
                Sums& sums) const;
 
@@ -103,6 +110,7 @@ void RoutedCpu::compute(int64_t member, int64_t first, int64_t rows, int64_t col
   one.num_members = 1, one.batch = rows;
   one.in_features = p_.in_features, one.out_features = columns;
   one.dtype = p_.dtype, one.y_dtype = Dtype::fp32;
+  one.weight_format = p_.weight_format, one.group_size = p_.group_size;
   one.epilogue = p_.epilogue;
   one.x.row = p_.gathers ? p_.in_features : p_.x_row_stride;
   one.weight.row = p_.weight.row;
@@ -118,7 +126,7 @@ void RoutedCpu::compute(int64_t member, int64_t first, int64_t rows, int64_t col
   operands.x = p_.gathers ? ConstTensorView(gathered_ + first * p_.in_features * element_, p_.dtype,
                                             x_shape, Device{})
                           : at(a_.x, first * p_.x_row_stride, x_shape);
-  operands.weight = at(a_.weight, member * p_.weight.member + column * p_.weight.row,
+  operands.weight = at(a_.weight, member * p_.weight.member + weight_offset(column),
                        {1, columns, p_.in_features});
   if (p_.epilogue.has_bias) {
     operands.bias = at(a_.bias, member * p_.bias_member_stride + column, {1, columns});

@@ -6,6 +6,7 @@
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
 #include "host/linear/linear_epilogue_cuda.hpp"
+#include "host/linear/routed_linear_problem.hpp"
 #include "host/linear/routed_linear_run.hpp"
 #include "kernels/linear/routed_linear.hpp"
 
@@ -44,6 +45,15 @@ kernels::RoutedLinearParams routed_params_of(const RoutedLinearProblem& problem,
   return params;
 }
 
+cudaError_t launch_weight_only(const kernels::RoutedLinearParams& params,
+                               const RoutedLinearProblem& problem, cudaStream_t stream) {
+  const QuantizedWeight weight = linear_quantized_weight(problem);
+  return kernels::launch_routed_linear_weight_only(
+      {params,
+       {quantized_strip_bytes(weight), static_cast<int>(weight.group_size / kQuantizedTile)}},
+      problem.dtype, weight.format, stream);
+}
+
 }  // namespace
 
 void run_routed_linear_cuda(const DeviceInfo& device, RoutedLinearStrategy strategy,
@@ -53,9 +63,13 @@ void run_routed_linear_cuda(const DeviceInfo& device, RoutedLinearStrategy strat
   const auto native = native_stream(stream);
   kernels::RoutedLinearParams params = routed_params_of(problem, arguments);
   const auto multiply = [&] {
-    WIDE_CHECK_CUDA(kernels::launch_routed_linear_simt(params, problem.dtype, native));
+    WIDE_CHECK_CUDA(is_quantized(problem)
+                        ? launch_weight_only(params, problem, native)
+                        : kernels::launch_routed_linear_simt(params, problem.dtype, native));
   };
-  if (strategy == RoutedLinearStrategy::simt) return multiply();
+  if (strategy == RoutedLinearStrategy::simt || strategy == RoutedLinearStrategy::weight_only) {
+    return multiply();
+  }
   if (strategy == RoutedLinearStrategy::sequential) {
     for (params.member = 0; params.member <= problem.num_members; ++params.member) multiply();
     return;

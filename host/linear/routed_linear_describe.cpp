@@ -7,6 +7,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/linear/linear_weight.hpp"
 #include "host/linear/routed_linear_problem.hpp"
 
 namespace wide {
@@ -58,6 +59,16 @@ void describe_routed_weight(const ConstTensorView& weight, RoutedLinearProblem& 
   WIDE_REQUIRE(has_steps || p.in_features == 0 || p.out_features == 0,
                "routed_linear: weight has strides " + to_string(weight.strides) +
                    ", expected rows or members that do not all start at one place");
+}
+
+/// The blobs show neither in nor out: `like` gives them.
+void describe_routed_blobs(const ConstTensorView& weight, const RoutedLinearProblem& like,
+                           RoutedLinearProblem& p) {
+  p.weight_format = like.weight_format;
+  p.group_size = like.group_size;
+  p.out_features = like.out_features, p.in_features = like.in_features;
+  p.weight = describe_quantized_weight(kRoutedLinearName, weight, linear_quantized_weight(p));
+  p.num_members = weight.shape[0];
 }
 
 /// Its rows show how often they are read.
@@ -153,8 +164,12 @@ RoutedLinearProblem describe_routed_linear(const RoutedLinearArguments& argument
   p.epilogue.alpha = like.epilogue.alpha;
   p.dtype = arguments.x.dtype;
 
-  describe_routed_weight(arguments.weight, p);
-  require_dtype(kRoutedLinearName, "weight", arguments.weight, p.dtype);
+  if (is_quantized(like)) {
+    describe_routed_blobs(arguments.weight, like, p);
+  } else {
+    describe_routed_weight(arguments.weight, p);
+    require_dtype(kRoutedLinearName, "weight", arguments.weight, p.dtype);
+  }
   require_vector("order", arguments.order, Dtype::int32, "[R]");
   p.num_rows = arguments.order.shape[0];
   require_vector("first_rows", arguments.first_rows, Dtype::int32, "[num_members + 1]");

@@ -13,6 +13,7 @@
 #include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
+#include "host/linear/linear_weight.hpp"
 
 namespace wide {
 
@@ -40,6 +41,7 @@ void check_routed_sizes(const RoutedLinearProblem& p) {
   require_at_least(kRoutedLinearName, "out_features", p.out_features, 0);
   require_float_dtype(kRoutedLinearName, p.dtype);
   require_enumerators(kRoutedLinearName, p.epilogue);
+  require_enumerator(kRoutedLinearName, "weight_format", p.weight_format, kAllWeightFormats.back());
   WIDE_REQUIRE(std::isfinite(p.epilogue.alpha),
                "routed_linear: alpha is " + text(p.epilogue.alpha) + ", expected a finite factor");
   for (const auto& [name, value] : {std::pair{"x_row_stride", p.x_row_stride},
@@ -62,7 +64,27 @@ int64_t routed_stride(int64_t given, int64_t steps, int64_t packed) {
   return given == 0 || steps <= 1 || packed == 0 ? packed : given;
 }
 
+void complete_routed_weight(RoutedLinearProblem& p) {
+  const int64_t members = p.num_members, in = p.in_features, out = p.out_features;
+  if (is_quantized(p)) {
+    p.weight = complete_quantized_strides(kRoutedLinearName, linear_quantized_weight(p), members,
+                                          p.weight.member);
+    return require_routed_extent("weight", p, {members, 1, p.weight.row}, p.weight);
+  }
+  p.group_size = 0;
+  p.weight = complete_strides(p.weight, {in, out * in}, out, members, in);
+  require_routed_extent("weight", p, {members, out, in}, p.weight);
+}
+
 }  // namespace
+
+QuantizedWeight linear_quantized_weight(const RoutedLinearProblem& problem) {
+  return {problem.weight_format, problem.group_size, problem.out_features, problem.in_features};
+}
+
+int64_t linear_member_bytes(const RoutedLinearProblem& problem) {
+  return quantized_bytes(linear_quantized_weight(problem));
+}
 
 void check_routed_rows(std::string_view name, int64_t num_rows, bool gathers, int64_t choices) {
   constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max();
@@ -92,7 +114,7 @@ RoutedLinearProblem complete_routed_linear_problem(RoutedLinearProblem problem) 
   p.y_row_stride = routed_stride(p.y_row_stride, rows, out);
   const bool has_residual = epilogue.residual != Residual::none;
   p.residual_row_stride = has_residual ? routed_stride(p.residual_row_stride, rows, out) : 0;
-  p.weight = complete_strides(p.weight, {in, out * in}, out, members, in);
+  complete_routed_weight(p);
   p.bias_member_stride = epilogue.has_bias ? routed_stride(p.bias_member_stride, members, out) : 0;
   const int64_t factors = epilogue.scale == OutputScale::per_output ? out : 1;
   p.scale_member_stride = epilogue.scale == OutputScale::none
@@ -100,7 +122,6 @@ RoutedLinearProblem complete_routed_linear_problem(RoutedLinearProblem problem) 
                               : routed_stride(p.scale_member_stride, members, factors);
 
   require_routed_extent("x", p, {1, rows_of_x(p), in}, {p.x_row_stride, 0});
-  require_routed_extent("weight", p, {members, out, in}, p.weight);
   require_routed_extent("bias", p, {members, 1, out}, {0, p.bias_member_stride});
   require_routed_extent("scale", p, {members, 1, factors}, {0, p.scale_member_stride});
   require_routed_extent("y", p, {1, rows, out}, {p.y_row_stride, 0});
@@ -117,6 +138,9 @@ constexpr auto kRoutedLinearFields = [](const auto& same, const RoutedLinearProb
   same("num_rows", got.num_rows, plan.num_rows);
   same("in_features", got.in_features, plan.in_features);
   same("out_features", got.out_features, plan.out_features);
+  same("weight_format", weight_format_name(got.weight_format),
+       weight_format_name(plan.weight_format));
+  same("group_size", got.group_size, plan.group_size);
   same("choices", got.choices, plan.choices);
   same.presence("bias", got.epilogue.has_bias, plan.epilogue.has_bias);
   same("scale", got.epilogue.scale, plan.epilogue.scale);

@@ -13,6 +13,11 @@ namespace wide {
 
 inline constexpr std::string_view kRoutedLinearName = "routed_linear";
 
+/// Whether weights are quantised blobs and not packed.
+inline bool is_quantized(const RoutedLinearProblem& problem) {
+  return problem.weight_format != WeightFormat::packed;
+}
+
 /// The problem with all strides filled in: packed ones where they are 0, and where nothing steps
 /// along them. Throws invalid_argument that names the field for what is impossible.
 RoutedLinearProblem complete_routed_linear_problem(RoutedLinearProblem problem);

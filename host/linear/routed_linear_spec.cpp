@@ -5,8 +5,11 @@
 // Rows of all members are shuffled: where x or y lies by rows, a member's are scattered over it.
 #include <numeric>
 
+#include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_reference.hpp"
+#include "host/linear/linear_strategy.hpp"
 #include "host/linear/linear_values.hpp"
+#include "host/linear/linear_weight_workload.hpp"
 #include "host/linear/routed_linear_problem.hpp"
 #include "host/routed_workload.hpp"
 #include "host/specs.hpp"
@@ -30,13 +33,15 @@ RoutedLinearProblem routed_problem_of(const Case& point, const std::vector<int64
   problem.gathers = point.word("gather") == "yes";
   problem.scatters = point.word("scatter") == "yes";
   problem.has_gates = point.word("gates") == "yes";
+  const QuantizedWeight weight = weight_of_case(point, problem.out_features, problem.in_features);
+  problem.weight_format = weight.format, problem.group_size = weight.group_size;
   problem.epilogue = epilogue_of_case(point);
   return problem;
 }
 
 std::string routed_impossible_reason(const Case& point) {
   const std::string reason = spread_impossible_reason(point);
-  return reason.empty() ? tf32_impossible_reason(point) : reason;
+  return reason.empty() ? weights_impossible_reason(point) : reason;
 }
 
 class RoutedLinearWorkload final
@@ -47,11 +52,15 @@ class RoutedLinearWorkload final
 
   std::string baseline_unsupported_reason() const override {
     if (gates_ != nullptr) return "linear has no gates";
-    return cublas_unavailable_reason();
+    LinearProblem one = member_problem();
+    one.batch = 1;  // one that is empty could be multiplied by all
+    const std::string reason = linear_unsupported_reason(
+        LinearStrategy::sequential, complete_linear_problem(one), context().info());
+    return reason.empty() && !is_quantized(like()) ? cublas_unavailable_reason() : reason;
   }
 
   /// One linear of one member each, on rows that lie together: one cublasGemmEx and its epilogue
-  /// (CPU: our kernel).
+  /// (quantised weights: weight_only; CPU: our kernel).
   PreparedMembers prepare_members() override {
     std::vector<LinearPlan> plans;
     std::vector<LinearArguments> members;
@@ -99,8 +108,8 @@ class RoutedLinearWorkload final
         x_(add_rows("x", like().dtype, like().in_features, like().gathers,
                     linear_input_distribution(options.fill, like().dtype, like().epilogue,
                                               like().in_features * (like().has_gates ? 2 : 1)))),
-        weight_(add_operand(operands::linear_weight, like().dtype,
-                            {like().out_features, like().in_features}, parameters())) {
+        weight_(add_operand(
+            linear_weight_operand(linear_quantized_weight(like()), like().dtype, options))) {
     const RoutedLinearProblem& p = like();
     const int64_t out = p.out_features;
     const bool is_per_member = p.epilogue.scale == OutputScale::per_member;
@@ -123,7 +132,7 @@ class RoutedLinearWorkload final
                  std::span<double> tolerances) const override {
     const RoutedLinearProblem& p = like();
     const LinearReferenceRow operands{row_of(&x_, member, row, p.in_features),
-                                      values_of(&weight_, member), values_of(bias_, member),
+                                      weights_.of(weight_, member), values_of(bias_, member),
                                       values_of(scale_, member),
                                       row_of(residual_, member, row, p.out_features)};
     judge_linear_row(member_problem(), operands, options().fill, values, tolerances);
@@ -153,6 +162,7 @@ class RoutedLinearWorkload final
     one.out_features = like().out_features;
     one.dtype = one.y_dtype.emplace(like().dtype);
     one.allow_tf32 = like().allow_tf32;
+    one.weight_format = like().weight_format, one.group_size = like().group_size;
     one.epilogue = like().epilogue;
     return one;
   }
@@ -166,6 +176,7 @@ class RoutedLinearWorkload final
   const Operand* residual_ = nullptr;
   const Operand* gates_ = nullptr;
   const Operand* y_ = nullptr;
+  ReferenceWeights weights_{linear_quantized_weight(like())};
 };
 
 std::vector<AxisInfo> routed_axes() {
@@ -186,6 +197,8 @@ std::vector<AxisInfo> routed_axes() {
       {"scale", "what fp32 factors the sums get", "no", {"no", "member", "output"}},
       epilogue_residual_axis(),
       tf32_axis(),
+      weights_axis("how they are stored"),
+      group_axis(),
   };
 }
 
@@ -201,7 +214,8 @@ std::vector<StrategyInfo> routed_strategies() {
   using enum StrategyKind;
   return {
       // No vendor's: cuBLAS has the sizes of its products from the host, which does not know them.
-      {"sequential", DeviceType::cuda, sequential, "simt's kernel, one launch per member"},
+      {"sequential", DeviceType::cuda, sequential,
+       "one launch per member: simt's kernel; quantised weights: weight_only's"},
       {"simt",
        DeviceType::cuda,
        hand_written,
@@ -213,6 +227,11 @@ std::vector<StrategyInfo> routed_strategies() {
        hand_written,
        "one tiled kernel that finds its rows itself on tensor cores, epilogue fused",
        {.streamed = 1.06, .rereads = 0.2, .bank_conflicts = 0.01}},
+      {"weight_only",
+       DeviceType::cuda,
+       hand_written,
+       "one tiled kernel that finds its rows itself, on quantised weights (weights=int4, ..)",
+       {.streamed = 1.06, .rereads = 1.2, .bank_conflicts = 0.02}},
       {"sequential", DeviceType::cpu, sequential, "member after member, each over all threads"},
       {"wide", DeviceType::cpu, hand_written, "the blocks of all members over all threads at once"},
   };

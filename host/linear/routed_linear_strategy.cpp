@@ -25,11 +25,27 @@ bool has_too_many_blocks(const RoutedLinearProblem& problem) {
          block_product({int64_t{kRoutedGroup}, tiles_n}) > kMaxGridBlocks;
 }
 
+/// Why the strategy cannot read weights of this format; empty where it can.
+std::string routed_format_reason(RoutedLinearStrategy strategy,
+                                 const RoutedLinearProblem& problem) {
+  const bool is_weight_only = strategy == RoutedLinearStrategy::weight_only;
+  if (!is_quantized(problem)) {
+    return is_weight_only ? "it is for quantised weights, these are packed" : "";
+  }
+  if (!is_weight_only && strategy != RoutedLinearStrategy::sequential) {
+    return "it reads packed weights, theirs is format " +
+           std::string(weight_format_name(problem.weight_format)) +
+           "; weight_only and sequential read quantised ones";
+  }
+  if (problem.dtype == Dtype::fp32) return "it multiplies fp16 and bf16, dtype is fp32";
+  return "";
+}
+
 }  // namespace
 
 std::string_view strategy_name(RoutedLinearStrategy strategy) {
-  static constexpr std::array<std::string_view, 4> kNames{"sequential", "simt", "tensor_core",
-                                                          "wide"};
+  static constexpr std::array<std::string_view, 5> kNames{"sequential", "simt", "tensor_core",
+                                                          "weight_only", "wide"};
   return kNames[static_cast<size_t>(strategy)];
 }
 
@@ -41,6 +57,8 @@ std::string routed_linear_unsupported_reason(RoutedLinearStrategy strategy,
   if (device.device.type == DeviceType::cpu || is_empty(problem)) return "";
   const std::string device_reason = kernel_device_reason(device);
   if (!device_reason.empty()) return device_reason;
+  const std::string format_reason = routed_format_reason(strategy, problem);
+  if (!format_reason.empty()) return format_reason;
   if (strategy == RoutedLinearStrategy::tensor_core && problem.dtype == Dtype::fp32 &&
       !problem.allow_tf32) {
     return "tensor cores multiply fp32 as tf32, which allow_tf32 does not allow";
@@ -59,6 +77,7 @@ RoutedLinearChoice choose_routed_linear_strategy(const RoutedLinearProblem& prob
   using enum DeviceType;
   static constexpr std::string_view kOneLaunch = "one launch for the rows of all members";
   static constexpr StrategyRow<RoutedLinearStrategy, RoutedLinearProblem> kTable[] = {
+      {weight_only, cuda, false, kOneLaunch},
       {tensor_core, cuda, false, kOneLaunch},
       {simt, cuda, false, kOneLaunch},
       {sequential, cuda, false, "one launch per member"},
@@ -66,8 +85,8 @@ RoutedLinearChoice choose_routed_linear_strategy(const RoutedLinearProblem& prob
       {sequential, cpu, false, "member after member"},
   };
   return choose_strategy<RoutedLinearStrategy, RoutedLinearProblem>(
-      {"routed_linear", device, name, verified_by(verified, "routed_linear", device), "simt",
-       tuning},
+      {"routed_linear", device, name, verified_by(verified, "routed_linear", device),
+       is_quantized(problem) ? "weight_only" : "simt", tuning},
       kTable, problem, routed_linear_unsupported_reason);
 }
 

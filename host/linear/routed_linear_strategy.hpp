@@ -17,10 +17,12 @@
 namespace wide {
 
 enum class RoutedLinearStrategy : uint8_t {
-  sequential,   ///< CUDA: simt's kernel, a launch per member and one for the rows of none, as
-                ///< cuBLAS has its sizes from the host; CPU: member after member
+  sequential,   ///< CUDA: simt's kernel, of quantised weights weight_only's, a launch per member
+                ///< and one for the rows of none, as cuBLAS has its sizes from the host; CPU:
+                ///< member after member
   simt,         ///< fp32 multiply-adds: kernels/linear/routed_linear_simt.cu
   tensor_core,  ///< kernels/linear/routed_linear_tensor_core.cu
+  weight_only,  ///< quantised weights: kernels/linear/routed_linear_weight_only.cu
   wide,         ///< CPU: all members' blocks at once
 };
 

@@ -32,9 +32,6 @@ PlacedView rows_of(const Lowering& l, const Node& node, Value value) {
 }
 
 void lower_routed_linear(Lowering& l, const Node& node, const LinearOp& op) {
-  if (op.weight_format != WeightFormat::packed) {
-    refuse(l, node, "expected weights that are not quantised");
-  }
   const PlacedView x = rows_of(l, node, node.operand("x")),
                    residual = rows_of(l, node, node.operand("residual")),
                    y = rows_of(l, node, node.outputs[0]), weight = l.parameter(node, "weight"),
@@ -54,6 +51,12 @@ void lower_routed_linear(Lowering& l, const Node& node, const LinearOp& op) {
   like.gathers = like.scatters = true;
   like.epilogue.activation = op.activation;
   like.epilogue.residual = op.residual;
+  if (op.weight_format != WeightFormat::packed) {
+    like.weight_format = op.weight_format;
+    like.group_size = op.group_size;
+    like.in_features = l.graph().type(node.operand("x")).shape.back();
+    like.out_features = op.out_features;
+  }
   const RoutedLinearPlan plan =
       make_routed_linear_plan(l.context(), describe_routed_linear(arguments(l.example()), like),
                               l.plan_options(node, "routed_linear"));

@@ -35,13 +35,15 @@ struct RoutedLinearProblem {
   int64_t out_features = 0;
   Dtype dtype = Dtype::fp32;  ///< of x, weight, bias, residual and y: fp32, fp16 or bf16
   bool allow_tf32 = false;    ///< fp32 operands may be rounded to tf32 before they are multiplied
-  bool gathers = false;       ///< x lies by rows: row r reads x[r / choices]; else in routed order
-  bool scatters = false;      ///< y lies by rows, residual too; else in routed order
-  int64_t choices = 1;        ///< K, the rows that read one of x; 1 unless it gathers; divides R
-  bool has_gates = false;     ///< a factor of each row, last of all
+  WeightFormat weight_format = WeightFormat::packed;
+  int64_t group_size = 128;  ///< of quantised weights: inputs that share a scale, 64 or 128
+  bool gathers = false;      ///< x lies by rows: row r reads x[r / choices]; else in routed order
+  bool scatters = false;     ///< y lies by rows, residual too; else in routed order
+  int64_t choices = 1;       ///< K, the rows that read one of x; 1 unless it gathers; divides R
+  bool has_gates = false;    ///< a factor of each row, last of all
   Epilogue epilogue{};
   int64_t x_row_stride = 0, y_row_stride = 0, residual_row_stride = 0;
-  RowStrides weight{};  ///< row: from one output feature to the next
+  RowStrides weight{};  ///< row: from one output feature to the next; quantised: member, in bytes
   int64_t bias_member_stride = 0;
   int64_t scale_member_stride = 0;
   friend bool operator==(const RoutedLinearProblem&, const RoutedLinearProblem&) = default;
@@ -51,7 +53,7 @@ struct RoutedLinearProblem {
 /// none.
 struct RoutedLinearArguments {
   ConstTensorView x;           ///< [R, in]; that gathers: [R / K, in]
-  ConstTensorView weight;      ///< [N, out, in]
+  ConstTensorView weight;      ///< [N, out, in]; quantised: uint8 [N, linear_member_bytes(problem)]
   ConstTensorView bias{};      ///< [N, out]
   TensorView y;                ///< [R, out]
   ConstTensorView scale{};     ///< fp32: [N, 1] or [N, out]
@@ -61,8 +63,13 @@ struct RoutedLinearArguments {
   ConstTensorView order;       ///< int32 [R]
 };
 
+/// As linear.hpp's.
+QuantizedWeight linear_quantized_weight(const RoutedLinearProblem& problem);
+int64_t linear_member_bytes(const RoutedLinearProblem& problem);
+
 /// Reads the problem off the operands; `like` gives what they do not show: allow_tf32, gathers,
-/// scatters, activation, alpha, and whether and where a residual is added.
+/// scatters, activation, alpha, whether and where a residual is added, and the weights' format;
+/// where that is a quantised one, also group_size, in_features and out_features.
 RoutedLinearProblem describe_routed_linear(const RoutedLinearArguments& arguments,
                                            const RoutedLinearProblem& like = {});
 
@@ -76,13 +83,16 @@ class RoutedLinearPlan {
   std::string explain() const;
   /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
   int64_t workspace_bytes() const;
-  /// "packed": [N, out, in].
+  /// "packed": [N, out, in]; the others are quantize.hpp's.
   std::string_view weight_format() const;
 
-  /// Member parameters -> the plan's format. Runs once per set of weights, on `stream`.
+  /// Member parameters -> the plan's format. Runs once per set of weights, on `stream`. Weights to
+  /// be quantised may be fp32, fp16 or bf16 whatever the problem's dtype, under the terms of
+  /// quantize_weights().
   void prepare_weights(std::span<const LinearMember> members, const TensorView& weight,
                        const TensorView& bias, Stream stream) const;
-  /// The inverse, bit for bit.
+  /// The inverse, bit for bit; for quantised weights the stored values, rounded to the members'
+  /// dtype.
   void restore_weights(const ConstTensorView& weight, const ConstTensorView& bias,
                        std::span<const TensorView> member_weights,
                        std::span<const TensorView> member_biases, Stream stream) const;
@@ -99,7 +109,8 @@ class RoutedLinearPlan {
   ///         input, but residual may be y itself.
   /// Types: x, weight, bias, residual and y share a dtype in {fp32, fp16, bf16}; scale and gates
   ///        are fp32; products and sums in fp32, one rounding at the end; tf32 products only with
-  ///        allow_tf32.
+  ///        allow_tf32. Quantised weights are uint8; their codes' values are multiplied exactly,
+  ///        sums by the scales in fp32.
   /// Routing: one that routing.hpp describes, of these R rows and N members. Another one is not
   ///          noticed: y then is undefined, but nothing outside of the operands is read or written.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured:

@@ -8,10 +8,17 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/linear/linear_mma_tile.hpp"
+#include "kernels/linear/linear_weight_only.hpp"
 #include "kernels/linear/routed_linear_params.hpp"
 #include "wide/dtype.hpp"
+#include "wide/weight_format.hpp"
 
 namespace wide::kernels {
+
+/// Of quantised weights: linear.weight and its member stride are as LinearWeightOnlyParams'.
+struct RoutedWeightOnlyParams : RoutedLinearParams {
+  WeightStrips strips;
+};
 
 /// y[to, n] = gate * epilogue(sum_k x[from, k] * weight[i, n, k]) for the rows of all members i, or
 /// of params.member, in one launch; rows of no member become zeros. The grid is for any routing.
@@ -25,5 +32,9 @@ cudaError_t launch_routed_linear_simt(const RoutedLinearParams& params, Dtype dt
 /// tf32x3.
 cudaError_t launch_routed_linear_tensor_core(const RoutedLinearParams& params, LinearMath math,
                                              cudaStream_t stream);
+/// Products and sums as launch_linear_weight_only()'s; the order of a sum depends on k alone.
+/// cudaErrorInvalidValue for packed weights, or a dtype other than fp16 and bf16.
+cudaError_t launch_routed_linear_weight_only(const RoutedWeightOnlyParams& params, Dtype dtype,
+                                             WeightFormat format, cudaStream_t stream);
 
 }  // namespace wide::kernels

@@ -75,9 +75,10 @@ __device__ inline void compute_routed_tile(const RoutedLinearParams& params, uin
 }
 
 /// Starts kernel(params, num_slots, tiles_n); `tile_bytes` of shared memory precede the table.
-template <class Kernel>
-cudaError_t launch_routed(Kernel* kernel, RoutedLinearParams params, int64_t element_bytes,
-                          int threads, int tile_bytes, cudaStream_t stream) {
+/// Params: RoutedLinearParams and a kernel's additions.
+template <class Kernel, class Params>
+cudaError_t launch_routed(Kernel* kernel, Params params, int64_t element_bytes, int threads,
+                          int tile_bytes, cudaStream_t stream) {
   LinearParams& linear = params.linear;
   if (linear.m == 0 || linear.n == 0) return cudaSuccess;
   set_alignment(linear, element_bytes);

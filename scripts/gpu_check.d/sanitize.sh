@@ -9,13 +9,13 @@ tools=(memcheck racecheck initcheck synccheck)
 # isolation_test runs every strategy of the catalogue, a primitive at a time, each with its own verdict as
 # isolation_test:PRIMITIVE. These come first, since no kernel has evidence without them; then the programs for kernels' edge
 # cases, shortest first, by their time on the simulated GPU, so that the end of a call loses few.
-programs=(attention_test binary_test embedding_bag_test concat_test embedding_test routing_cuda_test top_k_test mixture_cuda_test routing_test
-          pointwise_test rmsnorm_test dropout_test embedding_quantized_test softmax_test layernorm_test groupnorm_test
-          model_ensemble_test batchnorm_test chain_test recurrent_test mlp_test routed_mlp_cuda_test pooling_test pack_test
-          conv_implicit_gemm_cuda_test conv_test flash_attention_cuda_test flash_attention_wgmma_cuda_test
-          ensemble_test flash_attention_test linear_planes_cuda_test linear_weight_only_cuda_test model_test
-          ragged_linear_cuda_test routed_linear_cuda_test linear_wgmma_cuda_test conv_wgmma_cuda_test
-          linear_cuda_test)
+programs=(attention_test binary_test embedding_bag_test concat_test embedding_test routing_cuda_test top_k_test
+          mixture_cuda_test routing_test pointwise_test rmsnorm_test dropout_test embedding_quantized_test
+          softmax_test layernorm_test groupnorm_test model_ensemble_test batchnorm_test chain_test recurrent_test
+          mlp_test routed_mlp_cuda_test pooling_test pack_test conv_implicit_gemm_cuda_test conv_test
+          flash_attention_cuda_test flash_attention_wgmma_cuda_test ensemble_test flash_attention_test
+          linear_planes_cuda_test linear_weight_only_cuda_test routed_linear_weight_only_cuda_test model_test
+          ragged_linear_cuda_test routed_linear_cuda_test linear_wgmma_cuda_test conv_wgmma_cuda_test linear_cuda_test)
 shares=()                               # of isolation_test; these and the programs are the units
 verdicts=verify/evidence/sanitizer.txt  # TOOL UNIT DEVICE KEY FINDINGS NOTED SCOPE, a line each
 declare -A keys=()                      # of the units that are built,

@@ -19,7 +19,8 @@ _KNOWN = {
     "ragged_linear": f"n batch d in out spread {_FLOATS} {_EPILOGUE}",
     "routing": "n batch spread dropped dtype=int64,int32",
     "top_k": f"n batch choices gate=softmax,softmax_all,sigmoid,none gates=yes,no {_FLOATS} id_dtype=int64,int32",
-    "routed_linear": f"n batch d in out spread dropped=0 gather=yes,no scatter=no,yes gates=no,yes {_FLOATS} {_EPILOGUE}",
+    "routed_linear": f"n batch d in out spread dropped=0 gather=yes,no scatter=no,yes gates=no,yes {_FLOATS} {_EPILOGUE} "
+                     f"{_UNQUANTIZED} group=128",
     "embedding": "n batch seq vocab dim dtype=fp32,fp16,bf16,fp8_e4m3,fp8_e5m2 ids=shared,own "
                  f"id_dtype=int64,int32 {_UNQUANTIZED} bag=none,sum,mean fill=uniform,duplicates,zipf",
     "layernorm": _ROW_NORM,

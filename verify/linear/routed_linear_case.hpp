@@ -92,8 +92,10 @@ class PlacedRouted {
     residual_ = storage(p.dtype, p.num_rows * residual_row(), misalign);
     x_ = place(p.dtype, misalign, {1, p.num_rows / p.choices, p.in_features}, {0, x_row()},
                [](int64_t, int64_t row, int64_t k) { return x_value(row, k); });
-    weight_ = place(p.dtype, misalign, {p.num_members, p.out_features, p.in_features},
-                    {p.out_features * weight_row(), weight_row()}, weight_value);
+    weight_ = is_quantized()
+                  ? place_blobs()
+                  : place(p.dtype, misalign, {p.num_members, p.out_features, p.in_features},
+                          {p.out_features * weight_row(), weight_row()}, weight_value);
     bias_ = place(p.dtype, misalign, {p.num_members, 1, p.out_features}, {p.out_features, 0},
                   [](int64_t member, int64_t, int64_t o) { return bias_value(member, o); });
     const int64_t factors = is_per_output ? p.out_features : 1;
@@ -134,8 +136,10 @@ class PlacedRouted {
     const int64_t factors = epilogue.scale == OutputScale::per_output ? p.out_features : 1;
     RoutedLinearArguments arguments{
         .x = x_.view({p.num_rows / p.choices, p.in_features}, {x_row(), 1}),
-        .weight = weight_.view({p.num_members, p.out_features, p.in_features},
-                               {p.out_features * weight_row(), weight_row(), 1}),
+        .weight = is_quantized()
+                      ? weight_.view({p.num_members, linear_member_bytes(p)}, {blob_stride(), 1})
+                      : weight_.view({p.num_members, p.out_features, p.in_features},
+                                     {p.out_features * weight_row(), weight_row(), 1}),
         .y = y_.view(outputs, {y_row(), 1}),
         .first_rows = first_rows_.view({p.num_members + 1}),
         .order = order_.view({p.num_rows})};
@@ -202,8 +206,10 @@ class PlacedRouted {
   static double x_value(int64_t row, int64_t k) {
     return static_cast<double>((row * 7 + row / 5 + k * 3) % 5) - 2;
   }
+  /// Of two sizes, so that groups of quantised weights have two scales.
   static double weight_value(int64_t member, int64_t o, int64_t k) {
-    return static_cast<double>((member * 11 + o * 3 + k * 7 + o * k) % 3) - 1;
+    const double size = (o / 5 + k / 64) % 2 == 0 ? 1 : 2;
+    return size * (static_cast<double>((member * 11 + o * 3 + k * 7 + o * k) % 3) - 1);
   }
   static double bias_value(int64_t member, int64_t o) {
     return static_cast<double>((member + o * 2) % 4) - 1;
@@ -232,6 +238,33 @@ class PlacedRouted {
     if (epilogue.activation == Activation::relu && sum < 0) sum = 0;
     if (epilogue.residual == Residual::after_activation) sum += residual;
     return problem_.has_gates ? sum * gate_value(row) : sum;
+  }
+
+  bool is_quantized() const { return problem_.weight_format != WeightFormat::packed; }
+  int64_t blob_stride() const {
+    return stride(problem_.weight.member, linear_member_bytes(problem_));
+  }
+  /// The same weights, of which a power of two is the scale.
+  PlacedStorage place_blobs() const {
+    const RoutedLinearProblem& p = problem_;
+    const int64_t bytes = linear_member_bytes(p), in = p.in_features;
+    const Context cpu = Context::cpu({.num_threads = 1, .allocator = {}});
+    PlacedStorage blobs = storage(Dtype::uint8, p.num_members * blob_stride(), 0);
+    std::vector<float> dense(static_cast<size_t>(p.out_features * in));
+    std::vector<uint8_t> blob(static_cast<size_t>(bytes));
+    const ConstTensorView member(dense.data(), Dtype::fp32, {p.out_features, in}, Device{});
+    for (int64_t n = 0; n < p.num_members; ++n) {
+      for (int64_t at = 0; at < p.out_features * in; ++at) {
+        dense[static_cast<size_t>(at)] = static_cast<float>(weight_value(n, at / in, at % in));
+      }
+      quantize_weights(cpu, linear_quantized_weight(p), std::span(&member, 1),
+                       TensorView(blob.data(), Dtype::uint8, {1, bytes}, Device{}), Stream::cpu());
+      for (int64_t i = 0; i < bytes; ++i) {
+        blobs.put(n * blob_stride() + i, static_cast<double>(blob[static_cast<size_t>(i)]));
+      }
+    }
+    blobs.upload(bench_);
+    return blobs;
   }
 
   PlacedStorage storage(Dtype dtype, int64_t elements, int64_t misalign) const {

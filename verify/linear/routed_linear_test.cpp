@@ -89,6 +89,24 @@ TEST_CASE("routed_linear on the CPU: both strategies, exactly, wherever rows lie
   check_routed(cpu(), problem, routing, strategy);
 }
 
+TEST_CASE("routed_linear on the CPU: quantised weights, exactly") {
+  const std::string strategy = GENERATE("wide", "sequential");
+  const Dtype dtype = GENERATE(Dtype::fp32, Dtype::fp16, Dtype::bf16);
+  const Routing routing = routing_of_counts({5, 0, 16, 17, 1, 33}, 6);
+  for (const WeightFormat format :
+       {WeightFormat::fp8_e4m3, WeightFormat::int8, WeightFormat::fp6_e3m2, WeightFormat::int4,
+        WeightFormat::fp4_e2m1}) {
+    RoutedLinearProblem problem = routed_problem(routing, 300, 70, dtype);
+    problem.weight_format = format;
+    problem.gathers = problem.scatters = true;
+    INFO(strategy << ", " << dtype_name(dtype) << ", " << weight_format_name(format));
+    check_routed(cpu(), problem, routing, strategy);
+    problem.group_size = 64, problem.choices = 3, problem.has_gates = true;
+    problem.weight.member = linear_member_bytes(problem) + 3 * kQuantizedAlignment;
+    check_routed(cpu(), problem, routing, strategy, 1);
+  }
+}
+
 TEST_CASE("routed_linear on the CPU: few members and many, few rows and none") {
   const std::string strategy = GENERATE("wide", "sequential");
   const auto check = [&](const Routing& routing) {
@@ -137,6 +155,7 @@ TEST_CASE("routed_linear: the automatic choice takes what is verified, and says 
   problem.dtype = Dtype::bf16;
   const VerifiedStrategy both[] = {{"routed_linear", "simt", 90},
                                    {"routed_linear", "tensor_core", 90}};
+  const VerifiedStrategy weights[] = {{"routed_linear", "weight_only", 90}};
   const auto choose = [&](std::span<const VerifiedStrategy> verified) {
     return choose_routed_linear_strategy(problem, device, verified);
   };
@@ -149,6 +168,18 @@ TEST_CASE("routed_linear: the automatic choice takes what is verified, and says 
   problem.allow_tf32 = true;
   CHECK(choose(both).strategy == tensor_core);
   CHECK(routed_linear_unsupported_reason(wide, problem, device) != "");
+  CHECK(routed_linear_unsupported_reason(weight_only, problem, device) ==
+        "it is for quantised weights, these are packed");
+  problem.weight_format = WeightFormat::int4;
+  CHECK(routed_linear_unsupported_reason(simt, problem, device) ==
+        "it reads packed weights, theirs is format int4; weight_only and sequential read quantised "
+        "ones");
+  CHECK(routed_linear_unsupported_reason(weight_only, problem, device) ==
+        "it multiplies fp16 and bf16, dtype is fp32");
+  problem.dtype = Dtype::fp16;
+  CHECK(choose(both).strategy == sequential);
+  CHECK(choose(weights).strategy == weight_only);
+  problem.weight_format = WeightFormat::packed, problem.dtype = Dtype::fp32;
   device.compute_capability = 75;
   CHECK(routed_linear_unsupported_reason(sequential, problem, device).find("8.0") !=
         std::string::npos);

@@ -40,6 +40,16 @@ TEST_CASE("routed_linear: impossible problems") {
        "routed_linear: choices is 4, expected a divisor of num_rows = 6"},
       {[](P& p) { p.dtype = Dtype::int32; },
        "routed_linear: dtype is int32, expected fp32, fp16 or bf16"},
+      {[](P& p) { p.weight_format = static_cast<WeightFormat>(9); },
+       "routed_linear: weight_format is enumerator 9, expected one in [0, 5]"},
+      {[](P& p) { p.weight_format = WeightFormat::int4, p.group_size = 32; },
+       "routed_linear: group_size is 32, expected 64 or 128"},
+      {[](P& p) { p.weight_format = WeightFormat::int4, p.weight.member = 552; },
+       "routed_linear: weight has member stride 552 bytes, expected a multiple of 16, at least "
+       "544"},
+      {[](P& p) { p.weight_format = WeightFormat::int4, p.weight.member = kMost - 15; },
+       "routed_linear: weight of [2, 1, 544] with strides {row 544, member 9223372036854775792}, "
+       "expected an extent that fits in 64 bits"},
       {[](P& p) { p.epilogue.alpha = std::numeric_limits<float>::infinity(); },
        "routed_linear: alpha is inf, expected a finite factor"},
       {[](P& p) { p.x_row_stride = -1; }, "routed_linear: x_row_stride is -1, expected >= 0"},
@@ -216,6 +226,34 @@ TEST_CASE("routed_linear: operands that do not fit each other, or the plan") {
     CHECK(message_of([&] { plan.run(good, {Stream::cpu()}); }).find("workspace") !=
           std::string::npos);
   }
+}
+
+TEST_CASE("routed_linear: blobs that are none") {
+  TestDevice bench(Context::cpu());
+  const Routing routing = routing_of_counts({2, 3}, 1);
+  P problem = routed_problem(routing, 3, 4);
+  problem.weight_format = WeightFormat::fp6_e3m2;
+  const auto plan = make_routed_linear_plan(bench.context(), problem);
+  CHECK(plan.weight_format() == "fp6_e3m2");
+  PlacedRouted placed(bench, problem, routing);
+  const RoutedLinearArguments good = placed.arguments();
+  CHECK(describe_routed_linear(good, problem) == plan.problem());
+  const auto refused = [&](const std::function<void(ConstTensorView&)>& spoil) {
+    RoutedLinearArguments bad = good;
+    spoil(bad.weight);
+    return message_of([&] { plan.run(bad, bench.execution(plan.workspace_bytes())); });
+  };
+  CHECK(refused([](ConstTensorView& w) { w = {}; }) ==
+        "routed_linear: weight is absent, expected [num_members, member_bytes]");
+  CHECK(refused([](ConstTensorView& w) { w.shape[1] = 799; }) ==
+        "routed_linear: weight is [2, 799], expected [num_members, member_bytes] = [2, 800]");
+  CHECK(refused([](ConstTensorView& w) { w.dtype = Dtype::int32; }) ==
+        "routed_linear: weight is int32, expected dtype = uint8");
+  CHECK(refused([](ConstTensorView& w) { w.data = static_cast<const char*>(w.data) + 8; }) ==
+        "routed_linear: weight is aligned to 8 bytes, expected 16: quantised");
+  CHECK(refused([](ConstTensorView& w) { w.strides[0] = 816; }) ==
+        "routed_linear: the operands' stride of weight is {row 800, member 816}, expected the "
+        "plan's = {row 800, member 800}");
 }
 
 TEST_CASE("routed_linear: strategies, policies and counts of members") {

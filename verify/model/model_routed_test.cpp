@@ -98,6 +98,25 @@ TEST_CASE("model routed: in 16 bits, too") {
   }
 }
 
+TEST_CASE("model routed: quantised weights, which are no routed_mlp's") {
+  for (const Context& context : test::devices_at_hand()) {
+    const bool is_cpu = context.device().type == DeviceType::cpu;
+    for (const auto& [format, group] :
+         {std::pair{WeightFormat::int4, 64}, {WeightFormat::fp8_e4m3, 128}}) {
+      for (const Graph& graph : {gated(Dtype::bf16), small_model("mlp", Dtype::bf16)}) {
+        const Graph quantized =
+            with_quantized_weights(graph, {.format = format, .group_size = group});
+        ModelRun run(context, quantized, routed(3, 40),
+                     {.strategies = {{"routed_linear", is_cpu ? "wide" : "weight_only"}}});
+        CHECK(run.worst_error(run.run()) < 1e-1);
+        run.route(std::vector<int64_t>(40, 1));
+        CHECK(run.worst_error(run.run()) < 1e-1);
+        for (const ModelStep& step : run.plan().steps()) CHECK(step.primitive != "routed_mlp");
+      }
+    }
+  }
+}
+
 TEST_CASE("model routed: a captured run follows other ids") {
   for (const Context& context : test::devices_at_hand()) {
     ModelRun run(context, gated(), routed(3, 20));
@@ -293,6 +312,4 @@ TEST_CASE("model routed: what is refused says why") {
   CHECK_THAT(refusal(dropped, routed(2, 3), {.drops_out = true}),
              ContainsSubstring("drop (dropout): rows are routed"));
   CHECK(refusal(dropped, routed(2, 3)).empty());
-  CHECK_THAT(refusal(with_quantized_weights(gated(), {.format = WeightFormat::int8}), routed(2, 3)),
-             ContainsSubstring("expected weights that are not quantised"));
 }
