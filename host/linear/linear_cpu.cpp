@@ -92,13 +92,12 @@ int64_t linear_cpu_blocks(const LinearProblem& problem) {
 }
 
 void run_linear_cpu_block(const LinearProblem& problem, const LinearArguments& arguments,
-                          int64_t member, int64_t index) {
+                          int64_t member, int64_t index, const void* const* x_rows) {
   const int64_t row = index / blocks_in_row(problem) * cpu::kBlockRows;
   const int64_t column = index % blocks_in_row(problem) * cpu::kBlockColumns;
   const Dtype dtype = problem.dtype;
   float sums[cpu::kBlockRows][cpu::kBlockColumns];
   cpu::LinearBlock block;
-  block.x = element_at(arguments.x.data, member * problem.x.member + row * problem.x.row, dtype);
   const Dtype weight_dtype = is_quantized(problem) ? Dtype::uint8 : dtype;
   const void* weight =
       element_at(arguments.weight.data, member * problem.weight.member, weight_dtype);
@@ -110,10 +109,13 @@ void run_linear_cpu_block(const LinearProblem& problem, const LinearArguments& a
   } else {
     block.weight = element_at(weight, column * problem.weight.row, dtype);
   }
-  block.x_stride = problem.x.row;
   block.weight_stride = problem.weight.row;
   block.dtype = dtype;
   block.rows = static_cast<int>(std::min<int64_t>(cpu::kBlockRows, problem.batch - row));
+  const void* x = element_at(arguments.x.data, member * problem.x.member, dtype);
+  for (int r = 0; r < block.rows; ++r) {
+    block.x[r] = x_rows == nullptr ? element_at(x, (row + r) * problem.x.row, dtype) : x_rows[r];
+  }
   block.columns =
       static_cast<int>(std::min<int64_t>(cpu::kBlockColumns, problem.out_features - column));
   block.depth = problem.in_features;

@@ -21,11 +21,11 @@ inline constexpr int kBlockColumns = 32;  ///< rows of the weight: outputs
 /// little.
 inline constexpr int64_t kBlockDepth = 256;
 
-/// sums[r][c] = sum_k x[r, k] * weight[c, k]; k contiguous, strides in elements.
+/// sums[r][c] = sum_k x[r][k] * weight[c, k]; k contiguous.
 struct LinearBlock {
-  const void* x = nullptr;
+  const void* x[kBlockRows] = {};  ///< the rows, wherever they are
   const void* weight = nullptr;
-  int64_t x_stride = 0, weight_stride = 0;
+  int64_t weight_stride = 0;  ///< in elements
   Dtype dtype = Dtype::fp32;
   int rows = 0, columns = 0;  ///< at most kBlockRows, kBlockColumns
   int64_t depth = 0;

@@ -38,28 +38,36 @@ struct Slice {
   bool is_first, is_last;
 };
 
-/// fp8 is converted value by value: no instruction set has it, and speed has not mattered yet.
-inline void decode_fp8(Dtype dtype, const uint8_t* from, int64_t from_stride, int rows,
-                       int64_t depth, float (*to)[kBlockDepth]) {
-  for (int r = 0; r < rows; ++r) decode_row(dtype, from + r * from_stride, to[r], depth);
+/// A row of fp16 or bf16.
+template <class Vector>
+void decode_16(Dtype dtype, const uint16_t* from, int64_t depth, float* to) {
+  int64_t k = 0;
+  for (; k + kLanes <= depth; k += kLanes) {
+    dtype == Dtype::fp16 ? Vector::decode_fp16(from + k, to + k)
+                         : Vector::decode_bf16(from + k, to + k);
+  }
+  if (k == depth) return;
+  uint16_t padded[kLanes] = {};
+  for (int64_t i = k; i < depth; ++i) padded[i - k] = from[i];
+  float decoded[kLanes];
+  dtype == Dtype::fp16 ? Vector::decode_fp16(padded, decoded)
+                       : Vector::decode_bf16(padded, decoded);
+  for (int64_t i = k; i < depth; ++i) to[i] = decoded[i - k];
 }
 
-template <class Vector>
-void decode(Dtype dtype, const uint16_t* from, int64_t from_stride, int rows, int64_t depth,
+/// Elements [first, first + depth) of `rows` rows, as floats. fp8 is converted value by value: no
+/// instruction set has it, and speed has not mattered yet.
+template <class Vector, class Row>
+void decode(Dtype dtype, const Row& row, int rows, int64_t first, int64_t depth,
             float (*to)[kBlockDepth]) {
-  for (int r = 0; r < rows; ++r, from += from_stride) {
-    int64_t k = 0;
-    for (; k + kLanes <= depth; k += kLanes) {
-      dtype == Dtype::fp16 ? Vector::decode_fp16(from + k, to[r] + k)
-                           : Vector::decode_bf16(from + k, to[r] + k);
+  for (int r = 0; r < rows; ++r) {
+    if (dtype == Dtype::fp32) {
+      std::copy_n(static_cast<const float*>(row(r)) + first, depth, to[r]);
+    } else if (is_fp8(dtype)) {
+      decode_row(dtype, static_cast<const uint8_t*>(row(r)) + first, to[r], depth);
+    } else {
+      decode_16<Vector>(dtype, static_cast<const uint16_t*>(row(r)) + first, depth, to[r]);
     }
-    if (k == depth) continue;
-    uint16_t padded[kLanes] = {};
-    for (int64_t i = k; i < depth; ++i) padded[i - k] = from[i];
-    float decoded[kLanes];
-    dtype == Dtype::fp16 ? Vector::decode_fp16(padded, decoded)
-                         : Vector::decode_bf16(padded, decoded);
-    for (int64_t i = k; i < depth; ++i) to[r][i] = decoded[i - k];
   }
 }
 
@@ -140,31 +148,21 @@ void compute_block(const LinearBlock& block) {
                 depth,
                 k == 0,
                 k + depth == block.depth};
-    if (block.dtype == Dtype::fp32) {
-      // Rows of a packed x are often a power of two apart: in place they would share cache sets.
-      const float* x = static_cast<const float*>(block.x) + k;
-      for (int r = 0; r < block.rows; ++r) {
-        std::copy_n(x + r * block.x_stride, depth, x_buffer[r]);
-      }
-    } else if (is_fp8(block.dtype)) {
-      decode_fp8(block.dtype, static_cast<const uint8_t*>(block.x) + k, block.x_stride, block.rows,
-                 depth, x_buffer);
-    } else {
-      decode<Vector>(block.dtype, static_cast<const uint16_t*>(block.x) + k, block.x_stride,
-                     block.rows, depth, x_buffer);
-    }
+    // fp32, too: rows of a packed x are often a power of two apart, and would share cache sets.
+    decode<Vector>(
+        block.dtype, [&](int r) { return block.x[r]; }, block.rows, k, depth, x_buffer);
     if (block.decode_weight != nullptr) {
       for (int c = 0; c < block.columns; ++c) {
         block.decode_weight(block.weight, c, k, depth, weight_buffer[c]);
       }
     } else if (block.dtype == Dtype::fp32) {
       slice.weight = {static_cast<const float*>(block.weight) + k, block.weight_stride};
-    } else if (is_fp8(block.dtype)) {
-      decode_fp8(block.dtype, static_cast<const uint8_t*>(block.weight) + k, block.weight_stride,
-                 block.columns, depth, weight_buffer);
     } else {
-      decode<Vector>(block.dtype, static_cast<const uint16_t*>(block.weight) + k,
-                     block.weight_stride, block.columns, depth, weight_buffer);
+      const auto* weight = static_cast<const char*>(block.weight);
+      const int64_t row_bytes = block.weight_stride * dtype_bytes(block.dtype);
+      decode<Vector>(
+          block.dtype, [&](int c) -> const void* { return weight + c * row_bytes; }, block.columns,
+          k, depth, weight_buffer);
     }
     multiply_slice<Vector>(slice, block, lanes);
   }

@@ -16,9 +16,10 @@ void run_linear_cpu(const Context& context, const LinearProblem& problem,
                     const LinearArguments& arguments, CpuOrder order);
 
 /// The number of blocks of one member's outputs, and one of them, as run_linear_cpu's tasks.
+/// `x_rows`: the addresses of the block's rows of x, where these are not a stride apart.
 int64_t linear_cpu_blocks(const LinearProblem& problem);
 void run_linear_cpu_block(const LinearProblem& problem, const LinearArguments& arguments,
-                          int64_t member, int64_t block);
+                          int64_t member, int64_t block, const void* const* x_rows = nullptr);
 
 /// `strategy` is one with a kernel of ours, `tiles` are its linear_tiles(); `execution` has
 /// linear_planes_bytes().

@@ -20,7 +20,6 @@ struct RoutedLinearPlan::State {
   Context context;
   RoutedLinearProblem problem;
   RoutedLinearChoice choice;
-  int64_t workspace_bytes;
   std::string range_name;  ///< "wide::routed_linear(simt)"
 };
 
@@ -41,9 +40,8 @@ RoutedLinearPlan make_routed_linear_plan(const Context& context, const RoutedLin
       complete, context.info(), verified_strategies(), options.strategy,
       tuning_of(options, kRoutedLinearName, complete));
   std::string range = "wide::routed_linear(" + std::string(strategy_name(choice.strategy)) + ")";
-  return RoutedLinearPlan(std::make_shared<const RoutedLinearPlan::State>(RoutedLinearPlan::State{
-      context, complete, std::move(choice), routed_linear_workspace_bytes(complete, context.info()),
-      std::move(range)}));
+  return RoutedLinearPlan(std::make_shared<const RoutedLinearPlan::State>(
+      RoutedLinearPlan::State{context, complete, std::move(choice), std::move(range)}));
 }
 
 const RoutedLinearProblem& RoutedLinearPlan::problem() const {
@@ -56,7 +54,7 @@ std::string RoutedLinearPlan::explain() const {
   return state_->choice.explain;
 }
 int64_t RoutedLinearPlan::workspace_bytes() const {
-  return state_->workspace_bytes;
+  return 0;
 }
 std::string_view RoutedLinearPlan::weight_format() const {
   return weight_format_name(state_->problem.weight_format);
@@ -84,11 +82,10 @@ void RoutedLinearPlan::run(const RoutedLinearArguments& arguments,
   require_device(kRoutedLinearName, "y", arguments.y, state.context.device());
   require_same_routed_linear_problem(describe_routed_linear(arguments, problem), problem);
   if (is_empty(problem)) return;
-  require_workspace(kRoutedLinearName, execution, state.workspace_bytes);
 
   const NvtxRange range(state.range_name.c_str());
   if (state.context.device().type == DeviceType::cpu) {
-    run_routed_linear_cpu(state.context, state.choice.strategy, problem, arguments, execution);
+    run_routed_linear_cpu(state.context, state.choice.strategy, problem, arguments);
   } else {
     run_routed_linear_cuda(state.context.info(), state.choice.strategy, problem, arguments,
                            execution.stream);

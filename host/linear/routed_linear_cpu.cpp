@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// routed_linear on the CPU by linear's blocks. Rows of x that are to be gathered come into the
-// workspace first, in routed order, once for all blocks that read them; a block's outputs are
-// finished on the stack, in fp32, and go from there to their rows. Rows lie in slots as on the GPU
+// routed_linear on the CPU by linear's blocks. A block reads its rows of x where they are; its
+// outputs are finished on the stack, in fp32, and go from there to their rows. Rows lie in slots as
+// on the GPU
 // (kernels/linear/routed_linear_params.hpp), so that a task finds its member by a search and no
 // list is made. Nothing of a routing is trusted: a row outside of the operands is none.
 #include <algorithm>
@@ -29,13 +29,11 @@ struct MemberRange {
 
 class RoutedCpu {
  public:
-  RoutedCpu(const RoutedLinearProblem& problem, const RoutedLinearArguments& arguments,
-            void* workspace)
+  RoutedCpu(const RoutedLinearProblem& problem, const RoutedLinearArguments& arguments)
       : p_(problem),
         a_(arguments),
         first_rows_(static_cast<const int32_t*>(arguments.first_rows.data)),
-        order_(static_cast<const int32_t*>(arguments.order.data)),
-        gathered_(static_cast<std::byte*>(workspace)) {}
+        order_(static_cast<const int32_t*>(arguments.order.data)) {}
 
   int64_t first_row(int64_t member) const {
     return member == 0 ? 0 : std::clamp<int64_t>(first_rows_[member], 0, p_.num_rows);
@@ -47,7 +45,6 @@ class RoutedCpu {
   int64_t num_slots() const { return p_.num_rows / kRows + p_.num_members + 1; }
   int64_t column_blocks() const { return (p_.out_features - 1) / kColumns + 1; }
 
-  void gather(const Context& context) const;
   /// The rows of `range` from its `tile`-th sixteen on; there may be none.
   void run_block(const MemberRange& range, int64_t tile, int64_t column_block) const;
   /// The same by a slot.
@@ -60,6 +57,11 @@ class RoutedCpu {
   int64_t row_at(int64_t in_order) const {
     const int64_t row = order_[in_order];
     return row >= 0 && row < p_.num_rows ? row : -1;
+  }
+  /// Of x, for a place in routed order; where no row is, whatever is computed is dropped.
+  const void* x_row(int64_t in_order) const {
+    const int64_t row = p_.gathers ? std::max<int64_t>(row_at(in_order), 0) / p_.choices : in_order;
+    return static_cast<const std::byte*>(a_.x.data) + row * p_.x_row_stride * element_;
   }
   /// Of an output's weights from its member's first: elements, or the bytes of whole strips.
   int64_t weight_offset(int64_t output) const {
@@ -75,23 +77,8 @@ class RoutedCpu {
   const RoutedLinearArguments& a_;
   const int32_t* first_rows_;
   const int32_t* order_;
-  std::byte* gathered_;  ///< [R, in] where the problem gathers
   int64_t element_ = dtype_bytes(p_.dtype);
 };
-
-void RoutedCpu::gather(const Context& context) const {
-  const int64_t end = first_row(p_.num_members), bytes = p_.in_features * element_;
-  const auto size = static_cast<size_t>(bytes);
-  const auto* x = static_cast<const std::byte*>(a_.x.data);
-  parallel_for(context, (end + kRows - 1) / kRows, [&](int64_t task) {
-    for (int64_t j = task * kRows; j < std::min(end, (task + 1) * kRows); ++j) {
-      const int64_t row = row_at(j);
-      if (row >= 0 && size > 0) {
-        std::memcpy(gathered_ + j * bytes, x + row / p_.choices * p_.x_row_stride * element_, size);
-      }
-    }
-  });
-}
 
 void RoutedCpu::run_slot(int64_t slot, int64_t column_block) const {
   const auto first_slot = [&](int64_t member) { return first_row(member) / kRows + member; };
@@ -112,7 +99,6 @@ void RoutedCpu::compute(int64_t member, int64_t first, int64_t rows, int64_t col
   one.dtype = p_.dtype, one.y_dtype = Dtype::fp32;
   one.weight_format = p_.weight_format, one.group_size = p_.group_size;
   one.epilogue = p_.epilogue;
-  one.x.row = p_.gathers ? p_.in_features : p_.x_row_stride;
   one.weight.row = p_.weight.row;
   one.y.row = one.residual.row = kColumns;
 
@@ -122,10 +108,9 @@ void RoutedCpu::compute(int64_t member, int64_t first, int64_t rows, int64_t col
                            Device{});
   };
   LinearArguments operands;
-  const Shape x_shape{rows, p_.in_features};
-  operands.x = p_.gathers ? ConstTensorView(gathered_ + first * p_.in_features * element_, p_.dtype,
-                                            x_shape, Device{})
-                          : at(a_.x, first * p_.x_row_stride, x_shape);
+  operands.x = a_.x;
+  const void* x_rows[kRows] = {};
+  for (int64_t r = 0; r < rows; ++r) x_rows[r] = x_row(first + r);
   operands.weight = at(a_.weight, member * p_.weight.member + weight_offset(column),
                        {1, columns, p_.in_features});
   if (p_.epilogue.has_bias) {
@@ -150,7 +135,7 @@ void RoutedCpu::compute(int64_t member, int64_t first, int64_t rows, int64_t col
     operands.residual = ConstTensorView(residual, p_.dtype, {rows, kColumns}, Device{});
   }
   operands.y = TensorView(sums, Dtype::fp32, {rows, kColumns}, Device{});
-  run_linear_cpu_block(one, operands, 0, 0);
+  run_linear_cpu_block(one, operands, 0, 0, x_rows);
 }
 
 void RoutedCpu::run_block(const MemberRange& range, int64_t tile, int64_t column_block) const {
@@ -183,9 +168,8 @@ void RoutedCpu::run_block(const MemberRange& range, int64_t tile, int64_t column
 
 void run_routed_linear_cpu(const Context& context, RoutedLinearStrategy strategy,
                            const RoutedLinearProblem& problem,
-                           const RoutedLinearArguments& arguments, const Execution& execution) {
-  const RoutedCpu routed(problem, arguments, execution.workspace.data);
-  if (problem.gathers) routed.gather(context);
+                           const RoutedLinearArguments& arguments) {
+  const RoutedCpu routed(problem, arguments);
   const int64_t column_blocks = routed.column_blocks();
   if (strategy == RoutedLinearStrategy::wide) {
     return parallel_for(context, routed.num_slots() * column_blocks, [&](int64_t task) {

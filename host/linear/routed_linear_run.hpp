@@ -9,10 +9,9 @@
 
 namespace wide {
 
-/// `execution` has the workspace of routed_linear_workspace_bytes().
 void run_routed_linear_cpu(const Context& context, RoutedLinearStrategy strategy,
                            const RoutedLinearProblem& problem,
-                           const RoutedLinearArguments& arguments, const Execution& execution);
+                           const RoutedLinearArguments& arguments);
 
 void run_routed_linear_cuda(const DeviceInfo& device, RoutedLinearStrategy strategy,
                             const RoutedLinearProblem& problem,

@@ -6,7 +6,6 @@
 
 #include <array>
 
-#include "host/core/workspace.hpp"
 #include "host/linear/routed_linear_problem.hpp"
 #include "kernels/common/grid_blocks.hpp"
 #include "kernels/linear/routed_linear_params.hpp"
@@ -88,12 +87,6 @@ RoutedLinearChoice choose_routed_linear_strategy(const RoutedLinearProblem& prob
       {"routed_linear", device, name, verified_by(verified, "routed_linear", device),
        is_quantized(problem) ? "weight_only" : "simt", tuning},
       kTable, problem, routed_linear_unsupported_reason);
-}
-
-int64_t routed_linear_workspace_bytes(const RoutedLinearProblem& problem,
-                                      const DeviceInfo& device) {
-  if (device.device.type != DeviceType::cpu || !problem.gathers || is_empty(problem)) return 0;
-  return aligned_bytes(problem.num_rows * problem.in_features * dtype_bytes(problem.dtype));
 }
 
 }  // namespace wide

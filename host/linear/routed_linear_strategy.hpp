@@ -43,7 +43,4 @@ RoutedLinearChoice choose_routed_linear_strategy(const RoutedLinearProblem& prob
                                                  std::string_view name = "auto",
                                                  const Tuning& tuning = {});
 
-/// What the device's strategies need, a multiple of 256: room for the rows that the CPU gathers.
-int64_t routed_linear_workspace_bytes(const RoutedLinearProblem& problem, const DeviceInfo& device);
-
 }  // namespace wide

@@ -81,7 +81,7 @@ class RoutedLinearPlan {
   std::string_view strategy() const;
   /// Why this strategy: one line.
   std::string explain() const;
-  /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
+  /// Bytes of workspace that run() needs: 0.
   int64_t workspace_bytes() const;
   /// "packed": [N, out, in]; the others are quantize.hpp's.
   std::string_view weight_format() const;

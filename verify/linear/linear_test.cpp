@@ -156,7 +156,11 @@ TEST_CASE("linear: the block kernels of all instruction sets agree") {
   float portable[cpu::kBlockRows][cpu::kBlockColumns] = {};
   float avx2[cpu::kBlockRows][cpu::kBlockColumns] = {};
   float avx512[cpu::kBlockRows][cpu::kBlockColumns] = {};
-  cpu::LinearBlock block{x.data(), weight.data(), depth, depth, dtype, 5, 5, depth, portable};
+  cpu::LinearBlock block;
+  for (int r = 0; r < 5; ++r) block.x[r] = x.data() + r * depth * dtype_bytes(dtype);
+  block.weight = weight.data(), block.weight_stride = depth;
+  block.dtype = dtype, block.rows = block.columns = 5, block.depth = depth;
+  block.sums = portable;
   cpu::linear_block_portable(block);
   for (int r = 0; r < 5; ++r) {
     for (int c = 0; c < 5; ++c) {
