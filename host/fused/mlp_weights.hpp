@@ -15,6 +15,7 @@ namespace wide {
 /// What an operand `weights` shows.
 struct MlpWeights {
   int64_t num_members = 1, member_stride = 0;
+  friend bool operator==(const MlpWeights&, const MlpWeights&) = default;
 };
 /// Throws where it does not fit `like`'s widths and dtype.
 MlpWeights read_mlp_weights(std::string_view name, const ConstTensorView& weights,

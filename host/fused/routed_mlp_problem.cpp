@@ -9,6 +9,7 @@
 #include "host/core/same_problem.hpp"
 #include "host/fused/mlp_problem.hpp"
 #include "host/linear/routed_linear_problem.hpp"
+#include "host/linear/routed_rows.hpp"
 
 namespace wide {
 

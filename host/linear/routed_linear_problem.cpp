@@ -6,7 +6,6 @@
 #include "host/linear/routed_linear_problem.hpp"
 
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "host/core/plan_checks.hpp"
@@ -14,6 +13,7 @@
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/linear/linear_weight.hpp"
+#include "host/linear/routed_rows.hpp"
 
 namespace wide {
 
@@ -84,20 +84,6 @@ QuantizedWeight linear_quantized_weight(const RoutedLinearProblem& problem) {
 
 int64_t linear_member_bytes(const RoutedLinearProblem& problem) {
   return quantized_bytes(linear_quantized_weight(problem));
-}
-
-void check_routed_rows(std::string_view name, int64_t num_rows, bool gathers, int64_t choices) {
-  constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max();
-  const auto whose = [&] { return std::string(name) + ": "; };
-  require_at_least(name, "num_rows", num_rows, 0);
-  WIDE_REQUIRE(num_rows <= kMostRows, whose() + "num_rows is " + text(num_rows) +
-                                          ", expected up to 2^31 - 1, as order is int32");
-  require_at_least(name, "choices", choices, 1);
-  WIDE_REQUIRE(gathers || choices == 1,
-               whose() + "choices is " + text(choices) +
-                   ", expected 1: it does not gather, every row has one of x");
-  WIDE_REQUIRE(num_rows % choices == 0, whose() + "choices is " + text(choices) +
-                                            ", expected a divisor of num_rows = " + text(num_rows));
 }
 
 RoutedLinearProblem complete_routed_linear_problem(RoutedLinearProblem problem) {

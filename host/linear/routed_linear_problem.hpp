@@ -22,9 +22,6 @@ inline bool is_quantized(const RoutedLinearProblem& problem) {
 /// along them. Throws invalid_argument that names the field for what is impossible.
 RoutedLinearProblem complete_routed_linear_problem(RoutedLinearProblem problem);
 
-/// Throws for what R, gathers and K may not be; `name` is the primitive's, in messages.
-void check_routed_rows(std::string_view name, int64_t num_rows, bool gathers, int64_t choices);
-
 /// Throws invalid_argument that names the first field in which `got` differs from the plan's.
 void require_same_routed_linear_problem(const RoutedLinearProblem& got,
                                         const RoutedLinearProblem& plan);
