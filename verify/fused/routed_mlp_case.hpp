@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/linear/routed_linear_case.hpp"
+#include "verify/linear/routing_case.hpp"
 #include "wide/routed_mlp.hpp"
 
 namespace wide::test {
@@ -37,11 +37,10 @@ class PlacedRoutedMlp {
         x_(bench, problem.dtype, rows_of_x() * x_row(), misalign),
         weights_(bench, problem.dtype, problem.num_members * member_stride(), 0),
         gates_(bench, Dtype::fp32, problem.num_rows, misalign),
-        first_rows_(bench, Dtype::int32, problem.num_members + 1, misalign),
-        order_(bench, Dtype::int32, problem.num_rows, misalign) {
+        routing_(bench, routing, misalign) {
     for (int64_t row = 0; row < rows_of_x(); ++row) {
       for (int64_t i = 0; i < problem.widths.front(); ++i) {
-        x_.put(row * x_row() + i, x_value(row, i));
+        x_.put(row * x_row() + i, routed_x_value(row, i));
       }
     }
     x_.upload(bench);
@@ -49,20 +48,12 @@ class PlacedRoutedMlp {
     gates_.upload(bench);
     for (int64_t n = 0; n < problem.num_members; ++n) put_weights(n);
     weights_.upload(bench);
-    route(routing);
+    y_.upload(bench);
   }
 
   /// Another routing in the same memory; y is as at first.
   void route(const Routing& routing) {
-    routing_ = routing;
-    const auto fill = [&](PlacedStorage& storage, const std::vector<int64_t>& numbers) {
-      for (size_t i = 0; i < numbers.size(); ++i) {
-        storage.put(static_cast<int64_t>(i), static_cast<double>(numbers[i]));
-      }
-      storage.upload(bench_);
-    };
-    fill(first_rows_, routing.first_rows);
-    fill(order_, routing.order);
+    routing_.route(routing);
     y_.upload(bench_);
   }
 
@@ -72,8 +63,8 @@ class PlacedRoutedMlp {
         .x = x_.view({rows_of_x(), p.widths.front()}, {x_row(), 1}),
         .weights = weights_.view({p.num_members, elements_}, {member_stride(), 1}),
         .y = y_.view({p.num_rows, p.widths.back()}, {y_row(), 1}),
-        .first_rows = first_rows_.view({p.num_members + 1}),
-        .order = order_.view({p.num_rows})};
+        .first_rows = routing_.first_rows(),
+        .order = routing_.order()};
     if (p.has_gates) arguments.gates = gates_.view({p.num_rows});
     return arguments;
   }
@@ -81,38 +72,28 @@ class PlacedRoutedMlp {
   /// Every output, and that nothing else was written.
   void check() {
     std::vector<std::byte> expected = y_.contents();
-    for (int64_t member = 0; member <= problem_.num_members; ++member) {
-      const bool is_last = member == problem_.num_members;
-      const auto at = static_cast<size_t>(member);
-      const int64_t end = is_last ? problem_.num_rows : routing_.first_rows[at + 1];
-      for (int64_t j = routing_.first_rows[at]; j < end; ++j) {
-        const int64_t row = routing_.order[static_cast<size_t>(j)];
-        const std::vector<double> values =
-            is_last ? std::vector<double>(static_cast<size_t>(problem_.widths.back()))
-                    : expected_values(member, row, j);
-        const int64_t to = problem_.scatters ? row : j;
-        for (size_t o = 0; o < values.size(); ++o) {
-          y_.put(expected, to * y_row() + static_cast<int64_t>(o), values[o]);
-        }
+    routing_.for_each_row([&](int64_t member, int64_t row, int64_t j) {
+      const std::vector<double> values =
+          member == PlacedRouting::kOfNone
+              ? std::vector<double>(static_cast<size_t>(problem_.widths.back()))
+              : expected_values(member, row, j);
+      const int64_t to = problem_.scatters ? row : j;
+      for (size_t o = 0; o < values.size(); ++o) {
+        y_.put(expected, to * y_row() + static_cast<int64_t>(o), values[o]);
       }
-    }
+    });
     y_.require(bench_, expected);
     check_inputs();
   }
 
   /// Whatever else y has.
   void check_gaps() const {
-    std::vector<std::byte> gaps = y_.download(bench_);
-    for (int64_t row = 0; row < problem_.num_rows; ++row) {
-      for (int64_t o = 0; o < problem_.widths.back(); ++o) y_.restore(gaps, row * y_row() + o);
-    }
-    CHECK(gaps == y_.contents());
+    test::check_gaps(bench_, y_, problem_.num_rows, problem_.widths.back(), y_row());
   }
 
   void check_inputs() const {
-    for (const PlacedStorage* one : {&x_, &weights_, &gates_, &first_rows_, &order_}) {
-      one->require_unchanged(bench_);
-    }
+    for (const PlacedStorage* one : {&x_, &weights_, &gates_}) one->require_unchanged(bench_);
+    routing_.require_unchanged();
   }
 
   /// As y lies, gaps included.
@@ -130,10 +111,6 @@ class PlacedRoutedMlp {
   }
   int64_t rows_of_x() const { return problem_.num_rows / problem_.choices; }
 
-  static double x_value(int64_t row, int64_t i) {
-    return static_cast<double>((row * 7 + row / 5 + i * 3) % 5) - 2;
-  }
-  static double gate_value(int64_t row) { return row % 3 == 0 ? 0.5 : row % 3 == 1 ? -2 : 1; }
   static double bias_value(int64_t member, int64_t layer, int64_t o) {
     return static_cast<double>((member + layer + o * 2) % 3) - 1;
   }
@@ -174,7 +151,7 @@ class PlacedRoutedMlp {
     const RoutedMlpProblem& p = problem_;
     std::vector<double> values;
     for (int64_t i = 0; i < p.widths.front(); ++i) {
-      values.push_back(x_value(p.gathers ? row / p.choices : j, i));
+      values.push_back(routed_x_value(p.gathers ? row / p.choices : j, i));
     }
     for (size_t l = 0; l + 1 < p.widths.size(); ++l) {
       const auto layer = static_cast<int64_t>(l);
@@ -198,8 +175,8 @@ class PlacedRoutedMlp {
   TestDevice& bench_;
   RoutedMlpProblem problem_;
   int64_t elements_;
-  Routing routing_;
-  PlacedStorage y_, x_, weights_, gates_, first_rows_, order_;
+  PlacedStorage y_, x_, weights_, gates_;
+  PlacedRouting routing_;
 };
 
 /// Places, runs and checks.

@@ -4,14 +4,13 @@
 // routed_mlp on CUDA: routings, places and networks of all kinds, exactly; what a row's bits depend
 // on; that a captured call follows a new routing, and that a wrong one touches nothing else.
 // Skipped without a device. Sizes are small enough for a simulated one.
-#include <cuda_runtime_api.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "host/fused/routed_mlp_problem.hpp"
 #include "host/fused/routed_mlp_strategy.hpp"
 #include "verify/fused/routed_mlp_case.hpp"
+#include "verify/support/captured_call_cuda.hpp"
 #include "verify/support/devices.hpp"
 
 namespace wide::test {
@@ -135,11 +134,7 @@ TEST_CASE("routed_mlp on CUDA: one member has all, or nobody has any, or there i
 TEST_CASE("routed_mlp on CUDA: a search of one step, of two, and of three") {
   TestDevice bench(require_cuda());
   const int64_t members = GENERATE(31, 32, 33, 64, 65, 1023, 1024, 1025);
-  Dice dice(static_cast<uint64_t>(members));
-  std::vector<int64_t> counts;
-  for (int64_t i = 0; i < members; ++i) counts.push_back(std::max<int64_t>(dice.between(-3, 2), 0));
-  counts[static_cast<size_t>(dice.between(0, members - 1))] = 100;
-  const Routing routing = routing_of_counts(counts, 20);
+  const Routing routing = routing_of_counts(counts_of_many(members), 20);
   RoutedMlpProblem problem = routed_mlp_problem(routing, {8, 8, 3}, Dtype::bf16);
   problem.gathers = true;
   INFO(members << " members");
@@ -195,13 +190,6 @@ TEST_CASE("routed_mlp on CUDA: a row's bits do not depend on where the others go
   TestDevice bench(require_cuda());
   const Way way = any_way();
   INFO(text(way));
-  constexpr int64_t kRows = 60;
-  // Every third row is member 1's, whatever the others are.
-  const auto routing = [](const std::function<int64_t(int64_t)>& other) {
-    std::vector<int64_t> ids;
-    for (int64_t row = 0; row < kRows; ++row) ids.push_back(row % 3 == 0 ? 1 : other(row));
-    return routing_of(ids, 4);
-  };
   const auto outputs_of = [&](const Routing& one) {
     RoutedMlpProblem problem = of_way(one, {40, 24, 33}, way);
     problem.gathers = problem.scatters = true;
@@ -209,20 +197,15 @@ TEST_CASE("routed_mlp on CUDA: a row's bits do not depend on where the others go
     const auto plan = make_routed_mlp_plan(bench.context(), problem, {.strategy = way.strategy});
     PlacedRoutedMlp placed(bench, problem, one);
     plan.run(placed.arguments(), bench.execution(plan.workspace_bytes()));
-    const std::vector<std::byte> all = placed.outputs();
-    const auto row_bytes = static_cast<std::ptrdiff_t>(33 * dtype_bytes(way.dtype));
-    std::vector<std::byte> own;
-    for (std::ptrdiff_t row = 0; row < kRows; row += 3) {
-      own.insert(own.end(), all.begin() + row * row_bytes, all.begin() + (row + 1) * row_bytes);
-    }
-    return own;
+    return EveryThird::rows(placed.outputs(), 33 * dtype_bytes(way.dtype));
   };
-  const auto first = outputs_of(routing([](int64_t) { return 0; }));
-  CHECK(outputs_of(routing([](int64_t) { return 3; })) == first);
-  CHECK(outputs_of(routing([](int64_t row) { return row % 2 == 0 ? -1 : 2; })) == first);
+  const auto first = outputs_of(EveryThird::routing([](int64_t) { return 0; }));
+  CHECK(outputs_of(EveryThird::routing([](int64_t) { return 3; })) == first);
+  CHECK(outputs_of(EveryThird::routing([](int64_t row) { return row % 2 == 0 ? -1 : 2; })) ==
+        first);
   if (way.strategy != "fused") return;
   // Fused, not even on how many rows its member has.
-  const auto more = outputs_of(routing([](int64_t row) { return row % 4; }));
+  const auto more = outputs_of(EveryThird::routing([](int64_t row) { return row % 4; }));
   CHECK(more == first);
 }
 
@@ -234,25 +217,16 @@ TEST_CASE("routed_mlp on CUDA: a captured call follows a new routing") {
   problem.gathers = problem.scatters = problem.has_gates = true;
   const auto plan = make_routed_mlp_plan(bench.context(), problem, {.strategy = strategy});
   PlacedRoutedMlp placed(bench, problem, first);
-  const auto stream = static_cast<cudaStream_t>(bench.stream().native());
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
-  plan.run(placed.arguments(), bench.execution(plan.workspace_bytes()));
-  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
-  size_t nodes = 0;
-  REQUIRE(cudaGraphGetNodes(graph, nullptr, &nodes) == cudaSuccess);
-  CHECK(nodes == (strategy == "fused" ? 1 : strategy == "layerwise" ? 2 : 10));
-  REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+  CapturedCall call(bench.stream(),
+                    [&] { plan.run(placed.arguments(), bench.execution(plan.workspace_bytes())); });
+  CHECK(call.num_nodes() == (strategy == "fused" ? 1 : strategy == "layerwise" ? 2 : 10));
   for (const Routing& routing :
        {first, routing_of_counts({0, 80, 0, 0}), routing_of_counts({20, 20, 20, 20}, 0, 8),
         routing_of_counts({0, 0, 0, 0}, 80), routing_of_counts({17, 1, 2, 40}, 20)}) {
     placed.route(routing);
-    REQUIRE(cudaGraphLaunch(executable, stream) == cudaSuccess);
+    call.launch();
     placed.check();
   }
-  CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
-  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
 }
 
 TEST_CASE("routed_mlp on CUDA: a wrong routing reads and writes operands only") {
@@ -265,12 +239,7 @@ TEST_CASE("routed_mlp on CUDA: a wrong routing reads and writes operands only") 
   const int64_t misalign = GENERATE(0, 1);
   PlacedRoutedMlp placed(bench, problem, routing, misalign);
   const auto plan = make_routed_mlp_plan(bench.context(), problem, {.strategy = way.strategy});
-  for (const Routing& wrong : wrong_routings(routing)) {
-    placed.route(wrong);
-    plan.run(placed.arguments(), bench.execution(plan.workspace_bytes()));
-    placed.check_inputs();
-    placed.check_gaps();
-  }
+  check_wrong_routings(bench, plan, placed, routing);
 }
 
 }  // namespace

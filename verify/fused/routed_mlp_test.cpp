@@ -111,19 +111,11 @@ TEST_CASE("routed_mlp on the CPU: both strategies, exactly, wherever rows lie") 
 
 TEST_CASE("routed_mlp on the CPU: few members and many, few rows and none") {
   const std::string strategy = GENERATE("wide", "sequential");
-  const auto check = [&](const Routing& routing) {
+  for (const Routing& routing : few_and_many()) {
     RoutedMlpProblem problem = routed_mlp_problem(routing, {5, 8, 3});
     problem.gathers = problem.scatters = true;
     check_routed_mlp(cpu(), problem, routing, strategy);
-  };
-  check(routing_of_counts({40}));
-  check(routing_of_counts({1}));
-  check(routing_of_counts({0}, 40));
-  check(routing_of_counts({0, 50, 0, 0}));
-  check(routing_of_counts({0, 0}));
-  std::vector<int64_t> counts(1025, 1);
-  counts[7] = 40, counts[1024] = 0;
-  check(routing_of_counts(counts, 3));
+  }
 }
 
 TEST_CASE("routed_mlp on the CPU: a wrong routing reads and writes operands only") {
@@ -134,12 +126,7 @@ TEST_CASE("routed_mlp on the CPU: a wrong routing reads and writes operands only
   problem.has_gates = true;
   PlacedRoutedMlp placed(cpu(), problem, routing, 1);
   const auto plan = make_routed_mlp_plan(cpu().context(), problem, {.strategy = strategy});
-  for (const Routing& wrong : wrong_routings(routing)) {
-    placed.route(wrong);
-    plan.run(placed.arguments(), cpu().execution(plan.workspace_bytes()));
-    placed.check_inputs();
-    placed.check_gaps();
-  }
+  check_wrong_routings(cpu(), plan, placed, routing);
 }
 
 DeviceInfo hopper() {

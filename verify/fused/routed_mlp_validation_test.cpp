@@ -8,7 +8,7 @@
 
 #include "host/fused/routed_mlp_problem.hpp"
 #include "verify/fused/routed_mlp_case.hpp"
-#include "verify/support/refusals.hpp"
+#include "verify/linear/routed_refusals.hpp"
 
 namespace wide::test {
 namespace {
@@ -24,21 +24,9 @@ TEST_CASE("routed_mlp: impossible problems") {
                .choices = 2,
                .has_bias = true};
   const Refusal<P> refusals[] = {
-      {[](P& p) { p.num_members = 0; }, "routed_mlp: num_members is 0, expected >= 1"},
-      {[](P& p) { p.num_rows = -2; }, "routed_mlp: num_rows is -2, expected >= 0"},
-      {[](P& p) { p.num_rows = int64_t{1} << 31; },
-       "routed_mlp: num_rows is 2147483648, expected up to 2^31 - 1, as order is int32"},
       {[](P& p) { p.widths = {3}; },
        "routed_mlp: widths has 1 entries, expected in and out at least: 2"},
       {[](P& p) { p.widths[1] = 0; }, "routed_mlp: widths[1] is 0, expected >= 1"},
-      {[](P& p) { p.choices = 0; }, "routed_mlp: choices is 0, expected >= 1"},
-      {[](P& p) { p.gathers = false; },
-       "routed_mlp: choices is 2, expected 1: it does not gather, every row has one of x"},
-      {[](P& p) { p.choices = 4; }, "routed_mlp: choices is 4, expected a divisor of num_rows = 6"},
-      {[](P& p) { p.dtype = Dtype::int32; },
-       "routed_mlp: dtype is int32, expected fp32, fp16 or bf16"},
-      {[](P& p) { p.x_row_stride = -1; }, "routed_mlp: x_row_stride is -1, expected >= 0"},
-      {[](P& p) { p.y_row_stride = -1; }, "routed_mlp: y_row_stride is -1, expected >= 0"},
       {[](P& p) { p.y_row_stride = 3; },
        "routed_linear: y_row_stride is 3, expected >= out_features = 4"},
       {[](P& p) { p.weights_member_stride = 4; },
@@ -52,7 +40,9 @@ TEST_CASE("routed_mlp: impossible problems") {
        "routed_linear: x of [1, 3, 3] with strides {row 2305843009213693951, member 0}, expected "
        "an extent that fits in 64 bits"},
   };
-  check_refusals(good, refusals, [](const P& p) { (void)complete_routed_mlp_problem(p); });
+  const auto complete = [](const P& p) { (void)complete_routed_mlp_problem(p); };
+  check_refusals(good, refusals, complete);
+  check_refused_rows<P>("routed_mlp: ", good, complete);
 }
 
 TEST_CASE("routed_mlp: strides are packed where none is given, or nothing steps along them") {
@@ -67,17 +57,6 @@ TEST_CASE("routed_mlp: strides are packed where none is given, or nothing steps 
   CHECK(complete_routed_mlp_problem(p).weights_member_stride == complete.weights_member_stride);
 }
 
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::invalid_argument);
-    return error.what();
-  }
-  FAIL("nothing was thrown");
-  return "";
-}
-
 TEST_CASE("routed_mlp: operands that do not fit each other, or the plan") {
   TestDevice bench(Context::cpu());
   const Routing routing = routing_of_counts({2, 3}, 1);
@@ -89,78 +68,29 @@ TEST_CASE("routed_mlp: operands that do not fit each other, or the plan") {
   const auto refused = [&](const std::function<void(RoutedMlpArguments&)>& spoil) {
     RoutedMlpArguments bad = good;
     spoil(bad);
-    return message_of([&] { plan.run(bad, bench.execution(plan.workspace_bytes())); });
+    return refusal_of([&] { plan.run(bad, bench.execution(plan.workspace_bytes())); });
   };
   using A = RoutedMlpArguments;
-  SECTION("absent") {
-    CHECK(refused([](A& a) { a.x = {}; }) ==
-          "routed_mlp: x is absent, expected [R / K, in], R = order's rows");
+  SECTION("of any routed rows") {
+    RefusedOperands<A>("routed_mlp: ", refused).check();
+  }
+  SECTION("weights") {
     CHECK(refused([](A& a) { a.weights = {}; }) ==
           "routed_mlp: weights is absent, expected [num_members, elements] with elements = 124");
-    CHECK(refused([](A& a) { a.order = {}; }) == "routed_mlp: order is absent, expected [R]");
-    CHECK(refused([](A& a) { a.first_rows = {}; }) ==
-          "routed_mlp: first_rows is absent, expected [num_members + 1]");
-    CHECK(refused([](A& a) { a.gates = {}; }) ==
-          "routed_mlp: gates is absent, expected one as in the plan's problem");
-  }
-  SECTION("of another shape") {
-    CHECK(refused([](A& a) { a.x.shape[0] = 4; }) ==
-          "routed_mlp: x is [4, 3], expected [R / K, in], R = order's rows = 6, in = 3");
-    CHECK(refused([](A& a) { a.x.shape[1] = 2; }) ==
-          "routed_mlp: x is [3, 2], expected [R / K, in], R = order's rows = 6, in = 3");
-    CHECK(refused([](A& a) { a.x.shape[0] = 2; }) ==
-          "routed_mlp: the operands' choices is 3, expected the plan's = 2");
     CHECK(refused([](A& a) { a.weights.shape[1] = 123; }) ==
           "routed_mlp: weights is [2, 123], expected [num_members, elements] of widths 3-5-4 = "
           "[2, 124]");
-    CHECK(refused([](A& a) {
-            a.first_rows.shape[0] = 2;
-          }).starts_with("routed_mlp: first_rows is [2], expected"));
-    CHECK(refused([](A& a) {
-            a.gates.shape[0] = 5;
-          }).starts_with("routed_mlp: gates is [5], expected"));
-    CHECK(refused([](A& a) { a.y.shape[0] = 5; }).starts_with("routed_mlp: y is [5, 4], expected"));
-  }
-  SECTION("of another type") {
     CHECK(refused([](A& a) { a.weights.dtype = Dtype::fp16; }) ==
           "routed_mlp: weights is fp16, expected dtype = fp32");
-    CHECK(refused([](A& a) { a.order.dtype = Dtype::int64; }) ==
-          "routed_mlp: order is int64, expected dtype = int32");
-    CHECK(refused([](A& a) { a.first_rows.dtype = Dtype::fp32; }) ==
-          "routed_mlp: first_rows is fp32, expected dtype = int32");
-    CHECK(refused([](A& a) { a.gates.dtype = Dtype::bf16; }) ==
-          "routed_mlp: gates is bf16, expected dtype = fp32");
-    CHECK(refused([](A& a) { a.y.dtype = Dtype::bf16; }) ==
-          "routed_mlp: y is bf16, expected dtype = fp32");
-  }
-  SECTION("of other strides") {
-    CHECK(refused([](A& a) {
-            a.x.strides = {1, 2};
-          }) == "routed_mlp: x has strides [1, 2], expected the last axis contiguous: stride 1");
-    CHECK(refused([](A& a) { a.order.strides[0] = 2; }) ==
-          "routed_mlp: order has strides [2], expected the last axis contiguous: stride 1");
-    CHECK(refused([](A& a) { a.y.strides[0] = 0; }) ==
-          "routed_mlp: y has strides [0, 1], expected places of their own: a first stride > 0");
     CHECK(refused([](A& a) { a.weights.strides[0] = 0; }) ==
           "routed_mlp: weights has strides [0, 1], expected members of their own: a first stride "
           "above 0");
-    CHECK(refused([](A& a) { a.x.strides[0] = 4; }) ==
-          "routed_mlp: the operands' row stride of x is 4, expected the plan's = 3");
-  }
-  SECTION("in memory that does not do") {
-    CHECK(refused([](A& a) { a.x.data = a.y.data; }) ==
-          "routed_mlp: y shares addresses with x, expected memory of its own");
-    CHECK(refused([](A& a) { a.order.data = a.y.data; }) ==
-          "routed_mlp: y shares addresses with order, expected memory of its own");
     CHECK(refused([](A& a) {
             a.weights.data = static_cast<const float*>(a.weights.data) + 1;
           }).find("bytes, expected 16") != std::string::npos);
-    CHECK(refused([](A& a) { a.first_rows.data = nullptr; }).find("first_rows") !=
-          std::string::npos);
-    CHECK(refused([](A& a) {
-            a.gates.device = {DeviceType::cuda, 0};
-          }).find("gates") != std::string::npos);
-    CHECK(message_of([&] { plan.run(good, {Stream::cpu()}); }).find("workspace") !=
+  }
+  SECTION("no workspace") {
+    CHECK(refusal_of([&] { plan.run(good, {Stream::cpu()}); }).find("workspace") !=
           std::string::npos);
   }
 }
@@ -171,7 +101,7 @@ TEST_CASE("routed_mlp: strategies, policies and counts of members") {
   const auto make = [&](const PlanOptions& options) {
     return make_routed_mlp_plan(context, problem, options);
   };
-  CHECK(message_of([&] { make({.strategy = "wid"}); }) ==
+  CHECK(refusal_of([&] { make({.strategy = "wid"}); }) ==
         "routed_mlp: strategy is \"wid\", did you mean wide?");
   CHECK_THROWS_AS(make({.strategy = "wide", .policy = "m16n64"}), Error);
   CHECK(make({.strategy = "sequential"}).explain() ==
@@ -180,12 +110,12 @@ TEST_CASE("routed_mlp: strategies, policies and counts of members") {
   CHECK(plan.strategy() == "wide");
   Tensor weights(context, Dtype::fp32, {2, 124});
   std::vector<MlpMember> members(1);
-  CHECK(message_of([&] { plan.prepare_weights(members, weights, Stream::cpu()); }) ==
+  CHECK(refusal_of([&] { plan.prepare_weights(members, weights, Stream::cpu()); }) ==
         "routed_mlp: members has 1 entries, expected num_members = 2");
   members.resize(2);
-  CHECK(message_of([&] { plan.prepare_weights(members, weights, Stream::cpu()); }) ==
+  CHECK(refusal_of([&] { plan.prepare_weights(members, weights, Stream::cpu()); }) ==
         "routed_mlp: layers of member 0 has 0 entries, expected 2: widths is 3-5-4");
-  CHECK(message_of([&] { plan.restore_weights(weights, {}, Stream::cpu()); }) ==
+  CHECK(refusal_of([&] { plan.restore_weights(weights, {}, Stream::cpu()); }) ==
         "routed_mlp: members has 0 entries, expected num_members = 2");
 }
 

@@ -5,28 +5,16 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <functional>
 #include <limits>
 #include <vector>
 
+#include "verify/support/refusals.hpp"
 #include "wide/wide.hpp"
 
-namespace wide {
+namespace wide::test {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
-
-/// Runs `f`, expects an Error of this code and returns its message.
-std::string message_of(ErrorCode code, const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    return error.what();
-  }
-  FAIL("nothing was thrown");
-  return "";
-}
 
 /// Two members, three rows, four inputs, five outputs, all packed on the CPU.
 struct Operands {
@@ -440,4 +428,4 @@ TEST_CASE("LinearPlan::run names the first difference from its problem") {
 }
 
 }  // namespace
-}  // namespace wide
+}  // namespace wide::test

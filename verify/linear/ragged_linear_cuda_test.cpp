@@ -13,6 +13,7 @@
 #include <random>
 
 #include "verify/linear/ragged_linear_case.hpp"
+#include "verify/support/captured_call_cuda.hpp"
 #include "verify/support/devices.hpp"
 
 namespace wide::test {
@@ -315,23 +316,14 @@ TEST_CASE("ragged_linear on CUDA: a captured graph replays the call") {
   const RaggedLinearProblem problem = small_ragged_problem(is_grouped ? Dtype::fp32 : Dtype::bf16);
   const auto plan = make_ragged_linear_plan(bench.context(), problem, {.strategy = strategy});
   PlacedRagged placed(bench, problem);
-  const auto stream = static_cast<cudaStream_t>(bench.stream().native());
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
-  plan.run(placed.arguments(), bench.execution(plan.workspace_bytes()));
-  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
-  size_t nodes = 0;
-  REQUIRE(cudaGraphGetNodes(graph, nullptr, &nodes) == cudaSuccess);
-  if (!is_grouped) CHECK(nodes == 1);  // one launch, and nothing uploaded
-  REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+  CapturedCall call(bench.stream(),
+                    [&] { plan.run(placed.arguments(), bench.execution(plan.workspace_bytes())); });
+  if (!is_grouped) CHECK(call.num_nodes() == 1);  // one launch, and nothing uploaded
   for (int i = 0; i < 2; ++i) {
     placed.poison();
-    REQUIRE(cudaGraphLaunch(executable, stream) == cudaSuccess);
+    call.launch();
     placed.check();
   }
-  CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
-  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
 }
 
 }  // namespace

@@ -4,28 +4,17 @@
 // Every way to misuse ragged_linear, with the message that it gets.
 #include <catch2/catch_test_macros.hpp>
 #include <ctime>
-#include <functional>
 #include <limits>
 #include <utility>
 
 #include "verify/linear/ragged_linear_case.hpp"
 #include "verify/support/dice.hpp"
+#include "verify/support/refusals.hpp"
 
 namespace wide::test {
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-
-std::string message_of(ErrorCode code, const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    return error.what();
-  }
-  FAIL("nothing was thrown");
-  return "";
-}
 
 std::string refused(const RaggedLinearProblem& problem) {
   return message_of(ErrorCode::invalid_argument, [&] { (void)lay_out_ragged_linear(problem); });

@@ -1,97 +1,34 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routings, and operands of routed_linear with known small integers, whose results are exact in
-// every dtype. The expected values come from a formula over (member, row, feature), so a wrong
-// index shows as a wrong number.
+// Operands of routed_linear with known small integers, whose results are exact in every dtype. The
+// expected values come from a formula over (member, row, feature), so a wrong index shows as a
+// wrong number.
 #pragma once
 
-#include <limits>
 #include <string>
 #include <vector>
 
-#include "verify/linear/placed_storage.hpp"
-#include "verify/support/dice.hpp"
+#include "verify/linear/routing_case.hpp"
 
 namespace wide::test {
-
-struct Routing {
-  std::vector<int64_t> first_rows, order;
-  int64_t num_rows() const { return static_cast<int64_t>(order.size()); }
-};
-
-/// By plain loops over the members; rows whose id is no member's are of none.
-inline Routing routing_of(const std::vector<int64_t>& ids, int64_t num_members) {
-  Routing routing;
-  for (int64_t member = 0; member <= num_members; ++member) {
-    routing.first_rows.push_back(routing.num_rows());
-    for (size_t row = 0; row < ids.size(); ++row) {
-      const bool is_of_none = ids[row] < 0 || ids[row] >= num_members;
-      if ((is_of_none ? num_members : ids[row]) == member) {
-        routing.order.push_back(static_cast<int64_t>(row));
-      }
-    }
-  }
-  return routing;
-}
-
-/// So many rows of each member, and of none, shuffled.
-inline Routing routing_of_counts(const std::vector<int64_t>& counts, int64_t of_none = 0,
-                                 uint64_t seed = 3) {
-  std::vector<int64_t> ids(static_cast<size_t>(of_none), -1);
-  for (size_t i = 0; i < counts.size(); ++i) {
-    ids.insert(ids.end(), static_cast<size_t>(counts[i]), static_cast<int64_t>(i));
-  }
-  Dice dice(seed);
-  for (size_t left = ids.size(); left > 1; --left) {
-    const auto other = static_cast<size_t>(dice.between(0, static_cast<int64_t>(left) - 1));
-    std::swap(ids[left - 1], ids[other]);
-  }
-  return routing_of(ids, static_cast<int64_t>(counts.size()));
-}
-
-/// Of the same sizes, and of no ids: rows and members that there are not, rows named twice, first
-/// rows out of order. Where several members claim a place in routed order, no row is there: two
-/// blocks would write it, a race that a simulated GPU reports.
-inline std::vector<Routing> wrong_routings(const Routing& right) {
-  constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  const int64_t rows = right.num_rows();
-  std::vector<Routing> wrong;
-  for (const int64_t number : {int64_t{-1}, rows, kLeast, kMost}) {
-    wrong.push_back(right);
-    for (size_t i = 0; i < right.order.size(); i += 2) wrong.back().order[i] = number;
-  }
-  for (const int64_t number : {kLeast, int64_t{-1}, rows, rows + 1, kMost}) {
-    wrong.push_back(right);
-    for (int64_t& first : wrong.back().first_rows) first = number;
-    for (const size_t step : {size_t{2}, size_t{3}}) {
-      wrong.push_back(right);
-      wrong.back().order.assign(right.order.size(), -1);
-      for (size_t i = 0; i < right.first_rows.size(); i += step) {
-        wrong.back().first_rows[i] = number;
-      }
-    }
-  }
-  wrong.push_back(right);
-  wrong.back().order.assign(right.order.size(), -1);
-  for (int64_t& first : wrong.back().first_rows) first = rows - first;
-  return wrong;
-}
 
 class PlacedRouted {
  public:
   /// Operands begin `misalign` elements behind an aligned address, with NaN in all gaps.
   PlacedRouted(TestDevice& bench, const RoutedLinearProblem& problem, const Routing& routing,
                int64_t misalign = 0, bool is_in_place = false)
-      : bench_(bench), problem_(problem), is_in_place_(is_in_place) {
+      : bench_(bench),
+        problem_(problem),
+        is_in_place_(is_in_place),
+        routing_(bench, routing, misalign) {
     const RoutedLinearProblem& p = problem_;
     const bool has_residual = p.epilogue.residual != Residual::none;
     const bool is_per_output = p.epilogue.scale == OutputScale::per_output;
     y_ = storage(p.dtype, p.num_rows * y_row(), misalign);
     residual_ = storage(p.dtype, p.num_rows * residual_row(), misalign);
     x_ = place(p.dtype, misalign, {1, p.num_rows / p.choices, p.in_features}, {0, x_row()},
-               [](int64_t, int64_t row, int64_t k) { return x_value(row, k); });
+               [](int64_t, int64_t row, int64_t k) { return routed_x_value(row, k); });
     weight_ = is_quantized()
                   ? place_blobs()
                   : place(p.dtype, misalign, {p.num_members, p.out_features, p.in_features},
@@ -110,22 +47,12 @@ class PlacedRouted {
       }
     }
     residual_.upload(bench_);
-    first_rows_ = storage(Dtype::int32, p.num_members + 1, misalign);
-    order_ = storage(Dtype::int32, p.num_rows, misalign);
-    route(routing);
+    y_.upload(bench_);
   }
 
   /// Another routing in the same memory; y is as at first.
   void route(const Routing& routing) {
-    routing_ = routing;
-    const auto fill = [&](PlacedStorage& storage, const std::vector<int64_t>& numbers) {
-      for (size_t i = 0; i < numbers.size(); ++i) {
-        storage.put(static_cast<int64_t>(i), static_cast<double>(numbers[i]));
-      }
-      storage.upload(bench_);
-    };
-    fill(first_rows_, routing.first_rows);
-    fill(order_, routing.order);
+    routing_.route(routing);
     y_.upload(bench_);
   }
 
@@ -141,8 +68,8 @@ class PlacedRouted {
                       : weight_.view({p.num_members, p.out_features, p.in_features},
                                      {p.out_features * weight_row(), weight_row(), 1}),
         .y = y_.view(outputs, {y_row(), 1}),
-        .first_rows = first_rows_.view({p.num_members + 1}),
-        .order = order_.view({p.num_rows})};
+        .first_rows = routing_.first_rows(),
+        .order = routing_.order()};
     if (epilogue.has_bias) arguments.bias = bias_.view({p.num_members, p.out_features});
     if (epilogue.scale != OutputScale::none)
       arguments.scale = scale_.view({p.num_members, factors});
@@ -157,38 +84,27 @@ class PlacedRouted {
   /// Every output, and that nothing else was written.
   void check() {
     std::vector<std::byte> expected = y_.contents();
-    for (int64_t member = 0; member <= problem_.num_members; ++member) {
-      const bool is_last = member == problem_.num_members;
-      const auto at = static_cast<size_t>(member);
-      const int64_t end = is_last ? problem_.num_rows : routing_.first_rows[at + 1];
-      for (int64_t j = routing_.first_rows[at]; j < end; ++j) {
-        const int64_t row = routing_.order[static_cast<size_t>(j)];
-        const int64_t to = problem_.scatters ? row : j;
-        for (int64_t o = 0; o < problem_.out_features; ++o) {
-          y_.put(expected, to * y_row() + o, is_last ? 0 : expected_value(member, row, j, o));
-        }
+    routing_.for_each_row([&](int64_t member, int64_t row, int64_t j) {
+      const int64_t to = problem_.scatters ? row : j;
+      const bool is_of_none = member == PlacedRouting::kOfNone;
+      for (int64_t o = 0; o < problem_.out_features; ++o) {
+        y_.put(expected, to * y_row() + o, is_of_none ? 0 : expected_value(member, row, j, o));
       }
-    }
+    });
     y_.require(bench_, expected);
     check_inputs();
   }
 
   /// Whatever else y has.
   void check_gaps() const {
-    std::vector<std::byte> gaps = y_.download(bench_);
-    for (int64_t row = 0; row < problem_.num_rows; ++row) {
-      for (int64_t o = 0; o < problem_.out_features; ++o) {
-        y_.restore(gaps, row * y_row() + o);
-      }
-    }
-    CHECK(gaps == y_.contents());
+    test::check_gaps(bench_, y_, problem_.num_rows, problem_.out_features, y_row());
   }
 
   void check_inputs() const {
-    for (const PlacedStorage* one :
-         {&x_, &weight_, &bias_, &scale_, &residual_, &gates_, &first_rows_, &order_}) {
+    for (const PlacedStorage* one : {&x_, &weight_, &bias_, &scale_, &residual_, &gates_}) {
       one->require_unchanged(bench_);
     }
+    routing_.require_unchanged();
   }
 
   /// As y lies, gaps included.
@@ -203,9 +119,6 @@ class PlacedRouted {
     return stride(problem_.residual_row_stride, problem_.out_features);
   }
 
-  static double x_value(int64_t row, int64_t k) {
-    return static_cast<double>((row * 7 + row / 5 + k * 3) % 5) - 2;
-  }
   /// Of two sizes, so that groups of quantised weights have two scales.
   static double weight_value(int64_t member, int64_t o, int64_t k) {
     const double size = (o / 5 + k / 64) % 2 == 0 ? 1 : 2;
@@ -218,8 +131,6 @@ class PlacedRouted {
     return static_cast<double>((to * 3 + o) % 7) - 3;
   }
   static double scale_value(int64_t member, int64_t o) { return (member + o) % 2 == 0 ? 0.5 : 2; }
-  static double gate_value(int64_t row) { return row % 3 == 0 ? 0.5 : row % 3 == 1 ? -2 : 1; }
-
   /// Of row `row`, the j-th in routed order.
   double expected_value(int64_t member, int64_t row, int64_t j, int64_t o) const {
     const Epilogue& epilogue = problem_.epilogue;
@@ -227,7 +138,7 @@ class PlacedRouted {
     const int64_t to = problem_.scatters ? row : j;
     double sum = 0;
     for (int64_t k = 0; k < problem_.in_features; ++k) {
-      sum += x_value(from, k) * weight_value(member, o, k);
+      sum += routed_x_value(from, k) * weight_value(member, o, k);
     }
     const bool is_per_output = epilogue.scale == OutputScale::per_output;
     if (epilogue.scale != OutputScale::none) sum *= scale_value(member, is_per_output ? o : 0);
@@ -291,8 +202,8 @@ class PlacedRouted {
   TestDevice& bench_;
   RoutedLinearProblem problem_;
   bool is_in_place_;
-  Routing routing_;
-  PlacedStorage x_, weight_, bias_, scale_, residual_, gates_, first_rows_, order_, y_;
+  PlacedRouting routing_;
+  PlacedStorage x_, weight_, bias_, scale_, residual_, gates_, y_;
 };
 
 /// Places, runs and checks.

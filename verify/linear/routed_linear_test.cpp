@@ -109,7 +109,7 @@ TEST_CASE("routed_linear on the CPU: quantised weights, exactly") {
 
 TEST_CASE("routed_linear on the CPU: few members and many, few rows and none") {
   const std::string strategy = GENERATE("wide", "sequential");
-  const auto check = [&](const Routing& routing) {
+  for (const Routing& routing : few_and_many()) {
     RoutedLinearProblem problem = routed_problem(routing, 5, 3);
     problem.gathers = problem.scatters = true;
     check_routed(cpu(), problem, routing, strategy);
@@ -117,14 +117,7 @@ TEST_CASE("routed_linear on the CPU: few members and many, few rows and none") {
     check_routed(cpu(), problem, routing, strategy);
     problem.out_features = 0;
     check_routed(cpu(), problem, routing, strategy);
-  };
-  check(routing_of_counts({40}));
-  check(routing_of_counts({0}, 40));
-  check(routing_of_counts({0, 50, 0, 0}));
-  check(routing_of_counts({0, 0}));
-  std::vector<int64_t> counts(1025, 1);
-  counts[7] = 40, counts[1024] = 0;
-  check(routing_of_counts(counts, 3));
+  }
 }
 
 TEST_CASE("routed_linear on the CPU: a wrong routing reads and writes operands only") {
@@ -135,12 +128,7 @@ TEST_CASE("routed_linear on the CPU: a wrong routing reads and writes operands o
   problem.has_gates = true;
   PlacedRouted placed(cpu(), problem, routing, 1);
   const auto plan = make_routed_linear_plan(cpu().context(), problem, {.strategy = strategy});
-  for (const Routing& wrong : wrong_routings(routing)) {
-    placed.route(wrong);
-    plan.run(placed.arguments(), cpu().execution(plan.workspace_bytes()));
-    placed.check_inputs();
-    placed.check_gaps();
-  }
+  check_wrong_routings(cpu(), plan, placed, routing);
 }
 
 TEST_CASE("routed_linear on the CPU: a mixture of experts") {

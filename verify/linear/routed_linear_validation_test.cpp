@@ -8,7 +8,7 @@
 
 #include "host/linear/routed_linear_problem.hpp"
 #include "verify/linear/routed_linear_case.hpp"
-#include "verify/support/refusals.hpp"
+#include "verify/linear/routed_refusals.hpp"
 
 namespace wide::test {
 namespace {
@@ -27,19 +27,8 @@ TEST_CASE("routed_linear: impossible problems") {
                             .scale = OutputScale::per_output,
                             .residual = Residual::before_activation}};
   const Refusal<P> refusals[] = {
-      {[](P& p) { p.num_members = 0; }, "routed_linear: num_members is 0, expected >= 1"},
-      {[](P& p) { p.num_rows = -2; }, "routed_linear: num_rows is -2, expected >= 0"},
-      {[](P& p) { p.num_rows = int64_t{1} << 31; },
-       "routed_linear: num_rows is 2147483648, expected up to 2^31 - 1, as order is int32"},
       {[](P& p) { p.in_features = -1; }, "routed_linear: in_features is -1, expected >= 0"},
       {[](P& p) { p.out_features = -1; }, "routed_linear: out_features is -1, expected >= 0"},
-      {[](P& p) { p.choices = 0; }, "routed_linear: choices is 0, expected >= 1"},
-      {[](P& p) { p.gathers = false; },
-       "routed_linear: choices is 2, expected 1: it does not gather, every row has one of x"},
-      {[](P& p) { p.choices = 4; },
-       "routed_linear: choices is 4, expected a divisor of num_rows = 6"},
-      {[](P& p) { p.dtype = Dtype::int32; },
-       "routed_linear: dtype is int32, expected fp32, fp16 or bf16"},
       {[](P& p) { p.weight_format = static_cast<WeightFormat>(9); },
        "routed_linear: weight_format is enumerator 9, expected one in [0, 5]"},
       {[](P& p) { p.weight_format = WeightFormat::int4, p.group_size = 32; },
@@ -52,8 +41,6 @@ TEST_CASE("routed_linear: impossible problems") {
        "expected an extent that fits in 64 bits"},
       {[](P& p) { p.epilogue.alpha = std::numeric_limits<float>::infinity(); },
        "routed_linear: alpha is inf, expected a finite factor"},
-      {[](P& p) { p.x_row_stride = -1; }, "routed_linear: x_row_stride is -1, expected >= 0"},
-      {[](P& p) { p.y_row_stride = -1; }, "routed_linear: y_row_stride is -1, expected >= 0"},
       {[](P& p) { p.residual_row_stride = -1; },
        "routed_linear: residual_row_stride is -1, expected >= 0"},
       {[](P& p) { p.weight.row = -1; }, "routed_linear: weight.row is -1, expected >= 0"},
@@ -83,7 +70,9 @@ TEST_CASE("routed_linear: impossible problems") {
        "routed_linear: residual of [1, 6, 4] with strides {row 2305843009213693951, member 0}, "
        "expected an extent that fits in 64 bits"},
   };
-  check_refusals(good, refusals, [](const P& p) { (void)complete_routed_linear_problem(p); });
+  const auto complete = [](const P& p) { (void)complete_routed_linear_problem(p); };
+  check_refusals(good, refusals, complete);
+  check_refused_rows<P>("routed_linear: ", good, complete);
 }
 
 TEST_CASE("routed_linear: strides are packed where none is given, or nothing steps along them") {
@@ -105,17 +94,6 @@ TEST_CASE("routed_linear: strides are packed where none is given, or nothing ste
   CHECK(complete_routed_linear_problem(p).epilogue.scale == OutputScale::per_member);
 }
 
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::invalid_argument);
-    return error.what();
-  }
-  FAIL("nothing was thrown");
-  return "";
-}
-
 TEST_CASE("routed_linear: operands that do not fit each other, or the plan") {
   TestDevice bench(Context::cpu());
   const Routing routing = routing_of_counts({2, 3}, 1);
@@ -129,42 +107,26 @@ TEST_CASE("routed_linear: operands that do not fit each other, or the plan") {
   const auto refused = [&](const std::function<void(RoutedLinearArguments&)>& spoil) {
     RoutedLinearArguments bad = good;
     spoil(bad);
-    return message_of([&] { plan.run(bad, bench.execution(plan.workspace_bytes())); });
+    return refusal_of([&] { plan.run(bad, bench.execution(plan.workspace_bytes())); });
   };
   using A = RoutedLinearArguments;
+  SECTION("of any routed rows") {
+    RefusedOperands<A>("routed_linear: ", refused).check();
+  }
   SECTION("absent") {
-    CHECK(refused([](A& a) { a.x = {}; }) ==
-          "routed_linear: x is absent, expected [R / K, in], R = order's rows");
     CHECK(refused([](A& a) { a.weight = {}; }) ==
           "routed_linear: weight is absent, expected [num_members, out, in]");
-    CHECK(refused([](A& a) { a.order = {}; }) == "routed_linear: order is absent, expected [R]");
-    CHECK(refused([](A& a) { a.first_rows = {}; }) ==
-          "routed_linear: first_rows is absent, expected [num_members + 1]");
     CHECK(refused([](A& a) { a.residual = {}; }) ==
           "routed_linear: residual is absent, expected one: the problem adds it");
-    CHECK(refused([](A& a) { a.gates = {}; }) ==
-          "routed_linear: gates is absent, expected one as in the plan's problem");
     CHECK(refused([](A& a) { a.bias = {}; }) ==
           "routed_linear: bias is absent, expected one as in the plan's problem");
     CHECK(refused([](A& a) { a.scale = {}; }) ==
           "routed_linear: the operands' scale is none, expected the plan's = per_output");
   }
   SECTION("of another shape") {
-    CHECK(refused([](A& a) { a.x.shape[0] = 4; }) ==
-          "routed_linear: x is [4, 3], expected [R / K, in], R = order's rows = 6, in = 3");
-    CHECK(refused([](A& a) { a.x.shape[1] = 2; }) ==
-          "routed_linear: x is [3, 2], expected [R / K, in], R = order's rows = 6, in = 3");
-    CHECK(refused([](A& a) { a.x.shape[0] = 2; }) ==
-          "routed_linear: the operands' choices is 3, expected the plan's = 2");
     CHECK(refused([](A& a) {
             a.weight.shape = {8, 3}, a.weight.strides = {3, 1};
           }) == "routed_linear: weight is [8, 3], expected [num_members, out, in]");
-    CHECK(refused([](A& a) {
-            a.first_rows.shape[0] = 2;
-          }).starts_with("routed_linear: first_rows is [2], expected"));
-    CHECK(refused([](A& a) {
-            a.gates.shape[0] = 5;
-          }).starts_with("routed_linear: gates is [5], expected"));
     CHECK(refused([](A& a) {
             a.bias.shape[1] = 3;
           }).starts_with("routed_linear: bias is [2, 3], expected"));
@@ -172,30 +134,14 @@ TEST_CASE("routed_linear: operands that do not fit each other, or the plan") {
             a.scale.shape[1] = 3;
           }).starts_with("routed_linear: scale is [2, 3], expected"));
     CHECK(refused([](A& a) {
-            a.y.shape[0] = 5;
-          }).starts_with("routed_linear: y is [5, 4], expected"));
-    CHECK(refused([](A& a) {
             a.residual.shape[1] = 3;
           }).starts_with("routed_linear: residual is [6, 3], expected"));
   }
   SECTION("of another type") {
     CHECK(refused([](A& a) { a.weight.dtype = Dtype::fp16; }) ==
           "routed_linear: weight is fp16, expected dtype = fp32");
-    CHECK(refused([](A& a) { a.order.dtype = Dtype::int64; }) ==
-          "routed_linear: order is int64, expected dtype = int32");
-    CHECK(refused([](A& a) { a.first_rows.dtype = Dtype::fp32; }) ==
-          "routed_linear: first_rows is fp32, expected dtype = int32");
-    CHECK(refused([](A& a) { a.gates.dtype = Dtype::bf16; }) ==
-          "routed_linear: gates is bf16, expected dtype = fp32");
   }
   SECTION("of other strides") {
-    CHECK(refused([](A& a) {
-            a.x.strides = {1, 2};
-          }) == "routed_linear: x has strides [1, 2], expected the last axis contiguous: stride 1");
-    CHECK(refused([](A& a) { a.order.strides[0] = 2; }) ==
-          "routed_linear: order has strides [2], expected the last axis contiguous: stride 1");
-    CHECK(refused([](A& a) { a.y.strides[0] = 0; }) ==
-          "routed_linear: y has strides [0, 1], expected places of their own: a first stride > 0");
     CHECK(refused([](A& a) { a.y.strides[0] = 3; }) ==
           "routed_linear: y_row_stride is 3, expected >= out_features = 4");
     CHECK(refused([](A& a) {
@@ -203,23 +149,12 @@ TEST_CASE("routed_linear: operands that do not fit each other, or the plan") {
           }) ==
           "routed_linear: weight has strides [0, 0, 1], expected rows or members that do not all "
           "start at one place");
-    CHECK(refused([](A& a) { a.x.strides[0] = 4; }) ==
-          "routed_linear: the operands' row stride of x is 4, expected the plan's = 3");
   }
   SECTION("in memory that does not do") {
-    CHECK(refused([](A& a) { a.x.data = a.y.data; }) ==
-          "routed_linear: y shares addresses with x, expected memory of its own");
-    CHECK(refused([](A& a) { a.order.data = a.y.data; }) ==
-          "routed_linear: y shares addresses with order, expected memory of its own");
     CHECK(refused([](A& a) {
             a.residual = a.y;
             a.residual.data = static_cast<float*>(a.y.data) + 4;
           }) == "routed_linear: y shares addresses with residual, expected memory of its own");
-    CHECK(refused([](A& a) { a.first_rows.data = nullptr; }).find("first_rows") !=
-          std::string::npos);
-    CHECK(refused([](A& a) {
-            a.gates.device = {DeviceType::cuda, 0};
-          }).find("gates") != std::string::npos);
     RoutedLinearArguments in_place = good;
     in_place.residual = in_place.y;
     CHECK_NOTHROW(plan.run(in_place, bench.execution(plan.workspace_bytes())));
@@ -239,7 +174,7 @@ TEST_CASE("routed_linear: blobs that are none") {
   const auto refused = [&](const std::function<void(ConstTensorView&)>& spoil) {
     RoutedLinearArguments bad = good;
     spoil(bad.weight);
-    return message_of([&] { plan.run(bad, bench.execution(plan.workspace_bytes())); });
+    return refusal_of([&] { plan.run(bad, bench.execution(plan.workspace_bytes())); });
   };
   CHECK(refused([](ConstTensorView& w) { w = {}; }) ==
         "routed_linear: weight is absent, expected [num_members, member_bytes]");
@@ -260,7 +195,7 @@ TEST_CASE("routed_linear: strategies, policies and counts of members") {
   const auto make = [&](const PlanOptions& options) {
     return make_routed_linear_plan(context, problem, options);
   };
-  CHECK(message_of([&] { make({.strategy = "wid"}); }) ==
+  CHECK(refusal_of([&] { make({.strategy = "wid"}); }) ==
         "routed_linear: strategy is \"wid\", did you mean wide?");
   CHECK_THROWS_AS(make({.strategy = "wide", .policy = "m16n64"}), Error);
   CHECK(make({.strategy = "sequential"}).explain() == "sequential: asked for by name");
@@ -268,14 +203,14 @@ TEST_CASE("routed_linear: strategies, policies and counts of members") {
   CHECK(plan.strategy() == "wide");
   Tensor weight(context, Dtype::fp32, {2, 4, 3}), bias(context, Dtype::fp32, {2, 4});
   std::vector<LinearMember> members(1);
-  CHECK(message_of([&] { plan.prepare_weights(members, weight, bias, Stream::cpu()); }) ==
+  CHECK(refusal_of([&] { plan.prepare_weights(members, weight, bias, Stream::cpu()); }) ==
         "routed_linear: members has 1 entries, expected num_members = 2");
   members.resize(2);
-  CHECK(message_of([&] { plan.prepare_weights(members, weight, bias, Stream::cpu()); }) ==
+  CHECK(refusal_of([&] { plan.prepare_weights(members, weight, bias, Stream::cpu()); }) ==
         "routed_linear: bias of member 0 is absent, expected [out]");
-  CHECK(message_of([&] { plan.prepare_weights(members, weight, {}, Stream::cpu()); }) ==
+  CHECK(refusal_of([&] { plan.prepare_weights(members, weight, {}, Stream::cpu()); }) ==
         "routed_linear: bias is absent, expected [num_members, out]");
-  CHECK(message_of([&] { plan.restore_weights(weight, bias, {}, {}, Stream::cpu()); }) ==
+  CHECK(refusal_of([&] { plan.restore_weights(weight, bias, {}, {}, Stream::cpu()); }) ==
         "routed_linear: member_weights has 0 entries, expected num_members = 2");
 }
 

@@ -1,17 +1,36 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Problems that are refused: each is a good one, spoilt in one place, and the message that says so.
+// Calls and problems that are refused, with the message that says so; a problem is a good one,
+// spoilt in one place.
 #pragma once
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <functional>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include "wide/error.hpp"
 
 namespace wide::test {
+
+/// Runs `f`, expects an Error of this code and returns its message.
+inline std::string message_of(ErrorCode code, const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    CHECK(error.code() == code);
+    return error.what();
+  }
+  FAIL("nothing was thrown");
+  return "";
+}
+
+inline std::string refusal_of(const std::function<void()>& f) {
+  return message_of(ErrorCode::invalid_argument, f);
+}
 
 template <class Problem>
 struct Refusal {
@@ -19,16 +38,16 @@ struct Refusal {
   const char* message;
 };
 
-/// `check` throws where a problem is refused; the good one is not.
+/// `check` throws where a problem is refused, `name` before the message; the good one is not.
 template <class Problem, class Check>
 void check_refusals(const Problem& good,
                     std::span<const Refusal<std::type_identity_t<Problem>>> refusals,
-                    const Check& check) {
+                    const Check& check, const std::string& name = "") {
   CHECK_NOTHROW(check(good));
   for (const Refusal<Problem>& refusal : refusals) {
     Problem bad = good;
     refusal.spoil(bad);
-    CHECK_THROWS_MATCHES(check(bad), Error, Catch::Matchers::Message(refusal.message));
+    CHECK_THROWS_MATCHES(check(bad), Error, Catch::Matchers::Message(name + refusal.message));
   }
 }
 
