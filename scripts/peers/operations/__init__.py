@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 """Every primitive as a Family (strategies.py)."""
-from operations import attention, elementwise, embedding, linear, norms, ragged, recurrent, windows
-from protocol import Unsupported
 from operations import attention, elementwise, embedding, linear, norms, ragged, recurrent, routed, windows
+from protocol import Unsupported
 
 _FAMILIES = {
     "linear": linear.linear, "mlp": linear.mlp, "embedding": embedding.embedding,
