@@ -267,7 +267,10 @@ std::vector<bool> shared_values(const Graph& graph,
   for (const Node& node : graph.nodes()) {
     bool all = std::all_of(node.operands.begin(), node.operands.end(),
                            [&](const Operand& operand) { return shared(operand.value); });
-    if (drops_out && std::holds_alternative<DropoutOp>(node.operation)) all = false;
+    // Members drop each their own; where nothing is dropped, y is x, whatever the probability.
+    if (std::holds_alternative<DropoutOp>(node.operation)) {
+      all = !drops_out && shared(node.operand("x"));
+    }
     // All members have one result, whatever they are.
     if (std::holds_alternative<EnsembleOp>(node.operation)) all = true;
     for (const Value y : node.outputs) is_shared[static_cast<size_t>(y.index)] = all;

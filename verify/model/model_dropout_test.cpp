@@ -229,6 +229,17 @@ TEST_CASE("model dropout: more members than a launch has room for, and the first
   }
 }
 
+TEST_CASE("model dropout: what is one for all stays so where nothing is dropped") {
+  const Graph graph = test::built([](GraphBuilder& g) {
+    g.output("y", layers::dropout(g, "drop", g.shared_input("x", {kBatch, 5})));
+  });
+  for (const Context& context : test::devices_at_hand()) {
+    ModelRun run(context, graph, {.num_members = 3, .batch = 2});
+    CHECK(run.plan().outputs()[0].member_axis == -1);
+    CHECK(run.worst_error(run.run()) == 0);
+  }
+}
+
 TEST_CASE("model dropout: nothing to advance where nothing is dropped") {
   for (const Context& context : test::devices_at_hand()) {
     ModelRun run(context, two_dropouts(), {.num_members = 2, .batch = 1});
