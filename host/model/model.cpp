@@ -101,14 +101,19 @@ Model Model::with_problem(const ModelProblem& problem, const std::string& what) 
 Model Model::with_plan(ModelPlan plan, const std::string& what) const {
   const ModelPlan::State& s = state_of(plan_);
   const ModelPlan::State& other = plan.state();
-  bool fits = other.slots.size() == s.slots.size() && other.mask_storage == s.mask_storage &&
+  // Numbers of storages differ where one member needs no copy; what counts is where they lie.
+  const auto offset_of = [](const ModelPlan::State& of, int32_t storage) {
+    return storage < 0 ? -1 : of.storages[static_cast<size_t>(storage)].offset;
+  };
+  bool fits = other.slots.size() == s.slots.size() &&
+              offset_of(other, other.mask_storage) == offset_of(s, s.mask_storage) &&
+              offset_of(other, other.seed_storage) == offset_of(s, s.seed_storage) &&
               other.memory.weights_bytes == s.memory.weights_bytes;
   for (size_t i = 0; fits && i < s.slots.size(); ++i) {
     const ParameterSlot &a = s.slots[i], &b = other.slots[i];
     fits = s.graph.name(a.value) == other.graph.name(b.value) && a.order == b.order &&
            a.stored_members == b.stored_members &&
-           s.storages[static_cast<size_t>(a.storage)].offset ==
-               other.storages[static_cast<size_t>(b.storage)].offset;
+           offset_of(s, a.storage) == offset_of(other, b.storage);
   }
   if (!fits) {
     throw_unsupported("model: " + what +

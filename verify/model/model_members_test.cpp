@@ -164,6 +164,24 @@ TEST_CASE("model members: the first run alone as beside all") {
   }
 }
 
+TEST_CASE("model members: one alone needs no copy of what is one for all, and keeps its mask") {
+  for (const Context& context : test::devices_at_hand()) {
+    const Graph graph = test::built([](GraphBuilder& g) {
+      const Value y = layers::batchnorm(g, "norm", g.shared_input("x", {kBatch, 2, 6}));
+      g.output("y", y);
+      g.output("mean", layers::ensemble(g, "all", y, EnsembleFunction::mean));
+    });
+    ModelRun whole(context, graph, {.num_members = 3, .batch = 2});
+    const Model one = whole.model().with_num_members(1);
+    const Rooms rooms(whole, one);
+    (void)whole.run();
+    one.run(rooms.arguments(), rooms.execution());
+    const auto y = rooms.output(0, 0);
+    CHECK(are_near(y, rooms.download(whole.plan().outputs()[0], whole.arguments().outputs[0], 0)));
+    CHECK(are_near(rooms.output(1, 0), y));
+  }
+}
+
 TEST_CASE("model members: a change of one is a change of both") {
   for (const Context& context : test::devices_at_hand()) {
     ModelRun whole(context, small_model("mlp"), {.num_members = 4, .batch = 2});
