@@ -57,7 +57,7 @@ ChunkedModel::ChunkedModel(const Model& model, int64_t batch) : model_(model), b
   require_in_front("input", plan.inputs());
   require_in_front("output", plan.outputs());
   const int64_t rest = batch % plan.problem().batch;
-  if (rest > 0) rest_.push_back(model.with_batch(rest));
+  if (rest > 0) rest_.push_back(model.with_fewer_rows(rest));
 }
 
 int64_t ChunkedModel::workspace_bytes() const {

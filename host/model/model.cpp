@@ -82,8 +82,18 @@ Model Model::with_num_members(int64_t num_members) const {
   WIDE_REQUIRE(num_members >= 1 && num_members <= most,
                "model: num_members is " + std::to_string(num_members) + ", expected one in [1, " +
                    std::to_string(most) + "], as many as there are");
-  return with_plan(ModelPlan(plan_first_members(state_of(plan_), num_members)),
+  ModelProblem problem = plan_.problem();
+  problem.num_members = num_members;
+  if (!problem.batches.empty()) problem.batches.resize(static_cast<size_t>(num_members));
+  return with_plan(ModelPlan(plan_same_graph(state_of(plan_), problem)),
                    std::to_string(num_members) + " members");
+}
+
+Model Model::with_fewer_rows(int64_t batch) const {
+  ModelProblem problem = plan_.problem();
+  problem.batch = batch;
+  return with_plan(ModelPlan(plan_same_graph(state_of(plan_), problem)),
+                   "a batch of " + std::to_string(batch));
 }
 
 Model Model::with_batches(std::vector<int64_t> batches) const {

@@ -227,11 +227,8 @@ std::shared_ptr<const ModelPlan::State> plan_model(const Context& context, const
   return lowered(std::move(s));
 }
 
-std::shared_ptr<const ModelPlan::State> plan_first_members(const ModelPlan::State& plan,
-                                                           int64_t num_members) {
-  ModelProblem problem = plan.problem;
-  problem.num_members = num_members;
-  if (!problem.batches.empty()) problem.batches.resize(static_cast<size_t>(num_members));
+std::shared_ptr<const ModelPlan::State> plan_same_graph(const ModelPlan::State& plan,
+                                                        const ModelProblem& problem) {
   ModelPlan::State s = blank_state(plan.context, plan.source, checked_problem(problem),
                                    plan.options, plan.stored_members);
   s.graph = plan.graph;

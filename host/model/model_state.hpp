@@ -54,8 +54,9 @@ std::shared_ptr<const ModelPlan::State> plan_model(const Context& context, const
                                                    const ModelOptions& options,
                                                    int64_t stored_members);
 
-/// A plan of the first members of another one's, with the same graph and weights.
-std::shared_ptr<const ModelPlan::State> plan_first_members(const ModelPlan::State& plan,
-                                                           int64_t num_members);
+/// A plan of another one's first members, or of fewer rows, with the same graph and weights:
+/// operands lie as that one's.
+std::shared_ptr<const ModelPlan::State> plan_same_graph(const ModelPlan::State& plan,
+                                                        const ModelProblem& problem);
 
 }  // namespace wide

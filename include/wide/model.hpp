@@ -91,7 +91,9 @@ class Model {
   std::vector<int64_t> compact(Stream stream);
 
   /// The same members, for another batch: parameters are shared, so that a change of a member
-  /// changes both models. Throws unsupported where that batch would store parameters differently.
+  /// changes both models. Operands lie as the new plan says, which need not be as this model's:
+  /// with one row a value may need no copy. Throws unsupported where that batch would store
+  /// parameters differently.
   Model with_batch(int64_t batch) const;
   /// Likewise, with a number of rows for each member, ModelProblem::batches; parameters are stored
   /// differently where layers were fused into an mlp.
@@ -134,6 +136,7 @@ class Model {
   void load(int64_t member, const MemberParameters& parameters, Stream stream, MemberLoads& loads);
   void set_mask(int64_t member, bool is_masked, Stream stream);
   Model with_problem(const ModelProblem& problem, const std::string& what) const;
+  Model with_fewer_rows(int64_t batch) const;  ///< operands lie as this model's
   Model with_plan(ModelPlan plan, const std::string& what) const;
   Model(ModelPlan plan, std::shared_ptr<State> state)
       : plan_(std::move(plan)), state_(std::move(state)) {}

@@ -348,7 +348,8 @@ WIDE_API wide_status wide_model_advance_dropout(wide_model* model, void* stream)
 /* All members' parameters in one safetensors file, for wide_members_open. Waits. */
 WIDE_API wide_status wide_model_save(const wide_model* model, const char* path, void* stream);
 WIDE_API wide_status wide_model_plan(const wide_model* model, wide_plan** out);
-/* The same members for another batch: a change of a member changes both models. */
+/* The same members for another batch: a change of a member changes both models. Operands lie as the
+ * new plan says. */
 WIDE_API wide_status wide_model_with_batch(const wide_model* model, int64_t batch,
                                            wide_model** out);
 /* Likewise, with a number of rows for each member, as options.batches. */
