@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/model/input_numbers.hpp"
 #include "wide/convert.hpp"
 
 namespace wide::catalog {
@@ -13,26 +14,13 @@ namespace {
 
 constexpr int kNoisy = 3;  // evaluations whose spread is the tolerance
 
-/// What key_lengths count the positions of.
-Value keys_of(const Node& node) {
-  for (const char* name : {"key", "k", "x"}) {
-    if (const Value keys = node.operand(name); !keys.is_absent()) return keys;
-  }
-  return {};
-}
-
 }  // namespace
 
 Distribution distribution_of(const Graph& graph, Value input) {
-  for (const Node& node : graph.nodes()) {
-    if (node.operand("ids") == input)
-      return Distribution::ids(graph.type(node.operand("table")).shape[0]);
-    if (node.operand("key_lengths") == input && !keys_of(node).is_absent()) {
-      const int64_t positions = graph.type(keys_of(node)).shape[1];
-      return {Distribution::Kind::ids, 1, static_cast<double>(positions), 1};
-    }
-  }
-  return is_floating(graph.type(input).dtype) ? Distribution::uniform() : Distribution::ids(2);
+  if (is_floating(graph.type(input).dtype)) return Distribution::uniform();
+  const InputNumbers numbers = input_numbers(graph, input);
+  return {Distribution::Kind::ids, static_cast<double>(numbers.first),
+          static_cast<double>(numbers.last), 1};
 }
 
 Operand& GraphWorkload::add_output(Operand& output) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "host/model/input_numbers.hpp"
 #include "host/model/model_state.hpp"
 #include "host/model/rewrite.hpp"
 #include "kernels/common/philox.hpp"
@@ -87,23 +88,12 @@ int64_t place_of(const ModelOperand& operand, const ModelOperand& single, int64_
   return (i / inner * operand.num_members + m) * inner + i % inner;
 }
 
-/// Ids below the tables' rows, lengths below the number of positions; floats in [-1, 1].
-double input_value(const Graph& graph, Value input, uint32_t word) {
-  double below = 2;
-  bool is_length = false;
-  for (const Node& node : graph.nodes()) {
-    if (node.operand("ids") == input) {
-      below = static_cast<double>(graph.type(node.operand("table")).shape[0]);
-    }
-    if (node.operand("key_lengths") == input) {
-      const Value x = node.operand("x").is_absent() ? node.operand("k") : node.operand("x");
-      below = static_cast<double>(graph.type(x).shape[1]);
-      is_length = true;
-    }
-  }
+/// Ids that all tables have, lengths up to the number of positions; floats in [-1, 1].
+double input_value(const Graph& graph, Value input, const InputNumbers& numbers, uint32_t word) {
   const double unit = word * 0x1p-32;
   if (is_floating(graph.type(input).dtype)) return 2 * unit - 1;
-  return std::floor(unit * below) + (is_length ? 1 : 0);
+  const auto count = static_cast<double>(numbers.last - numbers.first + 1);
+  return static_cast<double>(numbers.first) + std::floor(unit * count);
 }
 
 /// A member alone has the layout of a dense tensor, wherever its one member stands.
@@ -126,6 +116,7 @@ struct Input {
 Input random_input(const Graph& graph, size_t k, const ModelOperand& wide_operand,
                    std::span<const std::optional<ModelPlan>> alone, uint64_t seed) {
   const int64_t n = std::ssize(alone), element = dtype_bytes(wide_operand.dtype);
+  const InputNumbers numbers = input_numbers(graph, graph.inputs()[k]);
   Input input;
   input.packed.resize(static_cast<size_t>(num_elements(wide_operand.shape) * element));
   for (int64_t m = 0; m < n; ++m) {
@@ -138,7 +129,7 @@ Input random_input(const Graph& graph, size_t k, const ModelOperand& wide_operan
     own.resize(static_cast<size_t>(count * element));
     for (int64_t i = 0; i < count; ++i) {
       const auto words = kernels::philox4x32(seed, static_cast<uint64_t>(i), k << 32 | member);
-      const double value = input_value(graph, graph.inputs()[k], words.word[0]);
+      const double value = input_value(graph, graph.inputs()[k], numbers, words.word[0]);
       store_element(own.data(), single.dtype, i, value);
       store_element(input.packed.data(), single.dtype, place_of(wide_operand, single, m, i), value);
     }

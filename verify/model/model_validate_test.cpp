@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "host/model/input_numbers.hpp"
 #include "verify/support/model_run.hpp"
 #include "wide/layers.hpp"
 #include "wide/model_builder.hpp"
@@ -95,6 +96,31 @@ TEST_CASE("model validation: members that drop out drop the same alone") {
   CHECK(errors[0] < 2e-5);
   CHECK(errors[1] < 2e-5);
   CHECK(std::isinf(errors[2]));
+}
+
+/// Ids of three tables, of which one reads them in another shape; lengths of fewer keys than
+/// queries.
+Graph with_numbers() {
+  return test::built([](GraphBuilder& g) {
+    const Value ids = g.input("ids", {kBatch, 6}, Dtype::int64);
+    const Value few = layers::embedding(g, "few", ids, 3, 8);
+    const Value many = layers::embedding(g, "many", ids, 500, 8);
+    const Value key = layers::embedding(g, "key", layers::slice(g, "cut", ids, 1, 0, 4), 20, 8);
+    const Value lengths = g.input("lengths", {kBatch}, Dtype::int32);
+    g.output("y", layers::attention(g, "cross", layers::add(g, "sum", few, many), 2,
+                                    {.key_lengths = lengths, .key = key}));
+  });
+}
+
+TEST_CASE("model validation: numbers of inputs are those that all their readers know") {
+  const Graph graph = with_numbers();
+  CHECK(input_numbers(graph, graph.inputs()[0]).last == 2);
+  CHECK(input_numbers(graph, graph.inputs()[1]).first == 1);
+  CHECK(input_numbers(graph, graph.inputs()[1]).last == 4);
+  Members members(graph);
+  const ModelProblem problem{.num_members = 3, .batch = 4};
+  for (const double error : validate_model(kCpu, graph, problem, members.views()))
+    CHECK(error < 2e-5);
 }
 
 TEST_CASE("model validation: what ensembles join is compared") {
