@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of a file's element types, which a graph has fewer of, and of ids below 0.
+// What becomes of a file's element types, which a graph has fewer of, of ids below 0, and of
+// constants with many axes.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
@@ -78,4 +79,22 @@ TEST_CASE("onnx: integers are not divided as numbers are") {
   const std::string good = file({sum, cast, node("Div", {"c", "half"}, {"y"})}, 7);
   test::ModelRun run(Context::cpu(), parse(good).graph(), {.num_members = 3, .batch = 2});
   CHECK(run.worst_error(run.run()) < 2e-5);
+}
+
+TEST_CASE("onnx: constants of more axes than what they are combined with would move the batch") {
+  const auto file = [](const char* op, const Extents& dims, bool is_moved = false) {
+    Strings nodes{node(op, {"t", "c"}, {"y"})};
+    nodes.insert(nodes.begin(),
+                 is_moved ? node("Transpose", {"x"}, {"t"}, ints_attribute("perm", {0, 2, 1}))
+                          : node("Relu", {"x"}, {"t"}));
+    return network({3, 4}, nodes, {filled("c", dims, 2)}).bytes_of();
+  };
+  for (const bool is_moved : {false, true}) {
+    for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min"}) {
+      CAPTURE(op, is_moved);
+      CHECK_NOTHROW(parse(file(op, {1, 1, 1}, is_moved)));
+      CHECK_THROWS_WITH(parse(file(op, {1, 1, 1, 1}, is_moved)),
+                        ContainsSubstring("combines 3 axes and the constant [1, 1, 1, 1]"));
+    }
+  }
 }

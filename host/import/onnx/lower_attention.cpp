@@ -275,6 +275,7 @@ bool lower_scores_arithmetic(Lowering& at) {
   Scores scores = *at.scores(input);
   const size_t other = 1 - input;
   const std::string& op = at.node().op;
+  if (!at.is_computed(other)) at.support_rank(other, at.view(scores.q).rank());
   if (op == "Add" && at.is_computed(other)) {
     at.support(at.scores(other) == nullptr, "adds scores to scores");
     add_bias(at, scores, computed_bias(at, scores, at.elements(other)));

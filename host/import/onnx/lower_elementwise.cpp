@@ -154,8 +154,10 @@ void lower_extreme(Lowering& at) {
   const size_t data = at.is_computed(0) ? 0 : 1;
   at.support(!at.is_computed(1 - data),
              "compares two activations, for which there is no primitive");
+  const Value x = at.x(data);
+  at.support_rank(1 - data, at.shape(x).rank());
   const auto number = static_cast<float>(at.scalar(1 - data));
-  at.set(pointwise(at, at.x(data),
+  at.set(pointwise(at, x,
                    {.function = PointwiseFunction::clamp,
                     .low = kIsMax ? number : -kInfinity,
                     .high = kIsMax ? kInfinity : number}));
@@ -165,6 +167,7 @@ void lower_extreme(Lowering& at) {
 Value other_of(Lowering& at, size_t input, Value x) {
   const Shape shape = at.shape(x), own = at.constant_shape(input);
   const Dtype dtype = at.dtype(x);
+  at.support_rank(input, shape.rank());
   if (num_elements(own) == 1) return at.reshaped(at.parameter(input, dtype), {1});
   const int missing = shape.rank() - own.rank();
   const bool is_repeated = missing == 0 && own[0] != 1 && at.repeats_rows(input);
@@ -262,6 +265,7 @@ void combine_moved(Lowering& at, BinaryFunction function) {
   const bool is_factor =
       function == BinaryFunction::multiply || (function == BinaryFunction::divide && data == 0);
   const Shape& own = at.constant_shape(1 - data);
+  at.support_rank(1 - data, at.view(at.moved(data)).rank());
   if (num_elements(own) == 1 && is_factor) {
     Moved x = at.moved(data);
     const double number = at.scalar(1 - data);
@@ -317,6 +321,7 @@ void lower_sum(Lowering& at) {
 void lower_pow(Lowering& at) {
   at.only({});
   const Value x = at.x(0);
+  at.support_rank(1, at.shape(x).rank());
   const double power = at.scalar(1);
   at.support(power == 1 || power == 2 || power == 3,
              "raises to the power of " + std::to_string(power) + ", expected 1, 2 or 3");

@@ -152,6 +152,13 @@ double Lowering::scalar(size_t input) {
   return static_cast<double>(one.values[0]);
 }
 
+void Lowering::support_rank(size_t input, int most) {
+  const Shape& shape = constant_shape(input);
+  support(shape.rank() <= most, "combines " + std::to_string(most) + " axes and the constant " +
+                                    to_string(shape) +
+                                    ", which has more: the batch would not stay in front");
+}
+
 double Lowering::uniform(size_t input) {
   const int64_t size = num_elements(constant_shape(input));
   const auto number = reader(input);

@@ -113,6 +113,9 @@ class Lowering {
   /// Numbers of a constant. Throws where there are too many.
   const Numbers& numbers(size_t input);
   double scalar(size_t input);
+  /// Refuses a constant of more axes than what it is broadcast to: the result would have as many,
+  /// and its batch elsewhere than in front.
+  void support_rank(size_t input, int most);
   /// The one value of all elements of a constant, however many.
   double uniform(size_t input);
   /// Whether a constant has one row per sample of a file with a numeric batch, all rows equal.
