@@ -4,6 +4,7 @@
 // Gives every value a place.
 #include <optional>
 
+#include "host/core/check.hpp"
 #include "host/model/layout.hpp"
 #include "host/model/lowering.hpp"
 
@@ -51,6 +52,10 @@ ModelOperand operand_of(const std::string& name, const Place& place, int64_t num
   if (place.member_axis > 0) {
     operand.shape[place.member_axis] *= place.num_members;
   } else if (place.member_axis == 0) {
+    WIDE_REQUIRE(place.shape.rank() < kMaxRank,
+                 "model: " + name + ": has more than " + std::to_string(kMaxRank) +
+                     " axes with that of the members, expected at most " +
+                     std::to_string(kMaxRank - 1) + " of its own");
     std::vector<int64_t> extents(place.shape.begin(), place.shape.end());
     extents.insert(extents.begin(), place.num_members);
     operand.shape = Shape(std::span<const int64_t>(extents));

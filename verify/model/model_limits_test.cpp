@@ -145,6 +145,12 @@ TEST_CASE("model: copies of values with too many axes are refused by their names
       ": has more than 6 axes with that of the members, expected at most 5 of its own";
   CHECK(refusal_of(true) == "model: again" + rest);
   CHECK(refusal_of(false) == "model: turn" + rest);
+  const Graph stacked = test::built([](GraphBuilder& g) {
+    const Value y = layers::linear(g, "fc", g.input("x", {kBatch, 2, 6}), 6);
+    g.output("last", layers::reshape(g, "six", y, {kBatch, 3, 2, 2, 1, 1}));
+  });
+  CHECK_THROWS_WITH(make_model_plan(kCpu, stacked, {.num_members = 3}),
+                    Catch::Matchers::Equals("model: last" + rest));
 }
 
 TEST_CASE("parameters: of no member, or spread by no number, there are none") {
