@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random graphs of few shapes, so that operands fit one another and passes find much to fuse, fold
-// and move: planned as options have it, run with members of their own, judged by plain loops.
+// and move: planned as options have it, run with members of their own, judged by plain loops;
+// whole, in pieces, and with rows of members' own.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -11,9 +14,12 @@
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
+#include "wide/chunked_model.hpp"
+#include "wide/error.hpp"
 #include "wide/layers.hpp"
 
 using namespace wide;
+using Catch::Matchers::ContainsSubstring;
 using test::ModelRun;
 using enum ChannelLayout;
 
@@ -39,6 +45,9 @@ class RandomGraph {
     const int outputs = 1 + below(2);
     for (int i = 0; i < outputs; ++i) {
       g_.output("y" + std::to_string(i), values_[values_.size() - 1 - static_cast<size_t>(i)]);
+    }
+    if (one_in(4)) {
+      g_.output("mean", layers::ensemble(g_, "ensemble", values_.back(), EnsembleFunction::mean));
     }
     return std::move(g_).build();
   }
@@ -102,7 +111,8 @@ class RandomGraph {
         case 9:
           return layers::batchnorm(g_, name("batchnorm"), x, kEpsilon);
         case 10:
-          return layers::dropout(g_, name("dropout"), x, 0.5f);
+          return one_in(2) ? layers::dropout(g_, name("dropout"), x, 0.5f)
+                           : layers::dropout(g_, name("dropout"), x);
         case 11:
           return gated(x);
         case 12:
@@ -216,6 +226,38 @@ class RandomGraph {
   int count_ = 0;
 };
 
+/// In pieces, the last of one row, where its operands can be cut.
+void check_pieces(const Context& context, const Graph& graph, unsigned seed) {
+  CAPTURE(seed, to_string(context.device()));
+  ModelRun run(context, graph, {.num_members = 3, .batch = 3}, {}, seed);
+  INFO(run.plan().explain());
+  const Model part = run.model().with_batch(2);
+  std::optional<ChunkedModel> pieces;
+  try {
+    pieces.emplace(part, 3);
+  } catch (const Error& error) {
+    REQUIRE_THAT(error.what(), ContainsSubstring("it cannot run in chunks"));
+    return;
+  }
+  Tensor workspace(context, Dtype::uint8, {pieces->workspace_bytes()});
+  Execution execution = run.execution();
+  execution.workspace = {workspace.data(), workspace.bytes()};
+  run.poison();
+  pieces->run(run.arguments(), execution);
+  CHECK(run.worst_error(run.read(), kLeastScale) < 1e-4);
+}
+
+/// Member after member or all at once, where there is no ensemble.
+void check_ragged(const Context& context, const Graph& graph, unsigned seed) {
+  for (const Node& node : graph.nodes()) {
+    if (std::holds_alternative<EnsembleOp>(node.operation)) return;
+  }
+  CAPTURE(seed, to_string(context.device()));
+  ModelRun run(context, graph, {.num_members = 3, .batches = {1, 0, 2}}, {}, seed);
+  INFO(run.plan().explain());
+  CHECK(run.worst_error(run.run(), kLeastScale) < 1e-4);
+}
+
 void check(const Context& context, unsigned seed) {
   const bool is_cpu = context.device().type == DeviceType::cpu;
   const std::pair<const char*, ModelOptions> modes[] = {
@@ -234,7 +276,11 @@ void check(const Context& context, unsigned seed) {
     ModelRun run(context, graph, {.num_members = 3, .batch = 2}, options, seed);
     INFO(run.plan().explain());
     CHECK(run.worst_error(run.run(), kLeastScale) < 1e-4);
+    const int64_t weights = run.plan().memory().weights_bytes;
+    CHECK(run.model().with_num_members(1).plan().memory().weights_bytes == weights);
   }
+  check_pieces(context, graph, seed);
+  check_ragged(context, graph, seed);
   // What is shared must be the same in all members.
   CAPTURE(seed, to_string(context.device()));
   ModelRun run(context, graph, {.num_members = 3, .batch = 2}, shares, seed, {4, 4, 4});

@@ -37,10 +37,11 @@ int64_t place_of(const ModelOperand& operand, const std::vector<int64_t>& shape,
 }
 
 /// A member's shape out of that of all.
-std::vector<int64_t> member_shape(const ModelOperand& operand, int64_t n, int64_t rows) {
+std::vector<int64_t> member_shape(const ModelOperand& operand, int64_t n, int64_t rows,
+                                  bool is_ragged) {
   std::vector<int64_t> shape(operand.shape.begin(), operand.shape.end());
-  if (!operand.first_rows.empty())
-    shape[0] = rows;
+  if (is_ragged)
+    shape[0] = rows;  // the first ones of what is one for all
   else if (operand.is_stacked)
     shape.erase(shape.begin());
   else if (operand.member_axis > 0)
@@ -225,11 +226,12 @@ ModelRun::Outputs ModelRun::read() {
   context_.synchronize(stream_.get());
   Outputs outputs;
   const int64_t n = plan_.problem().num_members;
+  const bool is_ragged = !plan_.problem().batches.empty();
   for (size_t k = 0; k < output_tensors_.size(); ++k) {
     const ModelOperand& operand = plan_.outputs()[k];
     const std::vector<double> all = download(context_, output_tensors_[k]);
     for (int64_t m = 0; m < n; ++m) {
-      const std::vector<int64_t> shape = member_shape(operand, n, rows_of(m));
+      const std::vector<int64_t> shape = member_shape(operand, n, rows_of(m), is_ragged);
       Doubles own{shape, std::vector<double>(static_cast<size_t>(product(shape, 0, shape.size())))};
       for (size_t i = 0; i < own.values.size(); ++i) {
         own.values[i] =
