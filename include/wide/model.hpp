@@ -102,7 +102,9 @@ class Model {
   /// The first `num_members` members alone: the others are neither read nor computed. compact()
   /// brings those that a search goes on with to the front. Parameters and masks are shared, so that
   /// a change of a member changes both models; memory().weights_bytes is that of all members.
-  /// Operands are of fewer members, as the plan says.
+  /// Operands are of fewer members, as the plan says. Where the other model masks all of these,
+  /// which it may while others remain, ensembles of these alone are those of no member: a mean
+  /// is NaN.
   Model with_num_members(int64_t num_members) const;
 
   /// Masked members are left out of ensembles but still computed. mask() refuses the last member

@@ -357,7 +357,8 @@ WIDE_API wide_status wide_model_with_batches(const wide_model* model, const int6
                                              int64_t num_batches, wide_model** out);
 /* The first members alone: the others are neither read nor computed. wide_model_compact brings
  * those that a search goes on with to the front. Operands are of fewer members, as the plan says.
- */
+ * Where the other model masks all of these, ensembles of these alone are those of no member: a
+ * mean is NaN. */
 WIDE_API wide_status wide_model_with_num_members(const wide_model* model, int64_t num_members,
                                                  wide_model** out);
 WIDE_API void wide_model_destroy(wide_model* model); /* when its runs are complete */

@@ -238,6 +238,12 @@ TEST_CASE("model members: a search halves its members, and then runs half") {
     CHECK(run.model().is_masked(1));
     CHECK_THROWS_WITH(half.mask(0, run.stream()), ContainsSubstring("would leave none"));
     CHECK(half.compact(run.stream()) == std::vector<int64_t>{0});
+    // The whole model may mask all of the half, as long as others remain.
+    run.model().unmask(3, run.stream());
+    run.model().mask(0, run.stream());
+    half.run(rooms.arguments(), rooms.execution());
+    for (const double v : rooms.output(1, 0)) CHECK(std::isnan(v));
+    run.model().unmask(0, run.stream());
     const test::TemporaryFolder folder;
     const char* path = "half.safetensors";
     save_members(path, half, run.stream());
