@@ -196,8 +196,10 @@ Chart distribution_chart(const CaseResult& point, Regime regime, Palette& palett
               {}};
   for_each_runner(point, [&](const RunnerResult& r, bool is_baseline) {
     const Measurement* m = measured(r, regime);
-    if (m == nullptr || !is_right(r) || !(m->stats.min_ns > 0)) return;
+    if (m == nullptr || !is_right(r)) return;
     const Statistics& s = m->stats;
+    // A foreign file may say that q1 is 0, which a logarithmic scale never reaches.
+    if (!(std::min({s.min_ns, s.q1_ns, s.median_ns, s.q3_ns, s.max_ns}) > 0)) return;
     const std::string name = runner_name(r.name, is_baseline);
     chart.rows.push_back(
         {name, palette.of(name), s.median_ns, s.q1_ns, s.q3_ns, s.min_ns, s.max_ns,

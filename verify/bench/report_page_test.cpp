@@ -176,6 +176,9 @@ TEST_CASE("what is wrong or cannot be drawn has no point") {
   const Chart gaps = one_line({{2, nan}, {4, 0}, {8, 2, nan, 3}, {16, 1.5}});
   CHECK(to_json(gaps)["series"][0]["points"].size() == 1);
   CHECK(count_of(svg_of(gaps), "nan") == 0);
+  r.cases[0].strategies[0].measurements[0].stats.q1_ns = 0;
+  const Chart samples = distribution_chart(r.cases[0], Regime::stream, palette);
+  for (const ChartRow& row : samples.rows) CHECK(*row.lo > 0);
   Chart linear = one_line({{2, nan}, {4, std::numeric_limits<double>::infinity()}, {8, -1}});
   linear.y.is_log = false;
   CHECK(to_json(linear)["series"][0]["points"].size() == 1);
