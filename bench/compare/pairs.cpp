@@ -24,7 +24,8 @@ bool is_device(const RunDevice& info, const std::string& name) {
          (info.device.type == DeviceType::cpu ? "cpu" : std::to_string(info.device.ordinal));
 }
 
-/// Identifies the process of each run: runs of one process have the same text.
+/// Identifies the process of each run: runs of one process, and copies of one run, have the same
+/// text.
 std::vector<std::string> processes_of(std::span<const RunResult> runs) {
   std::vector<std::string> processes;
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -35,7 +36,7 @@ std::vector<std::string> processes_of(std::span<const RunResult> runs) {
       // Before 1.11 all runs of a command were in one process, which had no name.
       processes.push_back(fmt::format("{} {}", run.hostname, fmt::join(run.argv, " ")));
     } else {
-      processes.push_back(fmt::format("run {}", i));
+      processes.push_back(run.id.empty() ? fmt::format("run {}", i) : "run " + run.id);
     }
   }
   return processes;

@@ -4,6 +4,7 @@
 // Runs made by hand, for the tests of comparisons.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "bench/compare/compare.hpp"
@@ -32,7 +33,10 @@ inline RunResult run_of(const std::vector<double>& times, double factor = 1) {
 
 inline std::vector<RunResult> runs_of(const std::vector<double>& times, int count = 5) {
   std::vector<RunResult> runs;
-  for (int i = 0; i < count; ++i) runs.push_back(run_of(times, 1 + 0.001 * (i - count / 2)));
+  for (int i = 0; i < count; ++i) {
+    runs.push_back(run_of(times, 1 + 0.001 * (i - count / 2)));
+    runs.back().id += "-" + std::to_string(i);
+  }
   return runs;
 }
 

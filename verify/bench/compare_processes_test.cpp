@@ -48,6 +48,17 @@ TEST_CASE("runs of one process are one run") {
                                           ContainsSubstring("candidate: 5 runs in 2 processes"));
 }
 
+TEST_CASE("copies of a run are that run") {
+  const auto copied = [](double time_ns) {
+    std::vector<RunResult> runs(5, run_of({time_ns}));
+    for (RunResult& run : runs) run.config.isolate = true;
+    return runs;
+  };
+  const ComparedCell cell = compare(copied(1000), copied(1300), options_of()).cells.at(0);
+  CHECK((cell.base.count == 1 && cell.candidate.count == 1));
+  CHECK(cell.judgement.verdict == Verdict::ambiguous);
+}
+
 TEST_CASE("clocks of one process are one, too") {
   auto base = runs_of({1000}, 3), fast = runs_of({900}, 3);
   for (auto* runs : {&base, &fast}) {

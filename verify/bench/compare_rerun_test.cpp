@@ -37,10 +37,12 @@ struct Builds : Store {
     write_file(file(name), "#!/bin/sh\necho " + name + " $* >>" + log + "\n" + body + "\n");
     std::filesystem::permissions(file(name), std::filesystem::perms::owner_all);
   }
-  /// Where it is told to, as far as `before` lets it come there.
+  /// Where it is told to, as far as `before` lets it come there. Each time another one.
   void leave_result(const std::string& name, const std::string& before = "") const {
+    const std::string number = "$(($(grep -c ^" + name + " " + log + ") - 1))";
     write_program(name + ".sh", before + "\nwhile [ $1 != --json ]; do shift; done; cp " +
-                                    file(name + "/0.json") + " $2; echo noise; exit 3");
+                                    file(name + "/" + number + ".json") +
+                                    " $2; echo noise; exit 3");
   }
   /// "bssb" of base, slow, slow, base.
   std::string order() const {
@@ -126,7 +128,7 @@ TEST_CASE("a run that was cut short is not compared, nor is one side alone") {
 
 TEST_CASE("a run that ends although it was interrupted counts") {
   const Builds builds;
-  builds.leave_result("slow", "kill -INT $PPID");
+  builds.leave_result("slow", "trap '' TERM; kill -INT $PPID");  // which its parent passes on
   const Outcome o = wbench("compare --rerun " + builds.both());
   CHECK(o.code == kInterrupted);
   CHECK_THAT(o.out, ContainsSubstring("base: 1 run of"));

@@ -126,6 +126,7 @@ TEST_CASE("a change below the least effect is none, and is not the same either")
 
 std::vector<RunResult> on_device(std::vector<RunResult> runs, int ordinal, const char* name) {
   for (RunResult& run : runs) {
+    run.id += "-on-" + std::to_string(ordinal);
     run.devices[0].device.ordinal = ordinal;
     run.devices[0].name = name;
   }
@@ -329,7 +330,7 @@ TEST_CASE("the command compares folders and files") {
   const auto kept = open_history((store.path / "h").string());
   for (int i = 0; i < 3; ++i) {
     RunResult run = run_of({1000, i == 2 ? 4000. : 2000. + 200 * i});
-    run.id = i == 2 ? sample_result().id : "before-" + std::to_string(i);
+    run.id = i == 2 ? runs_of({1000}).front().id : "before-" + std::to_string(i);
     kept->add(record_of(run, std::to_string(i)));
   }
   CHECK_THAT(store.compare("base slow", history).out,
