@@ -446,6 +446,13 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   }
   if (options.dry_run) return kSuccess;
   if (options.compare_base != nullptr) {
+    if (const std::string reason = other_device_reason(
+            run_device(plan.context), options.is_one_of_several_devices, *options.compare_base);
+        !reason.empty()) {
+      err << "wbench: --compare " << options.compare.base << ": " << reason
+          << "; wbench compare --ignore-device compares saved results all the same\n";
+      return kEnvironment;
+    }
     if (const std::string reason = incomparable_reason(plan, *options.compare_base);
         !reason.empty()) {
       err << "wbench: --compare " << options.compare.base << ": " << reason << "\n";

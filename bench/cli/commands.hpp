@@ -76,6 +76,7 @@ struct RunOptions {
   ReportContent content = ReportContent::times;  ///< anything but times measures nothing
   CompareArguments compare;                      ///< with a base; empty: nothing is compared
   std::shared_ptr<const std::vector<RunResult>> compare_base;  ///< the base, loaded; null: none
+  bool is_one_of_several_devices = false;                      ///< of --device
   int64_t repeat = 1;                      ///< sweeps, each with a result of its own
   int64_t repeat_turn = -1;                ///< this is the process of that sweep, counted from 0
   std::string repeat_result;               ///< where that process leaves its result

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/cases/choice.hpp"
+#include "bench/compare/compare.hpp"
 
 namespace wide::bench {
 
@@ -31,6 +32,18 @@ std::string listed(const std::set<Cell>& cells) {
 }
 
 }  // namespace
+
+std::string other_device_reason(const RunDevice& device, bool one_of_several,
+                                std::span<const RunResult> base) {
+  RunResult run;
+  run.devices = {device};
+  const std::string ours = devices_of(std::span(&run, 1)), theirs = devices_of(base);
+  const bool is_among = one_of_several && std::any_of(base.begin(), base.end(), [&](const auto& r) {
+                          return devices_of(std::span(&r, 1)) == ours;
+                        });
+  if (ours == theirs || is_among) return "";
+  return fmt::format("base ran on {}, this run is on {}", theirs, ours);
+}
 
 std::string incomparable_reason(const RunPlan& plan, std::span<const RunResult> base) {
   std::map<std::string, const catalog::PrimitiveSpec*> planned;  // by case

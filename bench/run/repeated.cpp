@@ -101,6 +101,7 @@ int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
   if (options.repeat_turn >= total)
     throw Error(ErrorCode::invalid_argument, fmt::format("{}: {} runs", kRepeatTurn, total));
   const bool has_processes = options.repeat > 1 && !options.dry_run && !is_turn;
+  if (has_processes) install_interrupt_handler();
   for (int64_t i = 0; total > 1 && !options.dry_run && i < total; ++i)
     require_outputs(numbered_options(options, devices.front(), i, total));
   int code = kSuccess;

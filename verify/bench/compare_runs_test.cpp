@@ -427,6 +427,12 @@ TEST_CASE("a run compares itself with a result as compare would") {
   REQUIRE(wbench("run " + kTiny + "--strategy wide --json wide.json").code == kSuccess);
   const Outcome rest = wbench("run " + kTiny + "--skip wide --json x.json --compare wide.json");
   CHECK(rest.code == kNothingRan);
+  RunResult elsewhere = load_result("base.json");
+  elsewhere.devices.at(0).name = "another";
+  write_file("elsewhere.json", to_json(elsewhere).dump());
+  const Outcome moved = wbench("run " + kTiny + "--json x.json --compare elsewhere.json");
+  CHECK(moved.code == kEnvironment);
+  CHECK_THAT(moved.err, ContainsSubstring("--compare elsewhere.json: base ran on another, "));
   for (CaseResult& c : base.cases) {
     for (RunnerResult& r : c.strategies) r.status = Status::failed, r.measurements.clear();
   }
