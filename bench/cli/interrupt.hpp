@@ -6,6 +6,8 @@
 // of a run also ends a sweep.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 
 namespace wide::bench {
@@ -14,6 +16,9 @@ void install_interrupt_handler();
 /// Whether a sweep is to end, by a signal or by its time limit.
 bool is_interrupted();
 void set_interrupted(bool value);  ///< for tests; false also clears the time limit
+/// A program that this process waits for, and that is told to end when this process is: `timeout`
+/// and schedulers tell the parent alone. 0: none.
+void set_awaited_program(pid_t program);
 
 /// Starts the time limit now.
 void set_time_limit(double seconds);

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "bench/cli/interrupt.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -53,10 +54,15 @@ int run_program_into(const std::string& output_file, const std::string& error_fi
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0)
     throw Error(ErrorCode::io, fmt::format("cannot start {}: {}", words[0], std::strerror(error)));
+  set_awaited_program(child);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw Error(ErrorCode::io, words[0] + ": " + std::strerror(errno));
+    if (errno == EINTR) continue;
+    const int failure = errno;
+    set_awaited_program(0);
+    throw Error(ErrorCode::io, words[0] + ": " + std::strerror(failure));
   }
+  set_awaited_program(0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

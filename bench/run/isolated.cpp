@@ -9,6 +9,7 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
+#include "bench/cli/interrupt.hpp"
 #include "bench/cli/run_program.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/run/repeated.hpp"
@@ -59,7 +60,8 @@ void run_isolated(const RunPlan& plan, const std::vector<std::string>& command, 
       words.push_back(word);
     for (const std::string& word : time_left_words()) words.push_back(word);
     const int code = run_program(words, true);
-    if (is_cut_short(code)) return std::nullopt;
+    // A signal may have ended it before its handler was installed.
+    if (is_cut_short(code) || (code > 128 && is_interrupted())) return std::nullopt;
     RunResult child = load_result(file);
     if (child.cases.size() != 1)
       return case_not_run(turn.spec, turn.point, Status::failed, how_it_ended(code));

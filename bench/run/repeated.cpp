@@ -55,6 +55,7 @@ int run_in_process(const GlobalOptions& global, const RunOptions& options, int64
   const int code = run_program(words, false);
   if (std::filesystem::exists(file)) result = load_result(file);
   if (code <= 128 || is_cut_short(code)) return code;
+  if (is_interrupted()) return kInterrupted;  // before its handler was installed
   err << fmt::format("wbench: run {}: its process was ended by signal {} ({})\n", turn + 1,
                      code - 128, ::strsignal(code - 128));
   return kRuntimeError;
@@ -67,6 +68,7 @@ RunOptions numbered_options(const RunOptions& options, const std::string& device
   one.selection.device = device;
   one.config.repeat_index = i % options.repeat;
   one.config.repeat_count = options.repeat;
+  one.is_one_of_several_devices = total > options.repeat;
   if (total == 1 || options.dry_run) return one;
   one.output = numbered(one.output, i + 1);
   one.saving = numbered_saving(one.saving, i + 1);

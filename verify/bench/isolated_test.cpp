@@ -4,11 +4,13 @@
 // Cases and runs in processes of their own, and commands for profilers. The children are the real
 // wbench, or a script that dies in its place.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -29,6 +31,7 @@ namespace wide::bench {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
+using namespace std::chrono_literals;
 
 constexpr const char* kProgram = WIDE_BINARY_DIR "/bench/wbench";
 
@@ -189,6 +192,44 @@ TEST_CASE("a run repeated is as many processes, each with a result and files of 
   const Outcome document = program("run " + kTiny + "--repeat 2 --json -");
   CHECK(document.code == kUsage);
   CHECK_THAT(document.err, ContainsSubstring("expected files"));
+}
+
+TEST_CASE("a program that is waited for ends when its parent is told to") {
+  const test::TemporaryFolder folder;
+  for (const int signal : {SIGINT, SIGTERM}) {
+    install_interrupt_handler();
+    std::thread parent([signal] {
+      while (!std::filesystem::exists("ready")) std::this_thread::sleep_for(10ms);
+      ::kill(::getpid(), signal);
+    });
+    // Only the parent is told, and each signal is told once.
+    const std::string script =
+        "trap 'exit 7' INT TERM; touch ready; "
+        "i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i + 1)); done";
+    CHECK(run_program({"sh", "-c", script}, true) == 7);
+    parent.join();
+    CHECK(is_interrupted());
+    set_interrupted(false);
+    std::filesystem::remove("ready");
+  }
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+}
+
+TEST_CASE("a repeated run that is told to end waits for its process' partial result") {
+  const test::TemporaryFolder folder;
+  const std::string line =
+      std::string(kProgram) + " run --op linear --n 2,3,4,5 --batch 2 --d 8 --device cpu -q " +
+      "--stop count --min-samples 5000 --min-time 60 --timeout 60 --repeat 2 --json r.json " +
+      "--events events";
+  // Its shell tells wbench alone, as soon as its process runs.
+  const std::string script =
+      line + " > out & while [ ! -e events-1 ]; do sleep 0.1; done; " + "kill -TERM $!; wait $!";
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(run_program({"sh", "-c", script}, true) == kInterrupted);
+  CHECK(std::chrono::steady_clock::now() - start < 40s);
+  const RunResult result = load_result("r-1.json");
+  CHECK((!result.complete && result.exit_code == kInterrupted));
+  CHECK_FALSE(std::filesystem::exists("r-2.json"));
 }
 
 TEST_CASE("isolated cases are isolated in every repeated run") {
