@@ -22,7 +22,7 @@ SqliteDatabase::SqliteDatabase(const std::string& path) : path_(path) {
   try {
     if (sqlite3_open_v2(path.c_str(), &handle_, kFlags, nullptr) != SQLITE_OK) fail();
     sqlite3_busy_timeout(handle_, kPatienceMs);
-    write_ahead();
+    if (!writes_ahead()) open_unchanging();
     execute("PRAGMA synchronous = FULL");  // written data survives a power cut
     execute("PRAGMA foreign_keys = ON");
   } catch (...) {
@@ -32,16 +32,35 @@ SqliteDatabase::SqliteDatabase(const std::string& path) : path_(path) {
 }
 
 /// To change its journal mode a connection must be alone for a moment, and SQLite, which waits for
-/// other locks, may fail at once while others open the database.
-void SqliteDatabase::write_ahead() const {
+/// other locks, may fail at once while others open the database. False where it may not write.
+bool SqliteDatabase::writes_ahead() const {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::milliseconds(kPatienceMs);
   for (;;) {
     const int code = sqlite3_exec(handle_, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
-    if (code == SQLITE_OK) return;
+    if (code == SQLITE_OK) return true;
+    if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) return false;
     if (code != SQLITE_BUSY || Clock::now() > end) fail();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+}
+
+/// Even readers of a write-ahead log write to its folder, unless they may take the file as one that
+/// nobody changes.
+void SqliteDatabase::open_unchanging() {
+  std::string uri = "file:";
+  for (const char c : path_) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_special = c == '%' || c == '?' || c == '#';
+    uri +=
+        is_special ? std::string{'%', kDigits[byte / 16], kDigits[byte % 16]} : std::string(1, c);
+  }
+  sqlite3_close(handle_);
+  handle_ = nullptr;
+  uri += "?immutable=1";
+  constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+  if (sqlite3_open_v2(uri.c_str(), &handle_, kFlags, nullptr) != SQLITE_OK) fail();
 }
 
 SqliteDatabase::~SqliteDatabase() {

@@ -16,7 +16,8 @@ namespace wide::bench {
 
 class SqliteDatabase {
  public:
-  /// Opens or creates the file. Waits for writers of other processes, 30 s at most.
+  /// Opens or creates the file. Waits for writers of other processes, 30 s at most. Where its
+  /// folder may not be written to, it is read as it is.
   explicit SqliteDatabase(const std::string& path);
   ~SqliteDatabase();
   SqliteDatabase(const SqliteDatabase&) = delete;
@@ -30,7 +31,8 @@ class SqliteDatabase {
   sqlite3* handle() const { return handle_; }
 
  private:
-  void write_ahead() const;
+  bool writes_ahead() const;
+  void open_unchanging();
 
   std::string path_;
   sqlite3* handle_ = nullptr;

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How wbench ends: every exit code, their precedence, and a message for each.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -265,6 +268,28 @@ TEST_CASE("what this machine's memory has no room for is refused before it is ta
   g.output("y", layers::linear(g, "fc", g.input("x", {kBatch, 1 << 20}), 1 << 19));
   (void)catalog::add_model("large", std::move(g).build());
   refused("--model large --n 1 --batch 1", "its members' parameters");
+}
+
+TEST_CASE("a history that may only be read is read") {
+  const test::TemporaryFolder folder;
+  const std::string store = "a?b%#/store", option = " --store " + store;
+  REQUIRE(wbench("run " + kTiny + "-s" + option).code == kSuccess);
+  std::filesystem::permissions(".", std::filesystem::perms(0755));
+  std::filesystem::permissions(store, std::filesystem::perms(0555));
+  std::filesystem::permissions(store + "/history.sqlite", std::filesystem::perms(0444));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::geteuid() == 0 && ::seteuid(65534) != 0) ::_exit(1);  // root may write everywhere
+    const Outcome list = wbench("history list" + option),
+                  tag = wbench("history tag @last x" + option);
+    const bool is_read = list.code == kSuccess && list.out.find("1 run") != std::string::npos;
+    const bool is_kept = tag.code == kRuntimeError && tag.err.find("readonly") != std::string::npos;
+    ::_exit(is_read && is_kept ? 42 : 2);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  std::filesystem::permissions(store, std::filesystem::perms(0755));
+  CHECK(WEXITSTATUS(status) == 42);
 }
 
 TEST_CASE("exit codes of results, by precedence") {
