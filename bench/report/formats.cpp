@@ -11,6 +11,7 @@
 #include "bench/report/flat_rows.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/rows.hpp"
+#include "bench/report/tables.hpp"
 
 namespace wide::bench {
 
@@ -87,7 +88,9 @@ bool has_counters_only(const RunResult& result) {
 std::string report_markdown(const RunResult& result) {
   std::string text;
   for (const DeviceInfo& d : result.devices)
-    text += fmt::format("Device: {}, {}; {}\n\n", to_string(d.device), d.name, result.started);
+    text += escaped_markdown(
+                fmt::format("Device: {}, {}; {}", to_string(d.device), d.name, result.started)) +
+            "\n\n";
   if (has_counters_only(result)) return text + counters_markdown(result, rows_of(result));
   text +=
       "| op | case | strategy | regime | time | of floor | vs loop | vs streams | vs graph | vs "
@@ -99,9 +102,7 @@ std::string report_markdown(const RunResult& result) {
     const bool is_timed = row.measurement != nullptr;
     text += fmt::format("| {} | {} | {} | {} | {} | {} |", row.point->point.op(),
                         escaped_markdown(row.point->point.to_string()),
-                        row.runner == nullptr ? ""
-                        : row.is_baseline     ? "(" + row.runner->name + ")"
-                                              : row.runner->name,
+                        escaped_markdown(runner_text(row)),
                         is_timed ? to_string(row.measurement->regime) : "",
                         is_timed ? format_time(row.measurement->stats.median_ns) : "",
                         is_timed && row.measurement->pct_of_floor

@@ -261,6 +261,15 @@ TEST_CASE("times and rates have three digits and a unit") {
   CHECK(format_rate(5e5, "FLOP/s") == "0.50 MFLOP/s");
 }
 
+TEST_CASE("names of other programs do not break Markdown's tables") {
+  RunResult result = sample_result();
+  result.devices.at(0).name = "a device\n| of | two lines |";
+  result.cases.at(0).baselines.at(0).name = "torch|compile\n";
+  const std::string text = report_markdown(result);
+  CHECK_THAT(text, ContainsSubstring("| (torch\\|compile ) |") &&
+                       !ContainsSubstring("torch|compile") && !ContainsSubstring("\n| of |"));
+}
+
 TEST_CASE("CSV and Markdown have one row per measurement, quoted where they must be") {
   const RunResult result = sample_result();
   const auto csv = lines_of(report_csv(result));
