@@ -75,17 +75,15 @@ ConstTensorView as_bytes(const std::vector<std::byte>& bytes) {
                          Device{});
 }
 
-/// A buffer on the context's device with what `write` puts into it. Returns the host's copy; none
-/// on the CPU.
+/// Copies what `write` writes to a buffer on the context's device. Returns the host's copy; none on
+/// the CPU.
 template <class Write>
-std::vector<std::byte> make_buffer(const Context& context, int64_t bytes, Tensor& buffer,
-                                   const Write& write) {
-  buffer = Tensor(context, Dtype::uint8, {bytes});
+std::vector<std::byte> fill_buffer(const Context& context, Tensor& buffer, const Write& write) {
   if (context.device().type == DeviceType::cpu) {
     write(static_cast<std::byte*>(buffer.data()));
     return {};
   }
-  std::vector<std::byte> host(static_cast<size_t>(bytes));
+  std::vector<std::byte> host(static_cast<size_t>(buffer.bytes()));
   write(host.data());
   const OwnedStream stream(context);
   copy(as_bytes(host), buffer, stream.get());
@@ -169,9 +167,10 @@ struct Operand::State {
   Shape stored_shape;               ///< packed_shape with padding on its last axis
   std::vector<MemberPlace> places;  ///< one, where all members share the tensor
   Extent extent;
-  Tensor buffer;
-  std::vector<std::byte> host;  ///< an input's buffer where the device is not the host
-  uint64_t hash = 0;            ///< of an input's buffer where it is
+  mutable Tensor buffer;
+  mutable std::once_flag filling;
+  mutable std::vector<std::byte> host;  ///< an input's buffer where the device is not the host
+  mutable uint64_t hash = 0;            ///< of an input's buffer where it is
   mutable std::vector<Tensor> separate;
   mutable std::mutex decoding;  ///< held by the thread that writes the next two
   mutable std::vector<double> decoded;
@@ -188,6 +187,7 @@ struct Operand::State {
     return options.member_ids.empty() ? member : options.member_ids[static_cast<size_t>(member)];
   }
   const std::byte* payload() const {
+    ensure_filled();
     return (host.empty() ? static_cast<const std::byte*>(buffer.data()) : host.data()) +
            extent.offset;
   }
@@ -202,6 +202,7 @@ struct Operand::State {
   }
 
   void fill(std::byte* bytes) const;
+  void ensure_filled() const;
   void gather(const std::byte* packed, const MemberPlace& place, std::byte* dense) const;
   void make_separate() const;
   std::string index_of(int64_t element) const;
@@ -253,6 +254,18 @@ void Operand::State::fill(std::byte* bytes) const {
   ThreadPool(static_cast<int>(num_threads)).run(num_threads, task_body(fill_part));
 }
 
+/// When it is first looked at, so that all operands are allocated before one of them takes memory.
+void Operand::State::ensure_filled() const {
+  std::call_once(filling, [&] {
+    host = fill_buffer(context, buffer, [&](std::byte* bytes) { fill(bytes); });
+    if (is_output()) {
+      host = {};  // an output's initial contents are not needed
+    } else if (host.empty()) {
+      hash = hash_bytes(static_cast<const std::byte*>(buffer.data()), extent.total());
+    }
+  });
+}
+
 /// Copies a member's values out of the packed payload, densely packed.
 void Operand::State::gather(const std::byte* packed, const MemberPlace& place,
                             std::byte* dense) const {
@@ -266,7 +279,8 @@ void Operand::State::gather(const std::byte* packed, const MemberPlace& place,
 void Operand::State::make_separate() const {
   for (const MemberPlace& place : places) {
     const Extent own = extent_of(place);
-    make_buffer(context, own.total(), separate.emplace_back(), [&](std::byte* bytes) {
+    separate.emplace_back(context, Dtype::uint8, Shape{own.total()});
+    fill_buffer(context, separate.back(), [&](std::byte* bytes) {
       std::memset(bytes, 0xff, static_cast<size_t>(own.total()));
       if (!is_output()) gather(payload(), place, bytes + own.offset);
     });
@@ -359,13 +373,7 @@ Operand::Operand(const Context& context, const Description& description,
   }
   s.extent = {kGuardBytes + options.misalign_elements * description.granule * s.element_bytes(),
               checked_bytes(s.stored_shape, s.element_bytes())};
-  s.host =
-      make_buffer(context, s.extent.total(), s.buffer, [&](std::byte* bytes) { s.fill(bytes); });
-  if (s.is_output()) {
-    s.host = {};  // an output's initial contents are not needed
-  } else if (s.host.empty()) {
-    s.hash = hash_bytes(static_cast<std::byte*>(s.buffer.data()), s.extent.total());
-  }
+  s.buffer = Tensor(context, Dtype::uint8, {s.extent.total()});
 }
 
 Operand::~Operand() = default;
@@ -393,6 +401,7 @@ const Shape& Operand::member_shape(int64_t index) const {
 
 TensorView Operand::packed() const {
   State& s = *state_;
+  s.ensure_filled();
   return TensorView(static_cast<std::byte*>(s.buffer.data()) + s.extent.offset, s.description.dtype,
                     s.packed_shape, contiguous_strides(s.stored_shape), s.context.device());
 }
@@ -427,6 +436,7 @@ std::span<const double> Operand::values(int64_t member) const {
 
 void Operand::poison(OutputOf which, Stream stream) {
   State& s = *state_;
+  s.ensure_filled();
   if (which == OutputOf::strategy) return fill_bytes(s.buffer, 0xff, stream);
   if (s.separate.empty()) s.make_separate();
   for (Tensor& buffer : s.separate) fill_bytes(buffer, 0xff, stream);
@@ -434,6 +444,7 @@ void Operand::poison(OutputOf which, Stream stream) {
 
 MemberOutputs Operand::read(OutputOf which, Stream stream) const {
   const State& s = *state_;
+  s.ensure_filled();
   s.context.synchronize(stream);
   MemberOutputs outputs{s.description.dtype, {}};
   std::vector<std::byte> scratch;
@@ -460,6 +471,7 @@ MemberOutputs Operand::read(OutputOf which, Stream stream) const {
 
 std::string Operand::damage(Stream stream) const {
   const State& s = *state_;
+  s.ensure_filled();
   s.context.synchronize(stream);
   if (const std::string found = s.packed_damage(); !found.empty()) return s.name() + ": " + found;
   for (size_t m = 0; m < s.separate.size(); ++m) {

@@ -19,6 +19,7 @@
 #include "bench/run/evaluate.hpp"
 #include "bench/run/own_calls.hpp"
 #include "bench/run/rounds.hpp"
+#include "host/core/cpu_device.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/strategy_choice.hpp"
 #include "wide/error.hpp"
@@ -90,6 +91,9 @@ class CaseRunner {
     const int64_t before = present_bytes();
     workload_ = make_workload(workload_options());
     workload_bytes_ = present_bytes() - before;
+    // Before the first of them is filled, which on a GPU takes as much of the host's.
+    require_available_memory(static_cast<double>(workload_bytes_), "the case's operands take");
+    (void)workload_->input_views();  // fills them, so that the first plan's time has no part of it
     result_.cost = workload_->cost();
     if (result_.cost.items <= 0) result_.cost.items = items_of(request_.point);
     result_.footprint_bytes = workload_->footprint_bytes();

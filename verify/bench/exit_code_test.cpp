@@ -14,6 +14,7 @@
 #include "bench/cli/commands.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/history/sqlite.hpp"
+#include "host/core/cpu_device.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"
@@ -264,6 +265,9 @@ TEST_CASE("what this machine's memory has no room for is refused before it is ta
   };
   refused("--op linear --n 1 --batch 1 --in 1048576 --out 524288",
           "cpu: a case's operands or weights");
+  // Each has room, not all: x and y take 1.4 times what there is, and none is filled before.
+  const int64_t rows = available_memory_bytes() / 10 * 7 / (4 * 4096);
+  refused("--op linear --n 1 --d 4096 --batch " + std::to_string(rows), "the case's operands");
   GraphBuilder g("large");
   g.output("y", layers::linear(g, "fc", g.input("x", {kBatch, 1 << 20}), 1 << 19));
   (void)catalog::add_model("large", std::move(g).build());

@@ -201,6 +201,38 @@ TEST_CASE("a cold call cannot be faster than memory delivers what it reads") {
   CHECK(status_of(Regime::graph, 90) == Status::ok);  // from the cache
 }
 
+/// Memory that shows whether it was written to.
+class MarkingAllocator final : public Allocator {
+ public:
+  void* allocate(int64_t bytes) override {
+    blocks_.emplace_back(
+        std::make_unique<std::vector<std::byte>>(static_cast<size_t>(bytes + 256), kMark));
+    const auto start = reinterpret_cast<uintptr_t>(blocks_.back()->data());
+    return blocks_.back()->data() + (256 - start % 256);
+  }
+  void deallocate(void*, int64_t) noexcept override {}
+  int64_t num_written() const {
+    return std::count_if(blocks_.begin(), blocks_.end(), [](const auto& block) {
+      return std::any_of(block->begin(), block->end(), [](std::byte b) { return b != kMark; });
+    });
+  }
+  int64_t num_blocks() const { return std::ssize(blocks_); }
+
+ private:
+  static constexpr std::byte kMark{0x5a};
+  std::vector<std::unique_ptr<std::vector<std::byte>>> blocks_;
+};
+
+TEST_CASE("all operands of a case are allocated before any of them is filled") {
+  const auto allocator = std::make_shared<MarkingAllocator>();
+  const Context context = Context::cpu({1, allocator});
+  const catalog::PrimitiveSpec& spec = catalog::find_primitive("linear");
+  const auto workload = spec.make_workload(context, catalog::make_case(spec, {}), {});
+  CHECK((allocator->num_blocks() == 4 && allocator->num_written() == 0));  // x, weight, bias, y
+  CHECK(workload->input_views().size() == 3);
+  CHECK((allocator->num_blocks() == 4 && allocator->num_written() == 3));
+}
+
 TEST_CASE("the counting allocator knows what is in use and what was at most") {
   const auto counting = std::make_shared<CountingAllocator>(Context::cpu());
   const Context context = Context::cpu({1, counting});
