@@ -145,6 +145,36 @@ TEST_CASE("the interval covers the true median about as often as it says") {
   }
 }
 
+/// Of 1,000 speedups' intervals, those that contain the true one. Neighbouring rounds deviate
+/// alike.
+int num_covered(size_t rounds, double correlation) {
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal;
+  int covered = 0;
+  for (uint64_t trial = 0; trial < 1000; ++trial) {
+    std::vector<double> base, mine(rounds, 1000);
+    double deviation = normal(random);
+    for (size_t i = 0; i < rounds; ++i) {
+      base.push_back(3000 * std::exp(0.01 * deviation));
+      deviation =
+          correlation * deviation + std::sqrt(1 - correlation * correlation) * normal(random);
+    }
+    const auto ratio = paired_ratio(base, mine, trial);
+    covered += ratio->interval.lo <= 3 && 3 <= ratio->interval.hi ? 1 : 0;
+  }
+  return covered;
+}
+
+TEST_CASE("how often an interval contains the true speedup") {
+  // Exactly: bench/README.md says these numbers.
+  CHECK(num_covered(8, 0) == 985);
+  CHECK(num_covered(12, 0) == 932);
+  CHECK(num_covered(13, 0) == 891);
+  CHECK(num_covered(24, 0) == 934);
+  CHECK(num_covered(12, 0.5) == 754);
+  CHECK(num_covered(24, 0.5) == 789);
+}
+
 TEST_CASE("order statistics that hold the median by the binomial distribution") {
   const auto interval = [](int n) {
     std::vector<double> values(static_cast<size_t>(n));
