@@ -80,6 +80,20 @@ struct ShuffledRows {
   std::vector<int64_t> of_nobody;               ///< likewise
 };
 
+/// The same numbers for all members: a part of a routing.
+template <class T>
+Operand::Description numbers_operand(std::string_view name, Dtype dtype, std::vector<T> numbers) {
+  Operand::Description description;
+  description.packing.name = name;
+  description.dtype = dtype;
+  description.member_shape = {static_cast<int64_t>(numbers.size())};
+  description.is_shared = true;
+  description.contents = [numbers = std::move(numbers)](int64_t, bool, std::span<std::byte> bytes) {
+    if (!bytes.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  };
+  return description;
+}
+
 template <auto kDescribe, auto kMakePlan>
 class RoutedWorkload : public PlanWorkload<kDescribe, kMakePlan> {
  public:
@@ -141,8 +155,8 @@ class RoutedWorkload : public PlanWorkload<kDescribe, kMakePlan> {
 
   /// Before y, which is the last operand.
   void add_routing() {
-    first_rows_ = &add_numbers("first_rows", rows_.first_rows);
-    order_ = &add_numbers("order", rows_.order);
+    first_rows_ = &this->add_operand(numbers_operand("first_rows", Dtype::int32, rows_.first_rows));
+    order_ = &this->add_operand(numbers_operand("order", Dtype::int32, rows_.order));
   }
   const Operand* first_rows() const { return first_rows_; }
   const Operand* order() const { return order_; }
@@ -157,19 +171,6 @@ class RoutedWorkload : public PlanWorkload<kDescribe, kMakePlan> {
   }
 
  private:
-  /// A part of the routing.
-  Operand& add_numbers(std::string_view name, const std::vector<int32_t>& numbers) {
-    Operand::Description description;
-    description.packing.name = name;
-    description.dtype = Dtype::int32;
-    description.member_shape = {static_cast<int64_t>(numbers.size())};
-    description.is_shared = true;
-    description.contents = [numbers](int64_t, bool, std::span<std::byte> bytes) {
-      if (!bytes.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
-    };
-    return this->add_operand(std::move(description));
-  }
-
   ShuffledRows rows_;
   const Operand* first_rows_ = nullptr;
   const Operand* order_ = nullptr;

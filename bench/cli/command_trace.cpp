@@ -301,8 +301,7 @@ int command_trace(const GlobalOptions& global, const TraceOptions& options, std:
     if (!context) return kEnvironment;
     ModelOptions how = model_options(options.preset);
     if (tuning) how.tuning = &*tuning;
-    const ModelPlan plan =
-        make_model_plan(*context, graph, {point.integer("n"), point.integer("batch")}, how);
+    const ModelPlan plan = make_model_plan(*context, graph, catalog::model_problem(point), how);
     const std::vector<double> times =
         options.measures ? step_times(*context, plan, point) : std::vector<double>();
     show(plan.graph());

@@ -17,6 +17,8 @@ using ParametersOf = std::function<OwnedParameters(uint64_t seed, int64_t id)>;
 
 /// As add_model of the catalogue, with parameters that are not drawn at random.
 const PrimitiveSpec& add_model(const std::string& name, Graph graph, ParametersOf parameters);
+/// What a model's case plans: `batch` rows of each member, of its own or among one batch of all.
+ModelProblem model_problem(const Case& point);
 /// A member's parameters in a workload of a model's case. Throws invalid_argument for primitives.
 OwnedParameters model_parameters(const Case& point, uint64_t seed, int64_t member);
 

@@ -54,7 +54,11 @@ PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const Gra
   spec.name = name;
   spec.summary = summary;
   spec.axes = {{"n", "members", int64_t{4}, {}, 1},
-               {"batch", "rows of each input per member", usual_batch, {}, 1}};
+               {"batch", "rows of each input per member", usual_batch, {}, 1},
+               {"routed",
+                "whether the device alone knows whose rows are whose: ids beside one batch of all",
+                "no",
+                {"no", "yes"}}};
   spec.strategies = strategies(usual);
   spec.sweeps = {{"quick", {{"n", ints({4, 8, 16, 32})}}},
                  {"full", {{"n", ints({2, 4, 8, 10, 16, 20, 32, 64, 100})}}},
@@ -67,8 +71,7 @@ PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const Gra
                            const Context& context, const Case& point,
                            const WorkloadOptions& options) -> std::unique_ptr<Workload> {
     return make_model_workload(context, std::make_shared<const Graph>(graph_of(point)),
-                               ModelProblem{point.integer("n"), point.integer("batch")}, options,
-                               parameters_of);
+                               model_problem(point), options, parameters_of);
   };
   return spec;
 }
@@ -187,6 +190,13 @@ const PrimitiveSpec& add_model(const std::string& name, Graph graph, ParametersO
   const std::string_view dtype = dtype_name(shared->type(shared->outputs()[0].value).dtype);
   r.specs.back().axes.push_back({"dtype", "as the file has it", std::string(dtype), {dtype}, 0});
   return r.specs.back();
+}
+
+ModelProblem model_problem(const Case& point) {
+  const int64_t n = point.integer("n"), batch = point.integer("batch");
+  if (point.word("routed") == "no") return {.num_members = n, .batch = batch};
+  const Shape rows{n, batch};
+  return {.num_members = n, .batch = num_elements(rows), .is_routed = true};
 }
 
 Graph model_graph(const Case& point) {

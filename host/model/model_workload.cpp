@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // N members as one model against each as a model of its own, and both against the graph in double.
+// Routed rows are those of all members, shuffled, in one batch, and their members' ids beside it; a
+// model of one member has its rows together.
 #include "host/model/model_workload.hpp"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "host/core/check.hpp"
 #include "host/core/cpu_device.hpp"
@@ -13,6 +16,7 @@
 #include "host/model/graph_workload.hpp"
 #include "host/model/step_workload.hpp"
 #include "host/operand.hpp"
+#include "host/routed_workload.hpp"
 #include "host/spec.hpp"
 #include "wide/models.hpp"
 
@@ -40,16 +44,24 @@ class ModelWorkload final : public GraphWorkload {
   ModelWorkload(const Context& context, std::shared_ptr<const Graph> graph,
                 const ModelProblem& problem, const WorkloadOptions& options,
                 const ParametersOf& parameters_of)
-      : GraphWorkload(context, problem.num_members, options, std::move(graph), problem.batch),
+      : GraphWorkload(context, problem.num_members, options, std::move(graph),
+                      problem.is_routed ? problem.batch / problem.num_members : problem.batch),
         problem_(problem),
         plan_(make_model_plan(context, this->graph(), problem)) {
-    for (size_t k = 0; k < plan_.inputs().size(); ++k) {
-      const Value input = this->graph().inputs()[k];
-      inputs_.push_back(&add(plan_.inputs()[k], distribution_of(this->graph(), input)));
-      input_views_.push_back(inputs_.back()->packed());
+    if (problem_.is_routed) {
+      std::vector<int64_t> counts(static_cast<size_t>(num_members()), batch());
+      counts.push_back(0);  // nobody's
+      rows_.emplace(counts);
     }
+    for (size_t k = 0; k < this->graph().inputs().size(); ++k) {
+      const ModelOperand& operand = plan_.inputs()[k];
+      const Value input = this->graph().inputs()[k];
+      inputs_.push_back(&add(operand, distribution_of(this->graph(), input)));
+      input_views_.push_back(view_of(operand, *inputs_.back()));
+    }
+    if (rows_) input_views_.push_back(add_ids(plan_.inputs().back()).packed());
     for (const ModelOperand& output : plan_.outputs()) {
-      output_views_.push_back(add_output(add(output, Distribution::none())).packed());
+      output_views_.push_back(view_of(output, add_output(add(output, Distribution::none()))));
     }
     require_available_memory(static_cast<double>(plan_.memory().weights_bytes),
                              "its members' parameters take");
@@ -80,7 +92,7 @@ class ModelWorkload final : public GraphWorkload {
   /// Each member as a model of its own.
   PreparedMembers prepare_members() override {
     const ModelPlan plan =
-        make_model_plan(context(), graph(), {.num_members = 1, .batch = problem_.batch});
+        make_model_plan(context(), graph(), {.num_members = 1, .batch = batch()});
     struct Member {
       std::unique_ptr<const Model> model;
       std::vector<ConstTensorView> inputs;
@@ -109,7 +121,7 @@ class ModelWorkload final : public GraphWorkload {
 
   /// Every parameter and input once, not intermediates.
   Cost cost() const override {
-    const double rows = static_cast<double>(problem_.num_members * problem_.batch);
+    const double rows = static_cast<double>(problem_.num_members * batch());
     const ModelMemory& memory = plan_.memory();
     return {rows * graph_flops(graph()),
             static_cast<double>(memory.weights_bytes + memory.input_bytes),
@@ -122,6 +134,7 @@ class ModelWorkload final : public GraphWorkload {
 
  private:
   Operand& add(const ModelOperand& operand, const Distribution& distribution) {
+    if (rows_) return add_rows(operand, distribution);
     Shape shape = operand.shape;
     if (operand.is_stacked) {
       shape = Shape(std::span(operand.shape.begin() + 1, operand.shape.end()));
@@ -129,6 +142,31 @@ class ModelWorkload final : public GraphWorkload {
       shape[operand.member_axis] /= problem_.num_members;
     }
     return add_value(operand.name, operand.dtype, shape, operand.member_axis, distribution);
+  }
+
+  /// One tensor of all rows.
+  Operand& add_rows(const ModelOperand& operand, const Distribution& distribution) {
+    std::vector<MemberPlace> places;
+    for (const std::vector<int64_t>& rows : rows_->of_member) {
+      MemberPlace& place = places.emplace_back();
+      place.shape = operand.shape, place.strides = contiguous_strides(operand.shape);
+      place.shape[0] = batch(), place.rows = rows;
+    }
+    return add_ragged_operand(operand.name, operand.dtype, std::move(places), distribution);
+  }
+  /// Whose each row is.
+  Operand& add_ids(const ModelOperand& operand) {
+    std::vector<int64_t> ids(static_cast<size_t>(problem_.batch));
+    for (size_t m = 0; m < rows_->of_member.size(); ++m) {
+      for (const int64_t row : rows_->of_member[m])
+        ids[static_cast<size_t>(row)] = static_cast<int64_t>(m);
+    }
+    return add_operand(numbers_operand(operand.name, Dtype::int64, std::move(ids)));
+  }
+
+  TensorView view_of(const ModelOperand& operand, const Operand& values) const {
+    const TensorView packed = values.packed();
+    return rows_ ? TensorView(packed.data, packed.dtype, operand.shape, packed.device) : packed;
   }
 
   /// A dense member as a model of one member expects it.
@@ -192,7 +230,8 @@ class ModelWorkload final : public GraphWorkload {
 
   ModelProblem problem_;
   ModelPlan plan_;
-  std::vector<Operand*> inputs_;
+  std::optional<ShuffledRows> rows_;  ///< of routed rows
+  std::vector<Operand*> inputs_;      ///< the graph's
   std::vector<ConstTensorView> input_views_;
   std::vector<TensorView> output_views_;
   std::vector<OwnedParameters> parameters_;

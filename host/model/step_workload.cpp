@@ -124,6 +124,8 @@ bool is_output_of(const ModelPlan::State& s, const Node& node, int32_t storage) 
 
 /// Why a step cannot be tuned; empty where it can.
 std::string fixed_reason(const ModelPlan::State& s, size_t step) {
+  if (s.problem.is_routed)
+    return "their rows are routed to members: tune --op routing,routed_linear,routed_mlp";
   if (!s.planners[step].key) return "copies have one strategy";
   const Node& node = node_named(s.graph, s.steps[step].node);
   if (std::holds_alternative<EnsembleOp>(node.operation))
@@ -330,8 +332,7 @@ namespace {
 
 /// No result may overwrite an operand, since calls are repeated.
 ModelPlan plan_of_steps(const Context& context, const Case& point) {
-  return make_model_plan(context, model_graph(point),
-                         {.num_members = point.integer("n"), .batch = point.integer("batch")},
+  return make_model_plan(context, model_graph(point), model_problem(point),
                          {.reuses_memory = false});
 }
 

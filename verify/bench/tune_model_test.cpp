@@ -3,6 +3,7 @@
 //
 // `wbench tune --model`: the steps of a model as problems, what the model's plan then finds in the
 // file, and that every strategy of every step is checked.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -221,6 +222,45 @@ TEST_CASE("tune --model searches, obeys names and lists what it leaves") {
   const Outcome both = wbench("tune --op softmax --model mlp --n 2 --batch 2 -d cpu --dry-run");
   CHECK(both.code == kSuccess);
   CHECK_THAT(both.out, ContainsSubstring("softmax n=2") && ContainsSubstring("step=fc1"));
+}
+
+TEST_CASE(
+    "routed rows: run, verify and trace have them, and their steps are left to their primitives") {
+  const Folder folder;
+  const std::string model = "--model deep_mlp --layers 3 --hidden 24 --n 3 --batch 5 -d cpu ";
+  const Outcome verified =
+      wbench("verify " + model + "--routed no,yes --dtype fp32,bf16 --all --json v.json");
+  CHECK(verified.code == kSuccess);
+  CHECK_THAT(verified.out, ContainsSubstring("routed=yes"));
+  CHECK_THAT(read_file("v.json"), ContainsSubstring("3 routed_linear"));
+  CHECK(wbench("run --model mlp --n 3 --batch 5 --routed yes --strategy compiled " + kShort).code ==
+        kSuccess);
+  const Outcome trace = wbench("trace " + model + "--routed yes --times");
+  CHECK(trace.code == kSuccess);
+  CHECK_THAT(trace.out, ContainsSubstring("3 members, batch 15") &&
+                            ContainsSubstring("input member_ids: int64 [15]"));
+  const Outcome tuned = wbench("tune " + model + "--routed yes");
+  CHECK(tuned.code == kNothingRan);
+  CHECK_THAT(tuned.out, ContainsSubstring("tune --op routing,routed_linear,routed_mlp: routing "));
+  const Outcome images = wbench("verify --model convnet --routed yes --n 2 --batch 1 -d cpu");
+  CHECK(images.code == kNothingRan);
+  CHECK_THAT(images.err, ContainsSubstring("(conv2d): rows are routed to members"));
+}
+
+TEST_CASE("routed rows of a model: each member's are scattered over the batch") {
+  const catalog::PrimitiveSpec& spec = catalog::find_primitive("model:mlp");
+  const std::vector<std::pair<std::string, AxisValue>> values{
+      {"n", int64_t{4}}, {"batch", int64_t{6}}, {"routed", "yes"}};
+  const catalog::Case point = catalog::make_case(spec, values);
+  const auto workload = spec.make_workload(Context::cpu(), point, {});
+  const std::vector<catalog::WorkloadInput> inputs = workload->input_views();
+  REQUIRE(inputs.size() == 2);
+  CHECK(inputs[1].name == "member_ids");
+  const auto* ids = static_cast<const int64_t*>(inputs[1].tensor.data);
+  std::vector<int64_t> all(ids, ids + 24);
+  CHECK_FALSE(std::is_sorted(all.begin(), all.end()));
+  for (int64_t m = 0; m < 4; ++m) CHECK(std::count(all.begin(), all.end(), m) == 6);
+  CHECK(workload->rows(0) == 6);
 }
 
 TEST_CASE("exit codes of tune --model") {
