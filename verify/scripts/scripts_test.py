@@ -11,6 +11,39 @@ import unittest
 from script_case import ROOT, ScriptTest
 
 
+class MutateTest(ScriptTest):
+    """A simulated GPU whose kernel has two barriers."""
+
+    def setUp(self):
+        super().setUp()
+        self.put("scripts/mutate", (ROOT / "scripts/mutate").read_text(), 0o755)
+        self.put("kernels/k/k.cu", "old")
+
+    def mutate(self, killed, *words):
+        """By drivers that kill these of the two."""
+        listed = 'echo \'synchroniser: {"kernel": "k", "index": %d, "instruction": "bar.sync 0", "at": "k.cu:%d"}\''
+        wbench = self.program("wbench", 'if [ "$WIDE_SIM_LIST_SYNCHRONISERS" ]; then', listed % (0, 7), listed % (1, 8), "exit 0; fi",
+                              "echo synchroniser deleted", 'case "$WIDE_SIM_MUTATE" in',
+                              *(f"{index}:k) echo 'finding: race: k'; exit 86 ;;" for index in killed), "esac")
+        code, output = self.run_script("scripts/mutate", wbench, *words)
+        return code, output.splitlines()[-1]
+
+    def test_what_a_report_says_was_killed_is_not_judged_again(self):
+        full = ("--full", "--report", "r.txt")
+        self.assertEqual(self.mutate([0], *full), (1, "2 mutants: 1 killed, 0 excused, 1 survived, 0 broken"))
+        report = (self.root / "r.txt").read_text()
+        self.assertEqual(self.mutate([1], "--full"), (1, "2 mutants: 1 killed, 0 excused, 1 survived, 0 broken"))
+        self.assertEqual(self.mutate([1], *full, "--again", "r.txt"), (0, "2 mutants: 2 killed, 0 excused, 0 survived, 0 broken"))
+        self.assertEqual((self.root / "r.txt").read_text().splitlines()[2], report.splitlines()[2])
+        self.put("r.txt", report.replace("k.cu:7", "k.cu:9"))
+        self.assertEqual(self.mutate([1], *full, "--again", "r.txt"), (1, "mutate: r.txt is of other mutants, expected these 2"))
+        self.put("r.txt", report)
+        self.put("kernels/k/k.cu", "new")
+        code, said = self.mutate([1], *full, "--again", "r.txt")
+        self.assertEqual((code, said.split(",")[0]), (1, "mutate: r.txt is of other sources"))
+        self.assertEqual(self.mutate([1], "--again", "r.txt")[0], 2)
+
+
 class RunTestsTest(ScriptTest):
     REPORT = ('<Catch2TestRun>{body}<OverallResultsCases successes="{passed}" failures="{failed}" '
               'expectedFailures="0" skips="{skipped}"/></Catch2TestRun>')
