@@ -20,7 +20,9 @@
 #include "host/core/native_stream.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/linear/linear_cublaslt_call_cuda.hpp"
+#include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
+#include "host/linear/linear_run.hpp"
 #include "host/linear/linear_vendor_cuda.hpp"
 
 namespace wide {

@@ -3,7 +3,9 @@
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
+#include "host/recurrent/recurrent_problem.hpp"
 #include "host/recurrent/recurrent_run.hpp"
+#include "host/recurrent/recurrent_strategy.hpp"
 #include "kernels/recurrent/recurrent.hpp"
 
 namespace wide {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "host/linear/linear_strategy.hpp"
+#include "host/recurrent/recurrent_problem.hpp"
 
 namespace wide {
 
