@@ -112,6 +112,19 @@ class IncludesTest(ScriptTest):
         self.put("host/h/x.cpp", SPDX + '#include "host/h/x.hpp"\n#include "wide/all.hpp"\nint depth = sqrt(2);\n')
         self.assertIn("host/h/x.cpp: names nothing of wide/all.hpp\n", self.check()[1])
 
+    def test_called_functions_of_ours_are_declared(self):
+        """By the source itself, whatever those that are compiled together with it include."""
+        self.put("host/h/y.hpp", SPDX + "int near_by(int x);\nint far_off(int x);\n")
+        self.put("host/h/z.hpp", SPDX + '#include "host/h/y.hpp"\nint third = near_by(3);\n')
+        self.put("host/h/x.cpp", SPDX + "int f() {\n  return near_by(1) + far_off(2);\n}\n")
+        code, output = self.check()
+        calls = [f"host/h/x.cpp: calls {name}() without host/h/y.hpp" for name in ("far_off", "near_by")]
+        self.assertEqual((code, output.splitlines()[:-1]), (1, calls))
+        self.put("host/h/x.cpp", SPDX + '#include "host/h/z.hpp"\nint f() {\n  return third + near_by(1) + far_off(2);\n}\n')
+        self.assertEqual(self.check()[0], 0, "by one that it includes")
+        self.put("host/h/x.cpp", SPDX + "int near_by(int x);\nint f(int (*far_off)(int)) {\n  return near_by(1) + far_off(2) + x.near_by(3);\n}\n")
+        self.assertEqual(self.check()[0], 0, "another function, or an object, of that name")
+
     def test_names_of_several_headers_excuse_each(self):
         self.put("host/h/x.cpp", SPDX + "#include <span>\n#include <vector>\nauto n = std::ssize(values);\n")
         self.assertEqual(self.check(), (0, "check_includes: 1 files, 0 violations\n"))
