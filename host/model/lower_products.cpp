@@ -75,12 +75,7 @@ void lower(Lowering& l, const Node& node, const LinearOp& op) {
   like.allow_tf32 = l.options().allows_tf32;
   like.epilogue.activation = op.activation;
   like.epilogue.residual = op.residual;
-  if (op.weight_format != WeightFormat::packed) {
-    like.weight_format = op.weight_format;
-    like.group_size = op.group_size;
-    like.in_features = l.graph().type(node.operand("x")).shape.back();
-    like.out_features = op.out_features;
-  }
+  set_weight_format(l, node, op, like);
   l.add(node, "linear", "linear", describe_linear(arguments(l.example()), like), make_linear_plan,
         arguments, {&x, &weight, &bias, &residual, &y});
 }

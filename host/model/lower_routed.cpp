@@ -51,12 +51,7 @@ void lower_routed_linear(Lowering& l, const Node& node, const LinearOp& op) {
   like.gathers = like.scatters = true;
   like.epilogue.activation = op.activation;
   like.epilogue.residual = op.residual;
-  if (op.weight_format != WeightFormat::packed) {
-    like.weight_format = op.weight_format;
-    like.group_size = op.group_size;
-    like.in_features = l.graph().type(node.operand("x")).shape.back();
-    like.out_features = op.out_features;
-  }
+  set_weight_format(l, node, op, like);
   const RoutedLinearPlan plan =
       make_routed_linear_plan(l.context(), describe_routed_linear(arguments(l.example()), like),
                               l.plan_options(node, "routed_linear"));

@@ -206,6 +206,16 @@ struct OutputCopy {
 };
 std::vector<OutputCopy> place_values(Lowering& lowering, const ModelProblem& problem);
 
+/// Gives a problem of linear or routed_linear what quantised weights do not show of themselves.
+template <class Problem>
+void set_weight_format(const Lowering& l, const Node& node, const LinearOp& op, Problem& like) {
+  if (op.weight_format == WeightFormat::packed) return;
+  like.weight_format = op.weight_format;
+  like.group_size = op.group_size;
+  like.in_features = l.graph().type(node.operand("x")).shape.back();
+  like.out_features = op.out_features;
+}
+
 void lower(Lowering& l, const Node& node, const LinearOp& op);
 void lower(Lowering& l, const Node& node, const ConvOp& op);
 void lower(Lowering& l, const Node& node, const AttentionOp& op);

@@ -247,6 +247,20 @@ TEST_CASE(
   CHECK_THAT(images.err, ContainsSubstring("(conv2d): rows are routed to members"));
 }
 
+TEST_CASE("routed rows: what tune finds for the primitive is what the model's plan looks up") {
+  const Folder folder;
+  const std::string layer = "tune --op routed_linear --n 3 --batch 5 --spread 0 --scatter yes ";
+  const Outcome tuned =
+      wbench(layer + "--in 64 --out 128 --activation relu --tuning t.json " + kShort);
+  CHECK(tuned.code == kSuccess);
+  const Outcome trace =
+      wbench("trace -m mlp --routed yes --n 3 --batch 5 -d cpu --tuning t.json --json t.trace");
+  CHECK(trace.code == kSuccess);
+  const std::string steps = read_file("t.trace");
+  CHECK(steps.find("\"tuned\": true") != std::string::npos);
+  CHECK(steps.find("\"tuned\": true") == steps.rfind("\"tuned\": true"));  // of fc1 alone
+}
+
 TEST_CASE("routed rows of a model: each member's are scattered over the batch") {
   const catalog::PrimitiveSpec& spec = catalog::find_primitive("model:mlp");
   const std::vector<std::pair<std::string, AxisValue>> values{

@@ -42,6 +42,7 @@ class MutateTest(ScriptTest):
         code, said = self.mutate([1], *full, "--again", "r.txt")
         self.assertEqual((code, said.split(",")[0]), (1, "mutate: r.txt is of other sources"))
         self.assertEqual(self.mutate([1], "--again", "r.txt")[0], 2)
+        self.assertEqual(self.mutate([1], *full, "--again", "none.txt"), (1, "mutate: --again none.txt: No such file or directory"))
 
 
 class RunTestsTest(ScriptTest):
