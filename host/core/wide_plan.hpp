@@ -9,7 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include "host/core/plan_checks.hpp"
 #include "host/core/tuned_choice.hpp"
+#include "host/core/verified.hpp"
 #include "host/core/wide_strategy.hpp"
 #include "kernels/common/row_blocks.hpp"
 #include "wide/context.hpp"
@@ -26,17 +28,33 @@ struct WideState {
   std::string range;  ///< for NVTX
 };
 
+/// On devices like the context's.
+inline bool is_wide_verified(std::string_view primitive, const Context& context) {
+  return is_verified(primitive, "wide", context.info().compute_capability);
+}
+
+/// Throws invalid_argument where a policy is asked for, and whatever choose_wide_strategy() does.
 template <class Problem>
 WideState<Problem> make_wide_state(std::string_view primitive, const Context& context,
                                    const Problem& problem, const PlanOptions& options,
-                                   bool wide_is_verified, const LaunchRefusal& launches = {},
-                                   const VendorRefusal& cudnn_refusal = nullptr) {
+                                   const LaunchRefusal& launches, bool wide_is_verified,
+                                   const VendorRefusal& cudnn_refusal) {
+  require_no_policy(primitive, options.policy);
   WideChoice choice =
       choose_wide_strategy(primitive, context.info(), options.strategy, wide_is_verified, launches,
                            cudnn_refusal, tuning_of(options, primitive, problem));
   std::string range =
       "wide::" + std::string(primitive) + "(" + std::string(strategy_name(choice.strategy)) + ")";
   return {context, problem, std::move(choice), std::move(range)};
+}
+
+/// Of a primitive that cuDNN has not.
+template <class Problem>
+WideState<Problem> make_wide_state(std::string_view primitive, const Context& context,
+                                   const Problem& problem, const PlanOptions& options,
+                                   const LaunchRefusal& launches = {}) {
+  return make_wide_state(primitive, context, problem, options, launches,
+                         is_wide_verified(primitive, context), nullptr);
 }
 
 /// Why a launch by rows is refused, for softmax and the norms of rows.

@@ -129,7 +129,7 @@ CudnnWideState<Problem, Cudnn> make_cudnn_wide_state(std::string_view primitive,
     return parts.is_empty ? "there is nothing to compute" : cudnn_refusal(make);
   };
   CudnnWideState<Problem, Cudnn> state{make_wide_state(
-      primitive, context, p, options, parts.wide_is_verified, parts.launches, refusal)};
+      primitive, context, p, options, parts.launches, parts.wide_is_verified, refusal)};
   if (state.choice.strategy == WideStrategy::cudnn && !parts.is_empty) {
     if (cudnn == nullptr) make();
     state.cudnn = std::move(cudnn);

@@ -12,7 +12,6 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
-#include "host/core/verified.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/batchnorm_cudnn.hpp"
 #include "host/norm/batchnorm_run.hpp"
@@ -122,11 +121,9 @@ struct BatchnormPlan::State : CudnnWideState<BatchnormProblem, BatchnormCudnn> {
 BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem& problem,
                                   const PlanOptions& options) {
   const BatchnormProblem full = resolved(problem);
-  require_no_policy(kBatchnormName, options.policy);
   // Both names of the catalogue run these kernels: each proves what the other does not.
-  const int capability = context.info().compute_capability;
-  const bool is_trusted = is_verified("batchnorm1d", "wide", capability) &&
-                          is_verified("batchnorm2d", "wide", capability);
+  const bool is_trusted =
+      is_wide_verified("batchnorm1d", context) && is_wide_verified("batchnorm2d", context);
   const bool is_eval = full.mode == BatchnormMode::eval;
   const int64_t vector = 16 / dtype_bytes(full.dtype);
   const CudnnWideParts parts{

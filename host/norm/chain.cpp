@@ -8,7 +8,6 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/norm/norm_plan.hpp"
 #include "host/norm/row_norm.hpp"
@@ -43,10 +42,8 @@ struct ChainPlan::State : WideState<ChainProblem> {};
 ChainPlan make_chain_plan(const Context& context, const ChainProblem& problem,
                           const PlanOptions& options) {
   const ChainProblem full = complete_rows(kChainName, problem);
-  require_no_policy(kChainName, options.policy);
-  const bool is_trusted = is_verified(kChainName, "wide", context.info().compute_capability);
-  return ChainPlan(std::make_shared<const ChainPlan::State>(ChainPlan::State{
-      make_wide_state(kChainName, context, full, options, is_trusted, row_launches(full))}));
+  return ChainPlan(std::make_shared<const ChainPlan::State>(
+      make_wide_state(kChainName, context, full, options, row_launches(full))));
 }
 
 const ChainProblem& ChainPlan::problem() const {

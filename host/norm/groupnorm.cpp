@@ -9,7 +9,6 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/verified.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/channel_norm.hpp"
 #include "host/norm/groupnorm_run.hpp"
@@ -79,10 +78,8 @@ struct GroupnormPlan::State : CudnnWideState<GroupnormProblem, InstancenormCudnn
 GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem& problem,
                                   const PlanOptions& options) {
   const GroupnormProblem full = resolved(problem);
-  require_no_policy(kGroupnormName, options.policy);
   const CudnnWideParts parts{
-      is_empty_channels(full),
-      is_verified(kGroupnormName, "wide", context.info().compute_capability),
+      is_empty_channels(full), is_wide_verified(kGroupnormName, context),
       launch_refusal("groups of batch rows", full.num_members,
                      [&](int64_t members) { return kernels::groupnorm_slices(full, members); }),
       "operands are not aligned to 16 bytes, or y is x"};

@@ -8,7 +8,6 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/norm/norm_plan.hpp"
 #include "host/norm/row_norm.hpp"
@@ -32,10 +31,8 @@ struct LayernormPlan::State : WideState<LayernormProblem> {};
 LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem& problem,
                                   const PlanOptions& options) {
   const LayernormProblem full = to_layernorm(complete_rows(kLayernormName, to_chain(problem)));
-  require_no_policy(kLayernormName, options.policy);
-  const bool is_trusted = is_verified(kLayernormName, "wide", context.info().compute_capability);
-  return LayernormPlan(std::make_shared<const LayernormPlan::State>(LayernormPlan::State{
-      make_wide_state(kLayernormName, context, full, options, is_trusted, row_launches(full))}));
+  return LayernormPlan(std::make_shared<const LayernormPlan::State>(
+      make_wide_state(kLayernormName, context, full, options, row_launches(full))));
 }
 
 const LayernormProblem& LayernormPlan::problem() const {

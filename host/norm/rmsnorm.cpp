@@ -6,7 +6,6 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/norm/norm_plan.hpp"
 #include "host/norm/row_norm.hpp"
@@ -29,10 +28,8 @@ struct RmsnormPlan::State : WideState<RmsnormProblem> {};
 RmsnormPlan make_rmsnorm_plan(const Context& context, const RmsnormProblem& problem,
                               const PlanOptions& options) {
   const RmsnormProblem full = to_rmsnorm(complete_rows(kRmsnormName, to_chain(problem)));
-  require_no_policy(kRmsnormName, options.policy);
-  const bool is_trusted = is_verified(kRmsnormName, "wide", context.info().compute_capability);
-  return RmsnormPlan(std::make_shared<const RmsnormPlan::State>(RmsnormPlan::State{
-      make_wide_state(kRmsnormName, context, full, options, is_trusted, row_launches(full))}));
+  return RmsnormPlan(std::make_shared<const RmsnormPlan::State>(
+      make_wide_state(kRmsnormName, context, full, options, row_launches(full))));
 }
 
 const RmsnormProblem& RmsnormPlan::problem() const {

@@ -8,7 +8,6 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
-#include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/binary_run.hpp"
 #include "host/pointwise/packed_rows.hpp"
@@ -124,11 +123,8 @@ struct BinaryPlan::State : WideState<BinaryProblem> {};
 
 BinaryPlan make_binary_plan(const Context& context, const BinaryProblem& problem,
                             const PlanOptions& options) {
-  const BinaryProblem full = resolved(problem);
-  require_no_policy(kBinaryName, options.policy);
-  const bool is_trusted = is_verified(kBinaryName, "wide", context.info().compute_capability);
   return BinaryPlan(std::make_shared<const BinaryPlan::State>(
-      BinaryPlan::State{make_wide_state(kBinaryName, context, full, options, is_trusted)}));
+      make_wide_state(kBinaryName, context, resolved(problem), options)));
 }
 
 const BinaryProblem& BinaryPlan::problem() const {

@@ -10,7 +10,6 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
-#include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/dropout_run.hpp"
 #include "host/pointwise/packed_rows.hpp"
@@ -78,11 +77,8 @@ struct DropoutPlan::State : WideState<DropoutProblem> {};
 
 DropoutPlan make_dropout_plan(const Context& context, const DropoutProblem& problem,
                               const PlanOptions& options) {
-  const DropoutProblem full = resolved(problem);
-  require_no_policy(kDropoutName, options.policy);
-  const bool is_trusted = is_verified(kDropoutName, "wide", context.info().compute_capability);
   return DropoutPlan(std::make_shared<const DropoutPlan::State>(
-      DropoutPlan::State{make_wide_state(kDropoutName, context, full, options, is_trusted)}));
+      make_wide_state(kDropoutName, context, resolved(problem), options)));
 }
 
 const DropoutProblem& DropoutPlan::problem() const {

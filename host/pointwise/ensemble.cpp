@@ -8,7 +8,6 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
-#include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/ensemble_run.hpp"
 #include "host/pointwise/packed_rows.hpp"
@@ -111,10 +110,8 @@ EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& p
                                 const PlanOptions& options) {
   constexpr int64_t kMaxFeatures = 0x7fffffff;
   const EnsembleProblem full = resolved(problem);
-  require_no_policy(kEnsembleName, options.policy);
-  const bool is_trusted = is_verified(kEnsembleName, "wide", context.info().compute_capability);
   const EnsemblePlan::State state{
-      make_wide_state(kEnsembleName, context, full, options, is_trusted, launches_of(full))};
+      make_wide_state(kEnsembleName, context, full, options, launches_of(full))};
   if (full.function == EnsembleFunction::vote &&
       (full.num_members > kMaxVoters || full.features > kMaxFeatures)) {
     throw_unsupported("ensemble: vote of " + std::to_string(full.num_members) + " members on " +

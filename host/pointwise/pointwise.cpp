@@ -11,7 +11,6 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
-#include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
 #include "host/pointwise/pointwise_problem.hpp"
@@ -134,11 +133,8 @@ struct PointwisePlan::State : WideState<PointwiseProblem> {};
 
 PointwisePlan make_pointwise_plan(const Context& context, const PointwiseProblem& problem,
                                   const PlanOptions& options) {
-  const PointwiseProblem full = resolved(problem);
-  require_no_policy(kPointwiseName, options.policy);
-  const bool is_trusted = is_verified(kPointwiseName, "wide", context.info().compute_capability);
   return PointwisePlan(std::make_shared<const PointwisePlan::State>(
-      PointwisePlan::State{make_wide_state(kPointwiseName, context, full, options, is_trusted)}));
+      make_wide_state(kPointwiseName, context, resolved(problem), options)));
 }
 
 const PointwiseProblem& PointwisePlan::problem() const {

@@ -7,7 +7,6 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
-#include "host/core/verified.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
 #include "host/pointwise/softmax_cudnn.hpp"
@@ -51,10 +50,8 @@ struct SoftmaxPlan::State : CudnnWideState<SoftmaxProblem, SoftmaxCudnn> {};
 SoftmaxPlan make_softmax_plan(const Context& context, const SoftmaxProblem& problem,
                               const PlanOptions& options) {
   const SoftmaxProblem full = resolved(problem);
-  require_no_policy(kSoftmaxName, options.policy);
   const CudnnWideParts parts{full.rows == 0 || full.features == 0,
-                             is_verified(kSoftmaxName, "wide", context.info().compute_capability),
-                             row_launches(full), "y is x"};
+                             is_wide_verified(kSoftmaxName, context), row_launches(full), "y is x"};
   return SoftmaxPlan(std::make_shared<const SoftmaxPlan::State>(
       make_cudnn_wide_state<SoftmaxCudnn>(kSoftmaxName, context, full, options, parts)));
 }

@@ -10,7 +10,6 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
-#include "host/core/verified.hpp"
 #include "host/core/window_room.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/pooling/pooling_cudnn.hpp"
@@ -212,10 +211,8 @@ struct PoolingPlan::State : CudnnWideState<PoolingProblem, PoolingCudnn> {};
 PoolingPlan make_pooling_plan(const Context& context, const PoolingProblem& problem,
                               const PlanOptions& options) {
   const PoolingProblem full = resolved(problem);
-  require_no_policy(kPoolingName, options.policy);
   const CudnnWideParts parts{
-      full.batch == 0 || full.channels == 0,
-      is_verified(kPoolingName, "wide", context.info().compute_capability),
+      full.batch == 0 || full.channels == 0, is_wide_verified(kPoolingName, context),
       launch_refusal("blocks", full.num_members,
                      [&](int64_t members) { return pooling_launch_blocks(full, members); }),
       "operands are not aligned to 16 bytes"};

@@ -11,7 +11,6 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
-#include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/core/workspace.hpp"
 #include "host/routing/routing_run.hpp"
@@ -107,11 +106,8 @@ struct RoutingPlan::State : WideState<RoutingProblem> {};
 RoutingPlan make_routing_plan(const Context& context, const RoutingProblem& problem,
                               const PlanOptions& options) {
   require_legal(problem);
-  require_no_policy(kRoutingName, options.policy);
-  const DeviceInfo& device = context.info();
-  const bool is_trusted = is_verified(kRoutingName, "wide", device.compute_capability);
-  return RoutingPlan(std::make_shared<const RoutingPlan::State>(RoutingPlan::State{make_wide_state(
-      kRoutingName, context, problem, options, is_trusted, routing_launches(problem, device))}));
+  return RoutingPlan(std::make_shared<const RoutingPlan::State>(make_wide_state(
+      kRoutingName, context, problem, options, routing_launches(problem, context.info()))));
 }
 
 const RoutingProblem& RoutingPlan::problem() const {

@@ -10,7 +10,6 @@
 #include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
-#include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/core/workspace.hpp"
 #include "host/routing/top_k_run.hpp"
@@ -121,10 +120,8 @@ struct TopKPlan::State : WideState<TopKProblem> {};
 TopKPlan make_top_k_plan(const Context& context, const TopKProblem& problem,
                          const PlanOptions& options) {
   const TopKProblem full = resolved(problem);
-  require_no_policy(kTopKName, options.policy);
-  const bool is_trusted = is_verified(kTopKName, "wide", context.info().compute_capability);
-  return TopKPlan(std::make_shared<const TopKPlan::State>(TopKPlan::State{
-      make_wide_state(kTopKName, context, full, options, is_trusted, launches_of(full))}));
+  return TopKPlan(std::make_shared<const TopKPlan::State>(
+      make_wide_state(kTopKName, context, full, options, launches_of(full))));
 }
 
 const TopKProblem& TopKPlan::problem() const {
