@@ -11,6 +11,7 @@
 
 #include "host/attention/attention_strategy.hpp"
 #include "host/core/check.hpp"
+#include "host/core/member_fields.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/tuned_choice.hpp"
@@ -209,10 +210,7 @@ void AttentionPlan::prepare_weights(std::span<const AttentionParameters> members
   const NvtxRange range("wide::attention::prepare_weights");
   for_each_parameter(problem(), [&](const PackedOperand& operand, const char*, bool is_present,
                                     auto input, auto output) {
-    if (!is_present) return;
-    std::vector<ConstTensorView> own;
-    for (const AttentionParameters& member : members) own.push_back(member.*input);
-    pack(operand, own, packed.*output, stream);
+    if (is_present) pack(operand, fields_of(members, input), packed.*output, stream);
   });
 }
 
@@ -223,10 +221,7 @@ void AttentionPlan::restore_weights(const AttentionParameters& packed,
   const NvtxRange range("wide::attention::restore_weights");
   for_each_parameter(problem(), [&](const PackedOperand& operand, const char*, bool is_present,
                                     auto input, auto output) {
-    if (!is_present) return;
-    std::vector<TensorView> own;
-    for (const auto& member : members) own.push_back(member.*output);
-    unpack(operand, packed.*input, own, stream);
+    if (is_present) unpack(operand, packed.*input, fields_of(members, output), stream);
   });
 }
 

@@ -6,9 +6,9 @@
 
 #include <array>
 #include <limits>
-#include <vector>
 
 #include "host/core/check.hpp"
+#include "host/core/member_fields.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
@@ -162,19 +162,17 @@ std::string_view BatchnormPlan::weight_format() const {
 
 namespace {
 
-/// Calls f(name, view of `packed`, members' views) for every parameter that the problem has.
+/// Calls f(view of `packed`, members' views) for every parameter that the problem has.
 template <class Packed, class Member, class F>
 void for_each_parameter(const BatchnormProblem& p, const BasicBatchnormParameters<Packed>& packed,
                         std::span<const BasicBatchnormParameters<Member>> members, const F& f) {
   const auto visit = [&](const char* name, auto field) {
-    std::vector<Member> views;
-    for (const auto& member : members) views.push_back(member.*(field.second));
     const ConstTensorView joined =
         member_parameters(kBatchnormName, name, packed.*(field.first), p.num_members, p.channels);
     Packed stacked = packed.*(field.first);
     stacked.shape = joined.shape;
     stacked.strides = joined.strides;
-    f(stacked, views);
+    f(stacked, fields_of(members, field.second));
   };
   using P = BasicBatchnormParameters<Packed>;
   using M = BasicBatchnormParameters<Member>;

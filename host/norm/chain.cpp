@@ -4,8 +4,7 @@
 // chain's verbs: validate, choose, launch.
 #include "wide/chain.hpp"
 
-#include <vector>
-
+#include "host/core/member_fields.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/wide_plan.hpp"
@@ -67,12 +66,10 @@ void ChainPlan::prepare_weights(std::span<const ChainMember> members,
   const ChainProblem& p = state_->problem;
   for (const Parameter& parameter : kParameters) {
     if (!(p.*parameter.is_present)) continue;
-    std::vector<ConstTensorView> own;
-    for (const ChainMember& member : members) own.push_back(member.*parameter.member);
     const TensorView& packed = parameters.*parameter.packed;
     require_shape(kChainName, parameter.name, packed, "[num_members, features]",
                   {p.num_members, p.features});
-    pack(operands::chain_parameter, own, packed, stream);
+    pack(operands::chain_parameter, fields_of(members, parameter.member), packed, stream);
   }
 }
 
@@ -80,9 +77,8 @@ void ChainPlan::restore_weights(const ChainParameters& parameters,
                                 std::span<const ChainParameters> members, Stream stream) const {
   for (const Parameter& parameter : kParameters) {
     if (!(state_->problem.*parameter.is_present)) continue;
-    std::vector<TensorView> own;
-    for (const ChainParameters& member : members) own.push_back(member.*parameter.packed);
-    unpack(operands::chain_parameter, parameters.*parameter.packed, own, stream);
+    unpack(operands::chain_parameter, parameters.*parameter.packed,
+           fields_of(members, parameter.packed), stream);
   }
 }
 

@@ -5,8 +5,8 @@
 #include "wide/groupnorm.hpp"
 
 #include <limits>
-#include <vector>
 
+#include "host/core/member_fields.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
@@ -110,13 +110,11 @@ void GroupnormPlan::prepare_weights(std::span<const GroupnormMember> members,
                                     const TensorView& gamma, const TensorView& beta,
                                     Stream stream) const {
   const GroupnormProblem& p = state_->problem;
-  std::vector<ConstTensorView> gammas, betas;
-  for (const GroupnormMember& member : members) {
-    gammas.push_back(member.gamma);
-    betas.push_back(member.beta);
-  }
-  if (p.has_gamma) pack(operands::channel_parameter, gammas, stacked("gamma", gamma, p), stream);
-  if (p.has_beta) pack(operands::channel_parameter, betas, stacked("beta", beta, p), stream);
+  const auto pack_each = [&](ConstTensorView GroupnormMember::*field, const TensorView& packed) {
+    pack(operands::channel_parameter, fields_of(members, field), packed, stream);
+  };
+  if (p.has_gamma) pack_each(&GroupnormMember::gamma, stacked("gamma", gamma, p));
+  if (p.has_beta) pack_each(&GroupnormMember::beta, stacked("beta", beta, p));
 }
 
 void GroupnormPlan::restore_weights(const ConstTensorView& gamma, const ConstTensorView& beta,

@@ -4,8 +4,7 @@
 // layernorm's verbs: validate, choose, launch.
 #include "wide/layernorm.hpp"
 
-#include <vector>
-
+#include "host/core/member_fields.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/wide_plan.hpp"
@@ -55,20 +54,15 @@ void LayernormPlan::prepare_weights(std::span<const LayernormMember> members,
                                     const TensorView& gamma, const TensorView& beta,
                                     Stream stream) const {
   const LayernormProblem& p = state_->problem;
-  std::vector<ConstTensorView> gammas, betas;
-  for (const LayernormMember& member : members) {
-    gammas.push_back(member.gamma);
-    betas.push_back(member.beta);
-  }
   if (p.has_gamma) {
     require_shape(kLayernormName, "gamma", gamma, "[num_members, features]",
                   {p.num_members, p.features});
-    pack(operands::layernorm_gamma, gammas, gamma, stream);
+    pack(operands::layernorm_gamma, fields_of(members, &LayernormMember::gamma), gamma, stream);
   }
   if (p.has_beta) {
     require_shape(kLayernormName, "beta", beta, "[num_members, features]",
                   {p.num_members, p.features});
-    pack(operands::layernorm_beta, betas, beta, stream);
+    pack(operands::layernorm_beta, fields_of(members, &LayernormMember::beta), beta, stream);
   }
 }
 

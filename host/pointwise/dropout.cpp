@@ -4,9 +4,8 @@
 // dropout's verbs: validate, choose, launch.
 #include "wide/dropout.hpp"
 
-#include <vector>
-
 #include "host/core/check.hpp"
+#include "host/core/member_fields.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
@@ -100,15 +99,11 @@ std::string_view DropoutPlan::weight_format() const {
 void DropoutPlan::prepare_weights(std::span<const DropoutMember> members, const TensorView& seeds,
                                   const TensorView& probabilities, Stream stream) const {
   const int64_t num_members = state_->problem.num_members;
-  std::vector<ConstTensorView> own_seeds, own_probabilities;
-  for (const DropoutMember& member : members) {
-    own_seeds.push_back(member.seed);
-    own_probabilities.push_back(member.probability);
-  }
   require_shape(kDropoutName, "seeds", seeds, "[num_members, 2]", {num_members, 2});
   require_shape(kDropoutName, "probabilities", probabilities, "[num_members, 1]", {num_members, 1});
-  pack(operands::dropout_seed, own_seeds, seeds, stream);
-  pack(operands::dropout_probability, own_probabilities, probabilities, stream);
+  pack(operands::dropout_seed, fields_of(members, &DropoutMember::seed), seeds, stream);
+  pack(operands::dropout_probability, fields_of(members, &DropoutMember::probability),
+       probabilities, stream);
 }
 
 void DropoutPlan::restore_weights(const ConstTensorView& seeds,

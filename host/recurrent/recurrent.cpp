@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/core/check.hpp"
+#include "host/core/member_fields.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
@@ -81,10 +82,8 @@ void for_each_parameter(const RecurrentProblem& p,
                "recurrent: members has " + std::to_string(members.size()) +
                    " entries, expected num_members = " + std::to_string(p.num_members));
   using Member = BasicRecurrentMember<View>;
-  std::vector<View> own(members.size());
   const auto each = [&](const PackedOperand& operand, View Member::*field, const Packed& packed) {
-    for (size_t n = 0; n < members.size(); ++n) own[n] = members[n].*field;
-    f(operand, own, packed);
+    f(operand, fields_of(members, field), packed);
   };
   each(operands::recurrent_weight, &Member::input_weight, input_weight);
   each(operands::recurrent_weight, &Member::hidden_weight, hidden_weight);
