@@ -182,9 +182,7 @@ void require_presence(const std::string& whose, const ConstTensorView& view, boo
 template <class Packed, class Member>
 void require_parameters(const AttentionProblem& problem, const Packed& packed,
                         std::span<const Member> members) {
-  WIDE_REQUIRE(static_cast<int64_t>(members.size()) == problem.num_members,
-               "attention: members has " + std::to_string(members.size()) +
-                   " entries, expected num_members = " + std::to_string(problem.num_members));
+  require_entries(kAttentionName, "members", members.size(), problem.num_members);
   for_each_parameter(problem, [&](const PackedOperand&, const char* name, bool is_present,
                                   auto input, auto output) {
     const auto of = [&](const auto& parameters) -> ConstTensorView {

@@ -18,19 +18,6 @@ std::string named(std::string_view argument) {
   return "attention: " + std::string(argument);
 }
 
-void require_contiguous(std::string_view argument, const ConstTensorView& view) {
-  WIDE_REQUIRE(view.shape.back() <= 1 || view.strides.back() == 1,
-               named(argument) + " has strides " + to_string(view.strides) +
-                   ", expected the last axis contiguous: stride 1");
-}
-
-/// A stride of 0 would mean one that is left open.
-void require_members_apart(std::string_view argument, const ConstTensorView& view) {
-  WIDE_REQUIRE(view.shape[0] <= 1 || view.shape[1] == 0 || view.strides[0] > 0,
-               named(argument) + " has strides " + to_string(view.strides) +
-                   ", expected members of their own: a first stride above 0");
-}
-
 /// Features of one member of an input; [B, T, N*features] or [B, T, N, features].
 int64_t features_of(std::string_view argument, const ConstTensorView& view, int64_t num_members) {
   const bool is_packed = view.rank() == 3 && view.shape[2] % num_members == 0;
@@ -64,7 +51,7 @@ RowStrides weight(std::string_view argument, const ConstTensorView& view, const 
                   int64_t out, int64_t in) {
   require_shape(kAttentionName, argument, view, "[num_members, out, in]", {p.num_members, out, in});
   require_dtype(kAttentionName, argument, view, p.dtype);
-  require_contiguous(argument, view);
+  require_last_axis_contiguous(kAttentionName, argument, view);
   return {view.strides[1], p.num_members == 1 ? out * in : view.strides[0]};
 }
 
@@ -76,8 +63,8 @@ int64_t bias(std::string_view argument, const ConstTensorView& view, const Atten
   if (view.is_absent()) return 0;
   require_shape(kAttentionName, argument, view, "[num_members, out]", {p.num_members, out});
   require_dtype(kAttentionName, argument, view, p.dtype);
-  require_contiguous(argument, view);
-  require_members_apart(argument, view);
+  require_last_axis_contiguous(kAttentionName, argument, view);
+  require_members_apart(kAttentionName, argument, view);
   return view.strides[0];
 }
 
@@ -113,8 +100,8 @@ void describe_key_lengths(const ConstTensorView& lengths, AttentionProblem& p) {
   require_shape(kAttentionName, "key_lengths", lengths,
                 is_shared ? "[batch]" : "[num_members, batch]",
                 is_shared ? Shape{p.batch} : Shape{p.num_members, p.batch});
-  require_contiguous("key_lengths", lengths);
-  if (!is_shared) require_members_apart("key_lengths", lengths);
+  require_last_axis_contiguous(kAttentionName, "key_lengths", lengths);
+  if (!is_shared) require_members_apart(kAttentionName, "key_lengths", lengths);
   p.key_lengths_member_stride = is_shared || p.num_members == 1 ? 0 : lengths.strides[0];
 }
 
@@ -126,8 +113,7 @@ AttentionProblem describe_attention(const AttentionArguments& a, const Attention
   p.heads = like.heads;
   p.is_causal = like.is_causal;
   p.needs_weights = like.needs_weights;
-  WIDE_REQUIRE(p.num_members >= 1,
-               "attention: num_members is " + std::to_string(p.num_members) + ", expected >= 1");
+  require_at_least(kAttentionName, "num_members", p.num_members, 1);
   p.dtype = a.x.dtype;
   p.features = features_of("x", a.x, p.num_members);
   p.batch = a.x.shape[0];

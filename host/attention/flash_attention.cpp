@@ -39,17 +39,15 @@ RowStrides strides_of(const char* name, const ConstTensorView& view, const Flash
 }
 
 /// The member stride of key_lengths or slopes: rows of one axis, one per member.
-int64_t member_stride(const char* name, const ConstTensorView& view, const char* axes,
-                      const Shape& expected) {
+int64_t mask_member_stride(const char* name, const ConstTensorView& view, const char* axes,
+                           const Shape& expected) {
   require_shape(kFlashAttentionName, name, view, axes, expected);
   const bool has_members = expected.rank() == 2;
   WIDE_REQUIRE(expected.back() <= 1 || view.strides.back() == 1,
                "flash_attention: " + std::string(name) + " has strides " + to_string(view.strides) +
                    ", expected a last stride of 1");
   if (!has_members || expected[0] <= 1) return 0;
-  WIDE_REQUIRE(view.strides[0] > 0 || expected[1] == 0,
-               "flash_attention: " + std::string(name) + " has strides " + to_string(view.strides) +
-                   ", expected members of their own: a first stride above 0");
+  require_members_apart(kFlashAttentionName, name, view);
   return view.strides[0];
 }
 
@@ -59,15 +57,15 @@ void describe_masks(const FlashAttentionArguments& a, FlashAttentionProblem& p) 
     p.key_lengths = is_shared ? KeyLengths::shared : KeyLengths::per_member;
     require_dtype(kFlashAttentionName, "key_lengths", a.key_lengths, Dtype::int32);
     p.key_lengths_member_stride =
-        is_shared ? member_stride("key_lengths", a.key_lengths, "[batch]", {p.batch})
-                  : member_stride("key_lengths", a.key_lengths, "[num_members, batch]",
-                                  {p.num_members, p.batch});
+        is_shared ? mask_member_stride("key_lengths", a.key_lengths, "[batch]", {p.batch})
+                  : mask_member_stride("key_lengths", a.key_lengths, "[num_members, batch]",
+                                       {p.num_members, p.batch});
   }
   if (!a.slopes.is_absent()) {
     p.has_slopes = true;
     require_dtype(kFlashAttentionName, "slopes", a.slopes, Dtype::fp32);
     p.slopes_member_stride =
-        member_stride("slopes", a.slopes, "[num_members, heads]", {p.num_members, p.heads});
+        mask_member_stride("slopes", a.slopes, "[num_members, heads]", {p.num_members, p.heads});
   }
 }
 

@@ -63,12 +63,6 @@ View packed_bias(const ConvProblem& p, const ConstTensorView& weight, const View
   return view;
 }
 
-void require_count(const char* what, size_t got, int64_t expected) {
-  WIDE_REQUIRE(static_cast<int64_t>(got) == expected,
-               "conv: " + std::string(what) + " has " + std::to_string(got) +
-                   " entries, expected num_members = " + std::to_string(expected));
-}
-
 }  // namespace
 
 struct ConvPlan::State {
@@ -129,7 +123,7 @@ std::string_view ConvPlan::weight_format() const {
 void ConvPlan::prepare_weights(std::span<const ConvMember> members, const TensorView& weight,
                                const TensorView& bias, Stream stream) const {
   const ConvProblem& p = state_->problem;
-  require_count("members", members.size(), p.num_members);
+  require_entries(kConvName, "members", members.size(), p.num_members);
   const TensorView to = packed_bias(p, weight, bias);
   std::vector<ConstTensorView> weights, biases;
   for (const ConvMember& member : members) {
@@ -149,8 +143,10 @@ void ConvPlan::restore_weights(const ConstTensorView& weight, const ConstTensorV
                                std::span<const TensorView> member_weights,
                                std::span<const TensorView> member_biases, Stream stream) const {
   const ConvProblem& p = state_->problem;
-  require_count("member_weights", member_weights.size(), p.num_members);
-  if (p.epilogue.has_bias) require_count("member_biases", member_biases.size(), p.num_members);
+  require_entries(kConvName, "member_weights", member_weights.size(), p.num_members);
+  if (p.epilogue.has_bias) {
+    require_entries(kConvName, "member_biases", member_biases.size(), p.num_members);
+  }
   const ConstTensorView from = packed_bias(p, weight, bias);
   std::vector<TensorView> weights;
   for (const TensorView& member : member_weights) weights.push_back(in_order_of(member, p.layout));

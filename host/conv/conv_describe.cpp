@@ -143,8 +143,7 @@ ConvProblem describe_conv(const ConvArguments& a, const ConvProblem& like) {
   };
   WIDE_REQUIRE(rank >= 3 && rank <= 5,
                "conv: x is " + to_string(a.x.shape) + ", expected " + expected());
-  WIDE_REQUIRE(p.num_members >= 1,
-               "conv: num_members is " + std::to_string(p.num_members) + ", expected >= 1");
+  require_at_least(kConvName, "num_members", p.num_members, 1);
   (void)a.x.num_elements();
   const Seen x = look_at(a.x, x_layout_of(p));
   WIDE_REQUIRE(x.channels % p.num_members == 0,

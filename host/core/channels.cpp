@@ -8,6 +8,7 @@
 #include <string>
 
 #include "host/core/check.hpp"
+#include "host/core/plan_checks.hpp"
 
 namespace wide {
 
@@ -71,8 +72,7 @@ MemberChannels member_channels(std::string_view primitive, std::string_view argu
                                const ConstTensorView& view, int64_t num_members) {
   const ArgumentName name = name_of(primitive, argument);
   (void)view.num_elements();  // refuses negative extents and overflow
-  WIDE_REQUIRE(num_members >= 1, std::string(primitive) + ": num_members is " +
-                                     std::to_string(num_members) + ", expected >= 1");
+  require_at_least(primitive, "num_members", num_members, 1);
   WIDE_REQUIRE(view.rank() >= 2 && view.shape[1] % num_members == 0,
                name + " is " + to_string(view.shape) +
                    ", expected [batch, num_members * channels, ..] with num_members = " +
@@ -88,9 +88,7 @@ MemberChannels member_channels(std::string_view primitive, std::string_view argu
       throw_unsupported(name + " has strides " + to_string(view.strides) +
                         ": channels are last, expected the last axis contiguous");
     }
-    WIDE_REQUIRE(c.width <= 1 || view.strides.back() == 1,
-                 name + " has strides " + to_string(view.strides) +
-                     ", expected the last axis contiguous: stride 1");
+    require_last_axis_contiguous(primitive, argument, view);
     fold_positions(name, view, 2, view.rank() - 1, c);
   }
   c.strides = complete_strides(primitive, argument, c, c.strides);
@@ -101,22 +99,19 @@ MemberChannels member_channels_last(std::string_view primitive, std::string_view
                                     const ConstTensorView& view, int64_t num_members) {
   const ArgumentName name = name_of(primitive, argument);
   (void)view.num_elements();  // refuses negative extents and overflow
-  WIDE_REQUIRE(num_members >= 1, std::string(primitive) + ": num_members is " +
-                                     std::to_string(num_members) + ", expected >= 1");
+  require_at_least(primitive, "num_members", num_members, 1);
   WIDE_REQUIRE(view.rank() >= 3 && view.shape.back() % num_members == 0,
                name + " is " + to_string(view.shape) +
                    ", expected [batch, .., num_members * channels] with num_members = " +
                    std::to_string(num_members));
   const int column = view.rank() - 2;
-  const int64_t step = view.shape.back() > 1 ? view.strides.back() : 1;
+  require_last_axis_contiguous(primitive, argument, view);
   MemberChannels c{.batch = view.shape[0],
                    .members = num_members,
                    .channels = view.shape.back() / num_members,
                    .height = 1,
                    .width = view.shape[column],
                    .layout = ChannelLayout::channels_last};
-  WIDE_REQUIRE(step == 1, name + " has strides " + to_string(view.strides) +
-                              ", expected the last axis contiguous: stride 1");
   c.strides = {view.strides[0], c.channels, 1, 0, view.strides[column]};
   fold_positions(name, view, 1, column, c);
   c.strides = complete_strides(primitive, argument, c, c.strides);

@@ -66,6 +66,38 @@ void require_shape(std::string_view primitive, std::string_view argument,
                                            std::string(axes) + " = " + to_string(expected));
 }
 
+void require_last_axis_contiguous(std::string_view primitive, std::string_view argument,
+                                  const ConstTensorView& view) {
+  WIDE_REQUIRE(view.shape.back() <= 1 || view.strides.back() == 1,
+               name_of(primitive, argument) + " has strides " + to_string(view.strides) +
+                   ", expected the last axis contiguous: stride 1");
+}
+
+void require_members_apart(std::string_view primitive, std::string_view argument,
+                           const ConstTensorView& view) {
+  const bool has_elements = view.rank() == 1 || view.shape[1] > 0;
+  WIDE_REQUIRE(view.shape[0] <= 1 || !has_elements || view.strides[0] > 0,
+               name_of(primitive, argument) + " has strides " + to_string(view.strides) +
+                   ", expected members of their own: a first stride above 0");
+}
+
+int64_t member_stride(std::string_view primitive, std::string_view argument,
+                      const ConstTensorView& view) {
+  const int64_t count = view.rank() == 1 ? 1 : view.shape[1];
+  WIDE_REQUIRE(count <= 1 || view.strides[1] == 1, name_of(primitive, argument) + " has strides " +
+                                                       to_string(view.strides) +
+                                                       ", expected a last stride of 1");
+  require_members_apart(primitive, argument, view);
+  return view.shape[0] <= 1 ? count : view.strides[0];
+}
+
+void require_entries(std::string_view primitive, std::string_view argument, size_t entries,
+                     int64_t num_members) {
+  WIDE_REQUIRE(static_cast<int64_t>(entries) == num_members,
+               name_of(primitive, argument) + " has " + std::to_string(entries) +
+                   " entries, expected num_members = " + std::to_string(num_members));
+}
+
 void require_workspace(std::string_view primitive, const Execution& execution, int64_t bytes) {
   if (bytes == 0) return;
   const Workspace& workspace = execution.workspace;

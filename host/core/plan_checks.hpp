@@ -43,6 +43,24 @@ void require_enumerators(std::string_view primitive, const Epilogue& epilogue);
 void require_shape(std::string_view primitive, std::string_view argument,
                    const ConstTensorView& view, std::string_view axes, const Shape& expected);
 
+/// Nothing where the last axis has one element.
+void require_last_axis_contiguous(std::string_view primitive, std::string_view argument,
+                                  const ConstTensorView& view);
+
+/// Of [num_members, ..]: members begin at places of their own. In a problem a stride of 0 would
+/// mean one that is left open.
+void require_members_apart(std::string_view primitive, std::string_view argument,
+                           const ConstTensorView& view);
+
+/// From member to member of parameters [num_members] or [num_members, count], those of each side by
+/// side; `count` where there is one member.
+int64_t member_stride(std::string_view primitive, std::string_view argument,
+                      const ConstTensorView& view);
+
+/// "linear: members has 3 entries, expected num_members = 4"
+void require_entries(std::string_view primitive, std::string_view argument, size_t entries,
+                     int64_t num_members);
+
 /// At least `bytes`, not null, 256-byte aligned; nothing where `bytes` is 0.
 void require_workspace(std::string_view primitive, const Execution& execution, int64_t bytes);
 

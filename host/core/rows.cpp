@@ -8,6 +8,7 @@
 #include <string>
 
 #include "host/core/check.hpp"
+#include "host/core/plan_checks.hpp"
 
 namespace wide {
 
@@ -45,20 +46,13 @@ MemberRows fold_rows(const ArgumentName& name, const ConstTensorView& view, int 
   return {rows, {stride, 0}};
 }
 
-void require_contiguous_features(const ArgumentName& name, const ConstTensorView& view) {
-  WIDE_REQUIRE(view.shape.back() <= 1 || view.strides.back() == 1,
-               name + " has strides " + to_string(view.strides) +
-                   ", expected the last axis contiguous: stride 1");
-}
-
 }  // namespace
 
 int64_t member_features(std::string_view primitive, std::string_view argument,
                         const ConstTensorView& view, int64_t num_members, int64_t known) {
   const ArgumentName name{primitive, argument};
   const int rank = view.rank();
-  WIDE_REQUIRE(num_members >= 1, std::string(primitive) + ": num_members is " +
-                                     std::to_string(num_members) + ", expected >= 1");
+  require_at_least(primitive, "num_members", num_members, 1);
   WIDE_REQUIRE(rank >= 1,
                name + " is " + to_string(view.shape) + ", expected [.., num_members * features]");
   const int64_t last = view.shape.back();
@@ -104,7 +98,7 @@ MemberRows member_rows(std::string_view primitive, std::string_view argument,
                    ", expected [.., num_members * features] = [.., " + std::to_string(packed.row) +
                    "] or [.., num_members, features] = [.., " + std::to_string(num_members) + ", " +
                    std::to_string(features) + "]");
-  require_contiguous_features(name, view);
+  require_last_axis_contiguous(primitive, argument, view);
   if (is_packed) {
     MemberRows folded = fold_rows(name, view, rank - 1, packed.row);
     folded.strides.member = packed.member;
@@ -122,7 +116,7 @@ MemberRows shared_rows(std::string_view primitive, std::string_view argument,
   WIDE_REQUIRE(view.rank() >= 1 && view.shape.back() == features,
                name + " is " + to_string(view.shape) + ", expected [.., features] = [.., " +
                    std::to_string(features) + "]");
-  require_contiguous_features(name, view);
+  require_last_axis_contiguous(primitive, argument, view);
   return fold_rows(name, view, view.rank() - 1, features);
 }
 

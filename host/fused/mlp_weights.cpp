@@ -48,17 +48,13 @@ void require_weights(std::string_view name, const MlpProblem& p, const ConstTens
   require_dtype(name, "weights", weights, p.dtype);
   require_shape(name, "weights", weights, "[num_members, elements] of widths " + mlp_widths_text(p),
                 {p.num_members, mlp_member_elements(p)});
-  WIDE_REQUIRE(weights.strides[1] == 1, text_of(name) + "weights has strides " +
-                                            to_string(weights.strides) +
-                                            ", expected the last axis contiguous: stride 1");
+  require_last_axis_contiguous(name, "weights", weights);
 }
 
 template <class View>
 void require_members(std::string_view name, const MlpProblem& p,
                      std::span<const BasicMlpMember<View>> members) {
-  WIDE_REQUIRE(static_cast<int64_t>(members.size()) == p.num_members,
-               text_of(name) + "members has " + std::to_string(members.size()) +
-                   " entries, expected num_members = " + std::to_string(p.num_members));
+  require_entries(name, "members", members.size(), p.num_members);
   for (size_t n = 0; n < members.size(); ++n) {
     const std::string whose = " of member " + std::to_string(n);
     const auto& layers = members[n].layers;
@@ -94,12 +90,8 @@ MlpWeights read_mlp_weights(std::string_view name, const ConstTensorView& weight
   WIDE_REQUIRE(weights.shape == expected, text_of(name) + "weights is " + to_string(weights.shape) +
                                               ", expected [num_members, elements] of widths " +
                                               mlp_widths_text(like) + " = " + to_string(expected));
-  WIDE_REQUIRE(elements <= 1 || weights.strides[1] == 1,
-               text_of(name) + "weights has strides " + to_string(weights.strides) +
-                   ", expected the last axis contiguous: stride 1");
-  WIDE_REQUIRE(read.num_members == 1 || weights.strides[0] > 0,
-               text_of(name) + "weights has strides " + to_string(weights.strides) +
-                   ", expected members of their own: a first stride above 0");
+  require_last_axis_contiguous(name, "weights", weights);
+  require_members_apart(name, "weights", weights);
   WIDE_REQUIRE(weights.alignment() >= kMlpAlignment,
                text_of(name) + "weights is aligned to " + std::to_string(weights.alignment()) +
                    " bytes, expected " + std::to_string(kMlpAlignment));

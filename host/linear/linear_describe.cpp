@@ -26,13 +26,6 @@ void require_rank(std::string_view argument, const ConstTensorView& view, int lo
                    std::string(expected));
 }
 
-/// Features of one output, and of one member's bias, must be contiguous.
-void require_contiguous(std::string_view argument, const ConstTensorView& view) {
-  WIDE_REQUIRE(view.shape.back() <= 1 || view.strides.back() == 1,
-               "linear: " + std::string(argument) + " has strides " + to_string(view.strides) +
-                   ", expected the last axis contiguous: stride 1");
-}
-
 /// Rows that all start at one address would mean "packed" in a problem.
 void require_steps(std::string_view argument, const ConstTensorView& view, int64_t features,
                    const RowStrides& strides) {
@@ -61,7 +54,7 @@ void describe_weight(const ConstTensorView& weight, LinearProblem& problem) {
   (void)weight.num_elements();  // refuses negative extents and overflow
   WIDE_REQUIRE(weight.shape[0] >= 1, "linear: weight is " + to_string(weight.shape) +
                                          ", expected num_members >= 1 in front");
-  require_contiguous("weight", weight);
+  require_last_axis_contiguous(kLinearName, "weight", weight);
   problem.num_members = weight.shape[0];
   problem.out_features = weight.shape[1];
   problem.in_features = weight.shape[2];
@@ -89,7 +82,7 @@ void describe_bias(const ConstTensorView& bias, LinearProblem& problem) {
   require_dtype(kLinearName, "bias", bias, *problem.y_dtype);
   require_shape(kLinearName, "bias", bias, "[num_members, out]",
                 {problem.num_members, problem.out_features});
-  require_contiguous("bias", bias);
+  require_last_axis_contiguous(kLinearName, "bias", bias);
   WIDE_REQUIRE(problem.num_members == 1 || problem.out_features == 0 || bias.strides[0] != 0,
                "linear: bias has strides " + to_string(bias.strides) +
                    ", expected one vector per member: stride > 0");
@@ -104,7 +97,7 @@ void describe_scale(const ConstTensorView& scale, LinearProblem& problem) {
   const bool is_per_member = scale.rank() == 2 && scale.shape[1] == 1;
   require_shape(kLinearName, "scale", scale, "[num_members, 1] or [num_members, out]",
                 {problem.num_members, is_per_member ? 1 : problem.out_features});
-  require_contiguous("scale", scale);
+  require_last_axis_contiguous(kLinearName, "scale", scale);
   WIDE_REQUIRE(problem.num_members == 1 || problem.out_features == 0 || scale.strides[0] != 0,
                "linear: scale has strides " + to_string(scale.strides) +
                    ", expected factors of its own per member: stride > 0");

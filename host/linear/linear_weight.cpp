@@ -19,12 +19,6 @@ std::string whose(std::string_view primitive) {
   return std::string(primitive) + ": ";
 }
 
-void require_entries(const LinearWeights& how, const char* what, size_t got) {
-  WIDE_REQUIRE(static_cast<int64_t>(got) == how.num_members,
-               whose(how.primitive) + what + " has " + std::to_string(got) +
-                   " entries, expected num_members = " + std::to_string(how.num_members));
-}
-
 /// The packed side. Quantised weights are checked where they are made.
 void check_packed_side(const LinearWeights& how, const ConstTensorView& weight,
                        const ConstTensorView& bias) {
@@ -72,9 +66,7 @@ RowStrides describe_quantized_weight(std::string_view primitive, const ConstTens
   require_dtype(primitive, "weight", blobs, Dtype::uint8);
   const int64_t bytes = quantized_bytes(weight);
   require_shape(primitive, "weight", blobs, kShape, {blobs.shape[0], bytes});
-  WIDE_REQUIRE(bytes <= 1 || blobs.strides[1] == 1,
-               name() + "has strides " + to_string(blobs.strides) +
-                   ", expected the last axis contiguous: stride 1");
+  require_last_axis_contiguous(primitive, "weight", blobs);
   WIDE_REQUIRE(bytes == 0 || blobs.alignment() >= kQuantizedAlignment,
                name() + "is aligned to " + std::to_string(blobs.alignment()) + " bytes, expected " +
                    std::to_string(kQuantizedAlignment) + ": quantised");
@@ -88,7 +80,7 @@ RowStrides describe_quantized_weight(std::string_view primitive, const ConstTens
 void prepare_linear_weights(const Context& context, const LinearWeights& how,
                             std::span<const LinearMember> members, const TensorView& weight,
                             const TensorView& bias, Stream stream) {
-  require_entries(how, "members", members.size());
+  require_entries(how.primitive, "members", members.size(), how.num_members);
   check_packed_side(how, weight, bias);
   std::vector<ConstTensorView> weights, biases;
   for (const LinearMember& member : members) {
@@ -112,8 +104,10 @@ void restore_linear_weights(const Context& context, const LinearWeights& how,
                             std::span<const TensorView> member_weights,
                             std::span<const TensorView> member_biases, Stream stream) {
   check_packed_side(how, weight, bias);
-  require_entries(how, "member_weights", member_weights.size());
-  if (how.has_bias) require_entries(how, "member_biases", member_biases.size());
+  require_entries(how.primitive, "member_weights", member_weights.size(), how.num_members);
+  if (how.has_bias) {
+    require_entries(how.primitive, "member_biases", member_biases.size(), how.num_members);
+  }
   const NvtxRange range(("wide::" + std::string(how.primitive) + "::restore_weights").c_str());
   if (is_quantized(how.weight)) {
     dequantize_weights(context, how.weight, weight, member_weights, stream);

@@ -52,14 +52,7 @@ BinaryProblem resolved(BinaryProblem p) {
 RowStrides member_strides(const ConstTensorView& other, const Shape& expected,
                           std::string_view axes) {
   require_shape(kBinaryName, "other", other, axes, expected);
-  const int64_t packed = expected.rank() == 1 ? 1 : expected[1];
-  WIDE_REQUIRE(
-      expected.rank() == 1 || expected[1] <= 1 || other.strides[1] == 1,
-      "binary: other has strides " + to_string(other.strides) + ", expected a last stride of 1");
-  WIDE_REQUIRE(expected[0] == 1 || other.strides[0] > 0 || packed == 0,
-               "binary: other has strides " + to_string(other.strides) +
-                   ", expected members of their own: a first stride above 0");
-  return {0, expected[0] == 1 ? packed : other.strides[0]};
+  return {0, member_stride(kBinaryName, "other", other)};
 }
 
 /// Reads other's strides; throws where its shape is not what the broadcast says.

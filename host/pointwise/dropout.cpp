@@ -31,17 +31,12 @@ DropoutProblem resolved(DropoutProblem p) {
 /// The member stride of [num_members, count]; packed where there is one member.
 int64_t describe_parameter(const char* argument, const ConstTensorView& view, const Shape& expected,
                            std::string_view axes, Dtype dtype, const TensorView& y) {
-  const ArgumentName name = name_of(kDropoutName, argument);
   require_shape(kDropoutName, argument, view, axes, expected);
   require_dtype(kDropoutName, argument, view, dtype);
   require_device(kDropoutName, argument, view, y.device);
-  WIDE_REQUIRE(expected[1] == 1 || view.strides[1] == 1,
-               name + " has strides " + to_string(view.strides) + ", expected a last stride of 1");
-  WIDE_REQUIRE(expected[0] == 1 || view.strides[0] > 0,
-               name + " has strides " + to_string(view.strides) +
-                   ", expected members of their own: a first stride above 0");
+  const int64_t stride = member_stride(kDropoutName, argument, view);
   WIDE_REQUIRE(!may_overlap(view, y), "dropout: y overlaps " + std::string(argument));
-  return expected[0] == 1 ? expected[1] : view.strides[0];
+  return stride;
 }
 
 constexpr auto kDropoutFields = [](const auto& same, const DropoutProblem& got,

@@ -64,7 +64,7 @@ TuningKey tuning_key(const EnsembleProblem& problem) {
 
 EnsembleProblem describe_ensemble(const EnsembleArguments& a, const EnsembleProblem& like) {
   const int64_t n = like.num_members;
-  WIDE_REQUIRE(n >= 1, "ensemble: num_members is " + std::to_string(n) + ", expected >= 1");
+  require_at_least(kEnsembleName, "num_members", n, 1);
   WIDE_REQUIRE(a.y.rank() >= 1,
                "ensemble: y is " + to_string(a.y.shape) + ", expected [.., features]");
   EnsembleProblem p;

@@ -62,13 +62,7 @@ void describe_slope(const ConstTensorView& slope, PointwiseProblem& p) {
                    "[num_members, features] = " + to_string(Shape{p.num_members, p.features}));
   require_dtype(kPointwiseName, "slope", slope, p.dtype);
   p.num_slopes = slope.shape[1];
-  WIDE_REQUIRE(
-      p.num_slopes == 1 || slope.strides[1] == 1,
-      "pointwise: slope has strides " + to_string(slope.strides) + ", expected a last stride of 1");
-  WIDE_REQUIRE(p.num_members == 1 || p.num_slopes == 0 || slope.strides[0] > 0,
-               "pointwise: slope has strides " + to_string(slope.strides) +
-                   ", expected members of their own: a first stride above 0");
-  p.slope_member_stride = p.num_members == 1 ? p.num_slopes : slope.strides[0];
+  p.slope_member_stride = member_stride(kPointwiseName, "slope", slope);
 }
 
 constexpr auto kPointwiseFields = [](const auto& same, const PointwiseProblem& got,

@@ -78,9 +78,7 @@ void for_each_parameter(const RecurrentProblem& p,
                         std::span<const BasicRecurrentMember<View>> members,
                         const Packed& input_weight, const Packed& hidden_weight,
                         const Packed& input_bias, const Packed& hidden_bias, const F& f) {
-  WIDE_REQUIRE(static_cast<int64_t>(members.size()) == p.num_members,
-               "recurrent: members has " + std::to_string(members.size()) +
-                   " entries, expected num_members = " + std::to_string(p.num_members));
+  require_entries(kRecurrentName, "members", members.size(), p.num_members);
   using Member = BasicRecurrentMember<View>;
   const auto each = [&](const PackedOperand& operand, View Member::*field, const Packed& packed) {
     f(operand, fields_of(members, field), packed);

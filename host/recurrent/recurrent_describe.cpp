@@ -22,12 +22,6 @@ namespace {
                          expected);
 }
 
-void require_contiguous(std::string_view argument, const ConstTensorView& view) {
-  WIDE_REQUIRE(view.shape.back() <= 1 || view.strides.back() == 1,
-               "recurrent: " + std::string(argument) + " has strides " + to_string(view.strides) +
-                   ", expected the last axis contiguous: stride 1");
-}
-
 /// Strides that are all 0 would mean "packed" in a problem.
 template <class Strides>
 void require_steps(std::string_view argument, const ConstTensorView& view, const Strides& strides) {
@@ -41,7 +35,7 @@ RowStrides describe_weight(std::string_view argument, const ConstTensorView& wei
   const int64_t rows = recurrent_gates(p.cell) * p.hidden;
   require_dtype(kRecurrentName, argument, weight, p.dtype);
   require_shape(kRecurrentName, argument, weight, axes, {p.num_members, rows, features});
-  require_contiguous(argument, weight);
+  require_last_axis_contiguous(kRecurrentName, argument, weight);
   const RowStrides strides{rows <= 1 ? features : weight.strides[1],
                            p.num_members == 1 ? rows * features : weight.strides[0]};
   require_steps(argument, weight, strides);
@@ -72,7 +66,7 @@ void describe_biases(const RecurrentArguments& a, RecurrentProblem& p) {
     require_dtype(kRecurrentName, argument, bias, p.dtype);
     require_shape(kRecurrentName, argument, bias, "[num_members, gates * hidden]",
                   {p.num_members, recurrent_gates(p.cell) * p.hidden});
-    require_contiguous(argument, bias);
+    require_last_axis_contiguous(kRecurrentName, argument, bias);
     WIDE_REQUIRE(p.num_members == 1 || bias.strides[0] != 0,
                  "recurrent: " + std::string(argument) + " has strides " + to_string(bias.strides) +
                      ", expected one vector per member: stride > 0");
@@ -97,7 +91,7 @@ RecurrentStrides describe_sequences(std::string_view argument, const ConstTensor
                            "] or [B, T, num_members, features]");
   }
   (void)view.num_elements();  // refuses negative extents and overflow
-  require_contiguous(argument, view);
+  require_last_axis_contiguous(kRecurrentName, argument, view);
   const int64_t member = is_shared ? 0 : is_explicit ? view.strides[2] : features;
   return {view.strides[0], view.strides[1], member};
 }
