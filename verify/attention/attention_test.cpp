@@ -15,6 +15,7 @@
 #include "host/attention/attention_reference.hpp"
 #include "host/attention/attention_strategy.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -34,13 +35,10 @@ std::vector<std::string> strategies_for(const Context& context) {
 
 void run(const Context& context, const AttentionArguments& arguments, const AttentionProblem& like,
          const std::string& strategy) {
-  const OwnedStream stream(context);
-  const AttentionPlan plan =
-      make_attention_plan(context, describe_attention(arguments, like), {.strategy = strategy});
-  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
-  fill_bytes(scratch, 0xff, stream.get());
-  plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}});
-  context.synchronize(stream.get());
+  test::run_plan(
+      context,
+      make_attention_plan(context, describe_attention(arguments, like), {.strategy = strategy}),
+      arguments);
 }
 
 template <class F>

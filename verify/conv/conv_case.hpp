@@ -16,6 +16,7 @@
 #include "host/conv/conv_strategy.hpp"
 #include "host/linear/linear_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/conv.hpp"
 #include "wide/error.hpp"
@@ -111,16 +112,12 @@ inline ConvOperands conv_operands(const Context& context, const ConvProblem& p, 
   return operands;
 }
 
-/// Runs one strategy and waits for it.
 inline void run_conv(const Context& context, const ConvArguments& arguments,
                      const ConvProblem& like, std::string_view strategy) {
-  const OwnedStream stream(context);
-  const VendorHandles handles(context);
-  const ConvPlan plan =
-      make_conv_plan(context, describe_conv(arguments, like), {.strategy = std::string(strategy)});
-  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
-  plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}, &handles});
-  context.synchronize(stream.get());
+  run_plan(
+      context,
+      make_conv_plan(context, describe_conv(arguments, like), {.strategy = std::string(strategy)}),
+      arguments);
 }
 
 /// Those that can run the operands' problem.

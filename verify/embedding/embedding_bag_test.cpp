@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/embedding.hpp"
 #include "wide/error.hpp"
@@ -27,10 +28,9 @@ std::vector<std::string> strategies(const Context& context) {
 std::vector<double> run(const Context& context, const EmbeddingArguments& arguments,
                         const EmbeddingProblem& like, const Tensor& y,
                         const std::string& strategy) {
-  const OwnedStream stream(context);
-  const auto plan = make_embedding_plan(context, describe_embedding(arguments, like), {strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context,
+                 make_embedding_plan(context, describe_embedding(arguments, like), {strategy}),
+                 arguments);
   return download(context, y);
 }
 

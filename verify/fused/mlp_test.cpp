@@ -17,6 +17,7 @@
 #include "host/fused/mlp_strategy.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/known_devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -48,13 +49,9 @@ void on_every_strategy(const F& f) {
 
 void run(const Context& context, const MlpArguments& arguments, const MlpProblem& like,
          const std::string& strategy) {
-  const OwnedStream stream(context);
-  const MlpPlan plan =
-      make_mlp_plan(context, describe_mlp(arguments, like), {.strategy = strategy});
-  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
-  fill_bytes(scratch, 0xff, stream.get());
-  plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}});
-  context.synchronize(stream.get());
+  test::run_plan(context,
+                 make_mlp_plan(context, describe_mlp(arguments, like), {.strategy = strategy}),
+                 arguments);
 }
 
 DeviceInfo with_shared_memory(DeviceInfo device, int64_t per_block) {

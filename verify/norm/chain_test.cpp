@@ -12,6 +12,7 @@
 
 #include "host/norm/chain_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 #include "wide/layernorm.hpp"
@@ -25,10 +26,8 @@ namespace {
 
 void run(const Context& context, const ChainArguments& arguments, const ChainProblem& like,
          const std::string& strategy = "wide") {
-  const OwnedStream stream(context);
-  const ChainPlan plan = make_chain_plan(context, describe_chain(arguments, like), {strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context, make_chain_plan(context, describe_chain(arguments, like), {strategy}),
+                 arguments);
 }
 
 /// Two rows of three members.

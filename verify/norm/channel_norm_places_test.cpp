@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/batchnorm.hpp"
 #include "wide/groupnorm.hpp"
@@ -85,10 +86,9 @@ void run_batchnorm(BatchnormMode mode, const Context& context, const TensorView&
   Tensor mean = parameters(Dtype::fp32, 3), variance = parameters(Dtype::fp32, 4);
   const BatchnormArguments arguments{x, gamma, beta, mean, variance, y, {}, {}};
   const BatchnormProblem like{.num_members = kMembers, .mode = mode};
-  const OwnedStream stream(context);
-  make_batchnorm_plan(context, describe_batchnorm(arguments, like), {"wide"})
-      .run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context,
+                 make_batchnorm_plan(context, describe_batchnorm(arguments, like), {"wide"}),
+                 arguments);
 }
 
 void run_groupnorm(bool has_one_group, const Context& context, const TensorView& x,
@@ -96,10 +96,9 @@ void run_groupnorm(bool has_one_group, const Context& context, const TensorView&
   const GroupnormArguments arguments{x, {}, {}, y};
   const int64_t groups = has_one_group ? 1 : x.shape[1] / kMembers;
   const GroupnormProblem like{.num_members = kMembers, .groups = groups};
-  const OwnedStream stream(context);
-  make_groupnorm_plan(context, describe_groupnorm(arguments, like), {"wide"})
-      .run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context,
+                 make_groupnorm_plan(context, describe_groupnorm(arguments, like), {"wide"}),
+                 arguments);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "host/norm/layernorm_reference.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/normalised.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -27,11 +28,9 @@ namespace {
 
 void run(const Context& context, const LayernormArguments& arguments, const LayernormProblem& like,
          const std::string& strategy) {
-  const OwnedStream stream(context);
-  const LayernormPlan plan =
-      make_layernorm_plan(context, describe_layernorm(arguments, like), {strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context,
+                 make_layernorm_plan(context, describe_layernorm(arguments, like), {strategy}),
+                 arguments);
 }
 
 /// Worst error over tolerance of packed rows; infinite for a NaN.

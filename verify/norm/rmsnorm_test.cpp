@@ -11,6 +11,7 @@
 #include "host/norm/rmsnorm_reference.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/normalised.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -24,11 +25,8 @@ namespace {
 
 void run(const Context& context, const RmsnormArguments& arguments, const RmsnormProblem& like,
          const std::string& strategy) {
-  const OwnedStream stream(context);
-  const RmsnormPlan plan =
-      make_rmsnorm_plan(context, describe_rmsnorm(arguments, like), {strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context, make_rmsnorm_plan(context, describe_rmsnorm(arguments, like), {strategy}),
+                 arguments);
 }
 
 /// Worst error over tolerance of packed rows; infinite for a NaN.

@@ -11,6 +11,7 @@
 
 #include "host/pointwise/binary_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 #include "wide/linear.hpp"
@@ -26,10 +27,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 void run(const Context& context, const BinaryArguments& arguments, const BinaryProblem& like,
          const std::string& strategy = "wide") {
-  const OwnedStream stream(context);
-  const BinaryPlan plan = make_binary_plan(context, describe_binary(arguments, like), {strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context, make_binary_plan(context, describe_binary(arguments, like), {strategy}),
+                 arguments);
 }
 
 /// Members of the second operand's packed tensor.

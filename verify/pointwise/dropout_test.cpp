@@ -12,6 +12,7 @@
 #include "host/pointwise/dropout_reference.hpp"
 #include "kernels/pointwise/dropout_rate.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -23,11 +24,8 @@ namespace {
 
 void run(const Context& context, const DropoutArguments& arguments, const DropoutProblem& like,
          const std::string& strategy = "wide") {
-  const OwnedStream stream(context);
-  const DropoutPlan plan =
-      make_dropout_plan(context, describe_dropout(arguments, like), {strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context, make_dropout_plan(context, describe_dropout(arguments, like), {strategy}),
+                 arguments);
 }
 
 struct Member {

@@ -12,6 +12,7 @@
 
 #include "host/pointwise/ensemble_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/convert.hpp"
 #include "wide/error.hpp"
@@ -27,13 +28,9 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 void run(const Context& context, const EnsembleArguments& arguments, const EnsembleProblem& like,
          const std::string& strategy = "wide") {
-  const OwnedStream stream(context);
-  const EnsemblePlan plan =
-      make_ensemble_plan(context, describe_ensemble(arguments, like), {strategy});
-  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
-  fill_bytes(scratch, 0xff, stream.get());
-  plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}});
-  context.synchronize(stream.get());
+  test::run_plan(context,
+                 make_ensemble_plan(context, describe_ensemble(arguments, like), {strategy}),
+                 arguments);
 }
 
 /// Equal, NaN to NaN.

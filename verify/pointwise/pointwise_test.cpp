@@ -16,6 +16,7 @@
 #include "host/core/wide_strategy.hpp"
 #include "host/pointwise/pointwise_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -30,11 +31,9 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 void run(const Context& context, const PointwiseArguments& arguments, const PointwiseProblem& like,
          const std::string& strategy) {
-  const OwnedStream stream(context);
-  const PointwisePlan plan =
-      make_pointwise_plan(context, describe_pointwise(arguments, like), {strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context,
+                 make_pointwise_plan(context, describe_pointwise(arguments, like), {strategy}),
+                 arguments);
 }
 
 /// The function of values, in fp32, by both strategies, which must agree to the bit.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/recurrent.hpp"
 
@@ -57,16 +58,12 @@ struct RecurrentOperands {
   }
 };
 
-/// Runs on a spoiled workspace, and waits.
 inline void run_recurrent(const Context& context, const RecurrentArguments& arguments,
                           const RecurrentProblem& like, const std::string& strategy) {
-  const OwnedStream stream(context);
-  const RecurrentPlan plan =
-      make_recurrent_plan(context, describe_recurrent(arguments, like), {.strategy = strategy});
-  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
-  fill_bytes(scratch, 0xff, stream.get());
-  plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}});
-  context.synchronize(stream.get());
+  run_plan(
+      context,
+      make_recurrent_plan(context, describe_recurrent(arguments, like), {.strategy = strategy}),
+      arguments);
 }
 
 }  // namespace wide::test

@@ -11,6 +11,7 @@
 
 #include "host/routing/top_k_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 
 namespace wide::test {
@@ -75,11 +76,8 @@ Chosen choose(const Context& context, const TopKProblem& p, const Doubles& score
   Guarded gates(context, Dtype::fp32, {p.rows, p.choices});
   TopKArguments arguments{view, ids.view()};
   if (p.has_gates) arguments.gates = gates.view();
-  const TopKPlan plan =
-      make_top_k_plan(context, describe_top_k(arguments, p), {.strategy = strategy});
-  const OwnedStream stream(context);
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  run_plan(context, make_top_k_plan(context, describe_top_k(arguments, p), {.strategy = strategy}),
+           arguments);
   if (p.has_gates) return {ids.values(), gates.values()};
   CHECK(gates.values() == Doubles(static_cast<size_t>(p.rows * p.choices), kGuard));
   return {ids.values(), {}};

@@ -7,18 +7,23 @@
 #include <optional>
 
 #include "wide/context.hpp"
+#include "wide/plan.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide::test {
 
-/// Runs on a stream of its own and waits. Vendors' handles take a device tens of milliseconds:
-/// made for the strategies that may call a vendor only.
+/// Runs on a stream of its own and a spoiled workspace, and waits. Vendors' handles take a device
+/// tens of milliseconds: made for plans that call a vendor only.
 template <class Plan, class Arguments>
 void run_plan(const Context& context, const Plan& plan, const Arguments& arguments) {
   const OwnedStream stream(context);
   Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  fill_bytes(scratch, 0xff, stream.get());
   std::optional<VendorHandles> handles;
-  if (plan.strategy() == "sequential" || plan.strategy() == "cudnn") handles.emplace(context);
+  if constexpr (requires { plan.vendor_calls(); }) {
+    const VendorCalls calls = plan.vendor_calls();
+    if (calls.cublas || calls.cudnn) handles.emplace(context);
+  }
   plan.run(arguments,
            {stream.get(), {scratch.data(), scratch.bytes()}, handles ? &*handles : nullptr});
   context.synchronize(stream.get());
