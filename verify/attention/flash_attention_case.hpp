@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of flash_attention share: operands from values, a run, values back, and a judge
-// that asks the reference of every element.
+// What the tests of flash_attention share: cases, and a judge that runs them and asks the reference
+// of every element.
 #pragma once
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -17,42 +16,12 @@
 #include "host/attention/flash_attention_strategy.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/run_plan.hpp"
-#include "wide/convert.hpp"
+#include "verify/support/tensors.hpp"
 #include "wide/flash_attention.hpp"
 
 namespace wide::test {
 
 using Reals = std::vector<double>;
-
-inline Tensor upload(const Context& context, Dtype dtype, const Shape& shape, const Reals& values) {
-  std::vector<uint8_t> bytes(static_cast<size_t>(checked_bytes(shape, dtype_bytes(dtype))));
-  for (size_t i = 0; i < values.size(); ++i)
-    store_element(bytes.data(), dtype, static_cast<int64_t>(i), values[i]);
-  Tensor tensor(context, dtype, shape);
-  const OwnedStream stream(context);
-  copy(ConstTensorView(bytes.data(), dtype, shape, Device{}), tensor, stream.get());
-  context.synchronize(stream.get());
-  return tensor;
-}
-
-inline Reals download(const Context& context, const Tensor& tensor) {
-  std::vector<uint8_t> bytes(static_cast<size_t>(tensor.bytes()));
-  const OwnedStream stream(context);
-  copy(tensor, TensorView(bytes.data(), tensor.dtype(), tensor.shape(), Device{}), stream.get());
-  context.synchronize(stream.get());
-  Reals values;
-  for (int64_t i = 0; i < tensor.num_elements(); ++i)
-    values.push_back(load_element(bytes.data(), tensor.dtype(), i));
-  return values;
-}
-
-inline Reals uniform(int64_t count, double low, double high, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<double> draw(low, high);
-  Reals values(static_cast<size_t>(count));
-  for (double& value : values) value = draw(random);
-  return values;
-}
 
 /// One packed problem with its operands on a device; absent masks are empty.
 struct AttentionCase {

@@ -72,12 +72,7 @@ struct Operands {
 };
 
 double worst_difference(const Operands& a, const Operands& b) {
-  const auto left = test::download(a.context, a.y), right = test::download(b.context, b.y);
-  double worst = 0;
-  for (size_t i = 0; i < left.size(); ++i) {
-    worst = test::worse_ratio(worst, left[i], right[i], 1);
-  }
-  return worst;
+  return test::worst_difference(test::download(a.context, a.y), test::download(b.context, b.y));
 }
 
 std::vector<Epilogue> epilogues() {

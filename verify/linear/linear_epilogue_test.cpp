@@ -10,6 +10,7 @@
 
 #include "verify/linear/linear_case.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/tensors.hpp"
 
 #if WIDE_HAS_CUDA
 #include "kernels/linear/linear_epilogue.hpp"
@@ -19,15 +20,7 @@ namespace wide::test {
 namespace {
 
 Tensor upload(TestDevice& device, Dtype dtype, const std::vector<double>& values) {
-  const auto count = static_cast<int64_t>(values.size());
-  std::vector<std::byte> bytes(static_cast<size_t>(count * dtype_bytes(dtype)));
-  for (int64_t i = 0; i < count; ++i) {
-    store_element(bytes.data(), dtype, i, values[static_cast<size_t>(i)]);
-  }
-  Tensor tensor(device.context(), dtype, {count});
-  copy(ConstTensorView(bytes.data(), dtype, {count}, Device{}), tensor, device.stream());
-  device.context().synchronize(device.stream());
-  return tensor;
+  return test::upload(device.context(), dtype, {static_cast<int64_t>(values.size())}, values);
 }
 
 /// Rows of `members` members of `features`, padded by `gap` behind every member.

@@ -55,12 +55,7 @@ struct Operands {
 };
 
 double worst_difference(const Operands& a, const Operands& b) {
-  const auto left = download(a.context, a.y), right = download(b.context, b.y);
-  double worst = 0;
-  for (size_t i = 0; i < left.size(); ++i) {
-    worst = test::worse_ratio(worst, left[i], right[i], 1);
-  }
-  return worst;
+  return test::worst_difference(download(a.context, a.y), download(b.context, b.y));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -201,14 +200,5 @@ class MixtureCalls {
   int64_t workspace_bytes_ = 0;
   std::vector<std::function<void(const Execution&)>> calls_;
 };
-
-/// The largest difference.
-inline double worst_difference(const std::vector<double>& got,
-                               const std::vector<double>& expected) {
-  if (got.size() != expected.size()) return std::numeric_limits<double>::infinity();
-  double worst = 0;
-  for (size_t i = 0; i < got.size(); ++i) worst = worse_ratio(worst, got[i], expected[i], 1);
-  return worst;
-}
 
 }  // namespace wide::test

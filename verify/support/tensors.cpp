@@ -49,4 +49,11 @@ double worse_ratio(double worst, double got, double expected, double tolerance) 
   return std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(ratio, worst);
 }
 
+double worst_difference(const std::vector<double>& got, const std::vector<double>& expected) {
+  if (got.size() != expected.size()) return std::numeric_limits<double>::infinity();
+  double worst = 0;
+  for (size_t i = 0; i < got.size(); ++i) worst = worse_ratio(worst, got[i], expected[i], 1);
+  return worst;
+}
+
 }  // namespace wide::test

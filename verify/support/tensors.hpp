@@ -21,4 +21,7 @@ std::vector<double> uniform(int64_t count, double low, double high, uint64_t see
 /// The larger of `worst` and |got - expected| / tolerance; infinite for a NaN.
 double worse_ratio(double worst, double got, double expected, double tolerance);
 
+/// The largest |got - expected|; infinite for a NaN, or where there are more of one.
+double worst_difference(const std::vector<double>& got, const std::vector<double>& expected);
+
 }  // namespace wide::test
