@@ -13,6 +13,7 @@
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/sample_result.hpp"
+#include "verify/support/refusals.hpp"
 #include "verify/support/schema.hpp"
 #include "wide/error.hpp"
 
@@ -33,13 +34,7 @@ json sample_document() {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    (void)parse_result(text);
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::invalid_argument);
-    return error.what();
-  }
-  return "";
+  return test::refusal_of([&] { (void)parse_result(text); });
 }
 
 std::string complaint(const json& document) {
@@ -296,12 +291,13 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "/devices/0/clocks/locked/sm_mhz",
           "/op_summaries/0/scaling_fit/0/strategy"};
       if (later.contains(item.key()) && !needed.contains(place + "/" + item.key())) {
-        CHECK((complaint(document) == "" && refusal(document.dump()) == ""));
+        CHECK((complaint(document) == "" && refusal(document.dump()) == "nothing was thrown"));
         continue;
       }
       CHECK(complaint(document) != "");
       const std::string message = refusal(document.dump());
-      if (!message.empty()) CHECK_THAT(message, ContainsSubstring(item.key() + " is missing"));
+      if (message == "nothing was thrown") continue;
+      CHECK_THAT(message, ContainsSubstring(item.key() + " is missing"));
     }
   }
   CHECK_THAT(refusal(json::object().dump()), ContainsSubstring("$.schema is missing"));
@@ -328,7 +324,7 @@ TEST_CASE("the reader refuses the numbers below 0 that the schema does") {
     document[json::json_pointer(place)] = value.is_number_float() ? json(-1.) : json(-1);
     const std::string message = refusal(document.dump());
     if (complaint(document) == "") {
-      CHECK(message == "");
+      CHECK(message == "nothing was thrown");
       continue;
     }
     CHECK_THAT(message, ContainsSubstring(" is -1") && ContainsSubstring(", 0 or above"));

@@ -9,6 +9,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "verify/bench/cli_case.hpp"
+#include "verify/support/refusals.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -28,13 +29,7 @@ bool holds(const std::string& text) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    (void)holds(text);
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::invalid_argument);
-    return error.what();
-  }
-  return "";
+  return test::refusal_of([&] { (void)holds(text); });
 }
 
 std::string repeated(const std::string& text, int times) {

@@ -15,6 +15,7 @@
 #include "host/core/verified.hpp"
 #include "verify/support/cudnn_devices.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/refusals.hpp"
 #include "verify/support/simulation.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/batchnorm.hpp"
@@ -86,13 +87,7 @@ struct Machine {
   }
   template <class Plan, class Arguments>
   std::string refusal(const Plan& plan, const Arguments& arguments) {
-    try {
-      run(plan, arguments);
-    } catch (const Error& error) {
-      CHECK(error.code() == ErrorCode::unsupported);
-      return error.what();
-    }
-    return "";
+    return message_of(ErrorCode::unsupported, [&] { run(plan, arguments); });
   }
 
   Context context;

@@ -6,6 +6,7 @@
 
 #include "host/cudnn/cudnn_plan_cache.hpp"
 #include "verify/support/cudnn_devices.hpp"
+#include "verify/support/error_of.hpp"
 #include "wide/error.hpp"
 
 using namespace wide;
@@ -44,15 +45,12 @@ TEST_CASE("cudnn: plans and refusals of equal graphs are made once, the oldest f
   CHECK((plan_of(4) != first && made == 3 + 64 + 1));
 
   const auto refuse = [&](ErrorCode code) {
-    try {
+    return test::error_of([&] {
       (void)cache.find_or_make(relu_of(1), {}, [&]() -> std::shared_ptr<const CudnnPlan> {
         ++made;
         throw Error(code, "no");
       });
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    });
   };
   made = 0;
   CHECK((refuse(ErrorCode::out_of_memory) == "no" && refuse(ErrorCode::unsupported) == "no"));

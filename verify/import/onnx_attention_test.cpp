@@ -11,6 +11,7 @@
 #include "host/import/onnx/view.hpp"
 #include "verify/support/model_run.hpp"
 #include "verify/support/onnx_loops.hpp"
+#include "verify/support/refusals.hpp"
 #include "wide/error.hpp"
 #include "wide/onnx.hpp"
 
@@ -100,13 +101,7 @@ void check(const Steps& steps, const Strings& expected, int64_t batch = -1) {
 }
 
 std::string refusal(const Steps& steps) {
-  try {
-    (void)parse(file_of(steps));
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::unsupported);
-    return error.what();
-  }
-  return "it is taken";
+  return test::message_of(ErrorCode::unsupported, [&] { (void)parse(file_of(steps)); });
 }
 
 /// x W + b of one projection, its heads taken apart: [B, H, T, D].

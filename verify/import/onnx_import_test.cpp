@@ -7,10 +7,10 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "host/core/file.hpp"
+#include "verify/support/error_of.hpp"
 #include "verify/support/folder.hpp"
 #include "verify/support/model_run.hpp"
 #include "verify/support/onnx_loops.hpp"
-#include "wide/error.hpp"
 #include "wide/onnx.hpp"
 
 namespace {
@@ -384,12 +384,7 @@ TEST_CASE("onnx: a file for each member, of one architecture") {
   const auto complaint = [&](const std::string& second) {
     write_file("a.onnx", mlp());
     write_file("b.onnx", second);
-    try {
-      (void)OnnxModel::open(paths);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("it is taken");
+    return test::error_of([&] { (void)OnnxModel::open(paths); });
   };
   CHECK_THAT(complaint(mlp(1, "Tanh")),
              ContainsSubstring("b.onnx is no member of a.onnx: node \"node_c\" is pointwise "

@@ -11,6 +11,7 @@
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
 #include "verify/support/onnx_loops.hpp"
+#include "verify/support/refusals.hpp"
 #include "wide/error.hpp"
 #include "wide/onnx.hpp"
 
@@ -130,13 +131,7 @@ void check(const Steps& steps, const Input& mask, const FlashAttentionOp& expect
 }
 
 std::string refusal(const Steps& steps, const Input& mask = kMask) {
-  try {
-    (void)parse(file_of(steps, mask));
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::unsupported);
-    return error.what();
-  }
-  return "it is taken";
+  return test::message_of(ErrorCode::unsupported, [&] { (void)parse(file_of(steps, mask)); });
 }
 
 /// x W of one projection, its heads taken apart: [B, heads, T, D].

@@ -27,7 +27,7 @@ struct Operands {
       TensorView(y.data(), Dtype::fp32, {3, 10}, Device{}),
   };
   std::string describe(const LinearProblem& like = {}) const {
-    return message_of(ErrorCode::invalid_argument, [&] { (void)describe_linear(arguments, like); });
+    return refusal_of([&] { (void)describe_linear(arguments, like); });
   }
 };
 
@@ -249,8 +249,7 @@ TEST_CASE("describe_linear: scale and residual") {
   const Tensor factors(context, Dtype::fp32, {n, out}), one_each(context, Dtype::fp32, {n, 1});
   const Tensor residual(context, plain.dtype, {batch, n * out});
   const auto message = [&] {
-    return message_of(ErrorCode::invalid_argument,
-                      [&] { (void)describe_linear(o.arguments, like); });
+    return refusal_of([&] { (void)describe_linear(o.arguments, like); });
   };
   SECTION("what they are is read off") {
     o.arguments.scale = factors.view();
@@ -396,7 +395,7 @@ TEST_CASE("LinearPlan::run names the first difference from its problem") {
   LinearProblem problem = describe_linear(o.arguments);
   const auto message = [&] {
     const LinearPlan plan = make_linear_plan(context, problem);
-    return message_of(ErrorCode::invalid_argument, [&] { plan.run(o.arguments, {Stream::cpu()}); });
+    return refusal_of([&] { plan.run(o.arguments, {Stream::cpu()}); });
   };
   SECTION("batch") {
     problem.batch = 2;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "verify/support/devices.hpp"
+#include "verify/support/refusals.hpp"
 #include "wide/convert.hpp"
 #include "wide/wide.hpp"
 
@@ -156,13 +157,9 @@ TEST_CASE("prepare_weights refuses members that do not fit") {
     packed_weight.dtype = Dtype::int32;
     expected = "linear: weight is int32, expected dtype = fp32";
   }
-  try {
-    plan.prepare_weights(members, packed_weight, packed_bias, Stream::cpu());
-    FAIL("nothing was thrown");
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::invalid_argument);
-    CHECK_THAT(error.what(), ContainsSubstring(expected));
-  }
+  CHECK_THAT(test::refusal_of(
+                 [&] { plan.prepare_weights(members, packed_weight, packed_bias, Stream::cpu()); }),
+             ContainsSubstring(expected));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "host/linear/quantized_codes.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/refusals.hpp"
 #include "wide/convert.hpp"
 #include "wide/wide.hpp"
 
@@ -250,17 +251,8 @@ TEST_CASE("members of every dtype, strided, on every device, give the same blobs
 }
 
 TEST_CASE("what cannot be quantised is refused in words") {
-  const auto message = [](const auto& f) -> std::string {
-    try {
-      f();
-    } catch (const Error& error) {
-      CHECK(error.code() == ErrorCode::invalid_argument);
-      return error.what();
-    }
-    return "nothing was thrown";
-  };
   const auto bytes = [&](const QuantizedWeight& how) {
-    return message([&] { (void)quantized_bytes(how); });
+    return refusal_of([&] { (void)quantized_bytes(how); });
   };
   CHECK(bytes({WeightFormat::int4, 48, 4, 4}) == "quantize: group_size is 48, expected 64 or 128");
   CHECK_THAT(bytes({WeightFormat::packed, 64, 4, 4}), ContainsSubstring("format is packed"));
@@ -273,7 +265,7 @@ TEST_CASE("what cannot be quantised is refused in words") {
   CHECK_THAT(bytes({WeightFormat::int4, 64, 0, INT64_MAX / 4}), ContainsSubstring("64"));
 
   const auto strip_bytes = [&](const QuantizedWeight& how) {
-    return message([&] { (void)quantized_strip_bytes(how); });
+    return refusal_of([&] { (void)quantized_strip_bytes(how); });
   };
   CHECK(strip_bytes({WeightFormat::int4, 0, 4, 4}) ==
         "quantize: group_size is 0, expected 64 or 128");
@@ -286,7 +278,7 @@ TEST_CASE("what cannot be quantised is refused in words") {
 
   Stored stored({WeightFormat::int8, 64, 4, 6}, std::vector<float>(24));
   const auto refused = [&](const ConstTensorView& member, const TensorView& blobs) {
-    return message([&] {
+    return refusal_of([&] {
       quantize_weights(stored.context, stored.how, std::span(&member, 1), blobs, Stream::cpu());
     });
   };

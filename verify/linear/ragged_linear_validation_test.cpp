@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 std::string refused(const RaggedLinearProblem& problem) {
-  return message_of(ErrorCode::invalid_argument, [&] { (void)lay_out_ragged_linear(problem); });
+  return refusal_of([&] { (void)lay_out_ragged_linear(problem); });
 }
 
 TEST_CASE("ragged_linear: impossible problems") {
@@ -171,9 +171,7 @@ TEST_CASE("ragged_linear: operands that do not fit the plan") {
   const auto plan = make_ragged_linear_plan(bench.context(), problem);
   PlacedRagged placed(bench, problem);
   RaggedLinearArguments a = placed.arguments();
-  const auto refused_run = [&] {
-    return message_of(ErrorCode::invalid_argument, [&] { plan.run(a, {Stream::cpu()}); });
-  };
+  const auto refused_run = [&] { return refusal_of([&] { plan.run(a, {Stream::cpu()}); }); };
   SECTION("absent, of another type, rank, stride or length") {
     a.x = {};
     CHECK(refused_run().starts_with("ragged_linear: x is absent, expected a storage"));
@@ -212,24 +210,21 @@ TEST_CASE("ragged_linear: strategies, counts of members and rows") {
   const auto make = [&](const char* strategy) {
     return make_ragged_linear_plan(context, problem, {.strategy = strategy});
   };
-  CHECK(message_of(ErrorCode::invalid_argument, [&] { make("wid"); }) ==
+  CHECK(refusal_of([&] { make("wid"); }) ==
         "ragged_linear: strategy is \"wid\", did you mean wide?");
   CHECK(make("sequential").explain() == "sequential: asked for by name");
   const auto plan = make("auto");
   const std::vector<float> storage(4000);
   const TensorView view(const_cast<float*>(storage.data()), Dtype::fp32, {4000}, Device{});
   std::vector<LinearMember> members(3);
-  CHECK(message_of(ErrorCode::invalid_argument, [&] {
-          plan.prepare_weights(members, view, view, Stream::cpu());
-        }) == "ragged_linear: members has 3 entries, expected one per member = 6");
+  CHECK(refusal_of([&] { plan.prepare_weights(members, view, view, Stream::cpu()); }) ==
+        "ragged_linear: members has 3 entries, expected one per member = 6");
   members.resize(6);
-  CHECK(message_of(ErrorCode::invalid_argument, [&] {
-          plan.prepare_weights(members, view, view, Stream::cpu());
-        }) == "ragged_linear: bias of member 0 is absent, expected [out]");
-  CHECK(message_of(ErrorCode::invalid_argument, [&] {
-          plan.prepare_weights(members, view, {}, Stream::cpu());
-        }) == "ragged_linear: bias is absent, expected a storage");
-  CHECK(message_of(ErrorCode::invalid_argument, [&] {
+  CHECK(refusal_of([&] { plan.prepare_weights(members, view, view, Stream::cpu()); }) ==
+        "ragged_linear: bias of member 0 is absent, expected [out]");
+  CHECK(refusal_of([&] { plan.prepare_weights(members, view, {}, Stream::cpu()); }) ==
+        "ragged_linear: bias is absent, expected a storage");
+  CHECK(refusal_of([&] {
           (void)ragged_rows(view, RaggedRows{}, 2, 3);
         }).ends_with("expected those of a problem that is laid out"));
   CHECK_THROWS_AS(ragged_rows(view, RaggedRows{3990, 5}, 2, 6), Error);

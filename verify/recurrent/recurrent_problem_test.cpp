@@ -12,6 +12,7 @@
 #include "host/recurrent/recurrent_strategy.hpp"
 #include "verify/recurrent/recurrent_case.hpp"
 #include "verify/support/known_devices.hpp"
+#include "verify/support/refusals.hpp"
 #include "wide/error.hpp"
 
 using namespace wide;
@@ -120,13 +121,7 @@ TEST_CASE("recurrent: problems that cannot be are refused by the field's name") 
   const auto refusal = [](const std::function<void(RecurrentProblem&)>& spoil) {
     RecurrentProblem p = small_problem();
     spoil(p);
-    try {
-      (void)complete_recurrent_problem(p);
-    } catch (const Error& error) {
-      CHECK(error.code() == ErrorCode::invalid_argument);
-      return std::string(error.what());
-    }
-    return std::string("taken");
+    return test::refusal_of([&] { (void)complete_recurrent_problem(p); });
   };
   using P = RecurrentProblem;
   CHECK(refusal([](P& p) { p.num_members = 0; }) == "recurrent: num_members is 0, expected >= 1");
@@ -170,16 +165,11 @@ TEST_CASE("recurrent: operands that do not fit are refused by the operand's name
                            const RecurrentProblem& like = {}) {
     RecurrentArguments a = operands.arguments();
     spoil(a);
-    try {
-      (void)describe_recurrent(a, like);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("taken");
+    return test::refusal_of([&] { (void)describe_recurrent(a, like); });
   };
   using A = RecurrentArguments;
   CHECK(describe_recurrent(operands.arguments()) == complete_recurrent_problem(good));
-  CHECK(refusal([](A&) {}) == "taken");
+  CHECK(refusal([](A&) {}) == "nothing was thrown");
   CHECK(refusal([](A& a) { a.hidden_weight = {}; }) ==
         "recurrent: hidden_weight is absent, expected [num_members, gates * hidden, hidden]");
   CHECK_THAT(refusal([](A&) {}, {.cell = RecurrentCell::gru}),
@@ -210,7 +200,8 @@ TEST_CASE("recurrent: operands that do not fit are refused by the operand's name
                a.last_cell.data = static_cast<char*>(const_cast<void*>(a.first_cell.data)) + 4;
              }),
              ContainsSubstring("last_cell shares addresses with first_cell"));
-  CHECK(refusal([](A& a) { a.last_cell.data = const_cast<void*>(a.first_cell.data); }) == "taken");
+  CHECK(refusal([](A& a) { a.last_cell.data = const_cast<void*>(a.first_cell.data); }) ==
+        "nothing was thrown");
   CHECK_THAT(refusal([](A& a) { a.last_cell.data = const_cast<void*>(a.first_hidden.data); }),
              ContainsSubstring("last_cell shares addresses with first_hidden"));
   constexpr int64_t kFar = int64_t{1} << 62;

@@ -12,24 +12,20 @@
 #include <string>
 #include <type_traits>
 
+#include "verify/support/error_of.hpp"
 #include "wide/error.hpp"
 
 namespace wide::test {
 
-/// Runs `f`, expects an Error of this code and returns its message.
-inline std::string message_of(ErrorCode code, const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    return error.what();
-  }
-  FAIL("nothing was thrown");
-  return "";
+/// What the Error that a call throws says, which is of this code.
+inline std::string message_of(ErrorCode code, const std::function<void()>& call) {
+  const std::string text = error_of(call, code);
+  CHECK_FALSE(text.starts_with("other code: "));
+  return text;
 }
 
-inline std::string refusal_of(const std::function<void()>& f) {
-  return message_of(ErrorCode::invalid_argument, f);
+inline std::string refusal_of(const std::function<void()>& call) {
+  return message_of(ErrorCode::invalid_argument, call);
 }
 
 template <class Problem>
