@@ -12,12 +12,12 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <limits>
 
 #include "verify/bench/sample_result.hpp"
+#include "verify/support/folder.hpp"
 #include "verify/support/refusals.hpp"
 #include "wide/error.hpp"
 
@@ -46,16 +46,9 @@ std::string refusal(const std::string& text) {
   return test::refusal_of([&] { (void)parse_result(text); });
 }
 
-/// A folder of one test, gone with it.
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("wide-result-" + std::to_string(std::rand()));
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  size_t files() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path), {}));
-  }
-};
+int64_t num_files() {
+  return std::distance(std::filesystem::directory_iterator("."), {});
+}
 
 }  // namespace
 
@@ -249,25 +242,24 @@ TEST_CASE("hostile documents are refused") {
 }
 
 TEST_CASE("files are written whole or not at all") {
-  const Folder folder;
-  const std::string file = folder.path / "r.json";
+  const test::TemporaryFolder folder;
+  const std::string file = "r.json";
   write_file(file, "old");
   write_file(file, sample_text());
-  CHECK(folder.files() == 1);
+  CHECK(num_files() == 1);
   CHECK(to_json(load_result(file)).dump() == sample_text());
   const auto io_error = [](const std::string& path) {
     return test::message_of(ErrorCode::io, [&] { write_file(path, "text"); });
   };
-  CHECK_THAT(io_error(folder.path / "none" / "r.json"),
-             ContainsSubstring("none/r.json: No such file"));
-  CHECK_THAT(io_error(folder.path), ContainsSubstring("directory"));
+  CHECK_THAT(io_error("none/r.json"), ContainsSubstring("none/r.json: No such file"));
+  CHECK_THAT(io_error(std::filesystem::current_path()), ContainsSubstring("directory"));
   CHECK_THAT(io_error("/dev/full"), ContainsSubstring("/dev/full: No space left"));
   CHECK_THAT(io_error(""), ContainsSubstring("cannot write"));
   write_file("/dev/null", "text");
-  std::filesystem::create_directory(folder.path / "taken");
-  CHECK_THAT(io_error(folder.path / "taken"), ContainsSubstring("taken"));
-  CHECK(folder.files() == 2);  // no temporary file is left behind
-  CHECK_THROWS_AS(load_result(folder.path / "absent.json"), Error);
+  std::filesystem::create_directory("taken");
+  CHECK_THAT(io_error("taken"), ContainsSubstring("taken"));
+  CHECK(num_files() == 2);  // no temporary file is left behind
+  CHECK_THROWS_AS(load_result("absent.json"), Error);
   write_file(file, "{");
   CHECK_THROWS_MATCHES(
       load_result(file), Error,
@@ -275,8 +267,8 @@ TEST_CASE("files are written whole or not at all") {
 }
 
 TEST_CASE("a disk that fills up leaves the old file, and nothing else") {
-  const Folder folder;
-  const std::string file = folder.path / "r.json";
+  const test::TemporaryFolder folder;
+  const std::string file = "r.json";
   write_file(file, "old");
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -287,7 +279,7 @@ TEST_CASE("a disk that fills up leaves the old file, and nothing else") {
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   CHECK(std::filesystem::file_size(file) == 3);
-  CHECK(folder.files() == 1);
+  CHECK(num_files() == 1);
 }
 
 }  // namespace wide::bench

@@ -28,14 +28,6 @@ using namespace test;  // devices
 
 const TuningEntry kEntry{"small_m", "m16n64", 12.25, 8, "0123abcd"};
 
-/// A file of its own, gone at the end.
-struct TemporaryFile {
-  std::string path =
-      (std::filesystem::temp_directory_path() / ("wide-tuning-" + std::to_string(std::rand())))
-          .string();
-  ~TemporaryFile() { std::filesystem::remove_all(path); }
-};
-
 template <class Call>
 std::pair<ErrorCode, std::string> error_of(const Call& call) {
   try {
@@ -52,13 +44,13 @@ TEST_CASE("what a tuning cache keeps comes back from its file") {
   cache.set(kH200, "linear", "n=8 batch=16", {"cublaslt", "", 1e-3, 1, ""});
   cache.set(kH200, "linear", "n=9 batch=16", {"cublaslt", "h1", 1, 3, "", true});
   cache.set(gpu("a \"name\"\nwith everything", 0, 2), "linear", "", {"wide", "", 1e6, 2, "x"});
-  const TemporaryFile file;
-  cache.save(file.path);
-  const TuningCache loaded = TuningCache::load(file.path);
+  const TemporaryFolder folder;
+  cache.save("t.json");
+  const TuningCache loaded = TuningCache::load("t.json");
   CHECK(loaded == cache);
   CHECK(loaded.size() == 4);
-  cache.save(file.path);  // over itself
-  CHECK(TuningCache::load(file.path) == cache);
+  cache.save("t.json");  // over itself
+  CHECK(TuningCache::load("t.json") == cache);
   REQUIRE(loaded.find(kH200, "linear", "n=4 batch=16") != nullptr);
   CHECK(*loaded.find(kH200, "linear", "n=4 batch=16") == kEntry);
   CHECK(TuningCache::parse(TuningCache().to_text(), "empty").size() == 0);
@@ -147,12 +139,12 @@ TEST_CASE("what is no tuning cache is refused by name and left as it is") {
       {changed("132", "-1"), "expected a count"},
   }));
   INFO(text);
-  const TemporaryFile file;
-  write_file(file.path, text);
-  const auto [code, what] = error_of([&] { (void)TuningCache::load(file.path); });
+  const TemporaryFolder folder;
+  write_file("t.json", text);
+  const auto [code, what] = error_of([&] { (void)TuningCache::load("t.json"); });
   CHECK(code == ErrorCode::invalid_argument);
-  CHECK_THAT(what, ContainsSubstring(message) && ContainsSubstring(file.path));
-  CHECK(read_file(file.path) == text);
+  CHECK_THAT(what, ContainsSubstring(message) && ContainsSubstring("t.json"));
+  CHECK(read_file("t.json") == text);
 }
 
 TEST_CASE("an entry that is there twice is refused, an unknown field is not") {
