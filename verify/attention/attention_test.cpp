@@ -15,6 +15,7 @@
 #include "host/attention/attention_reference.hpp"
 #include "host/attention/attention_strategy.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/known_devices.hpp"
 #include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
@@ -325,10 +326,7 @@ TEST_CASE("attention: each wrong operand is named, with what was got and expecte
 }
 
 TEST_CASE("attention: AUTO takes fused where it is verified, else the vendor's GEMMs") {
-  DeviceInfo gpu;
-  gpu.device = {DeviceType::cuda, 0};
-  gpu.compute_capability = 90;
-  gpu.shared_bytes_per_block = 227 * 1024;
+  DeviceInfo gpu = test::kH200;
   AttentionProblem p{.num_members = 4, .batch = 8, .seq = 128, .features = 256, .heads = 8};
   p.dtype = Dtype::bf16;
   p = make_attention_plan(Context::cpu(), p).problem();

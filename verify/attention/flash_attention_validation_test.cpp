@@ -8,6 +8,7 @@
 
 #include "host/attention/flash_attention_problem.hpp"
 #include "host/attention/flash_attention_strategy.hpp"
+#include "verify/support/known_devices.hpp"
 #include "wide/error.hpp"
 #include "wide/flash_attention.hpp"
 #include "wide/tensor.hpp"
@@ -90,10 +91,7 @@ TEST_CASE("flash_attention: each wrong operand is named, with what was got and e
 }
 
 TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
-  DeviceInfo gpu;
-  gpu.device = {DeviceType::cuda, 0};
-  gpu.compute_capability = 90;
-  gpu.shared_bytes_per_block = 227 * 1024;
+  DeviceInfo gpu = test::kH200;
   using enum FlashAttentionStrategy;
   std::string refusal = "no engine";
   int asked = 0;
@@ -201,10 +199,7 @@ TEST_CASE("flash_attention: decode's parts, their memory, and what it refuses") 
   // Of each part 16 rows of 128 sums, the largest exponent and the total.
   CHECK(flash_attention_workspace_bytes(decode, one) == int64_t{4} * 2 * 4 * 8 * 16 * 130 * 4);
   CHECK(flash_attention_workspace_bytes(tensor_core, one) == 0);
-  DeviceInfo gpu;
-  gpu.device = {DeviceType::cuda, 0};
-  gpu.compute_capability = 80;
-  gpu.shared_bytes_per_block = 163 * 1024;
+  DeviceInfo gpu = test::kA100;
   CHECK(flash_attention_unsupported_reason(decode, one, gpu).empty());
   FlashAttentionProblem other = one;
   other.seq = 9;
@@ -216,11 +211,7 @@ TEST_CASE("flash_attention: decode's parts, their memory, and what it refuses") 
 }
 
 TEST_CASE("flash_attention: what a block's shared memory cannot hold is refused, and not chosen") {
-  DeviceInfo gpu;
-  gpu.device = {DeviceType::cuda, 0};
-  gpu.compute_capability = 89;
-  gpu.name = "L4";
-  gpu.shared_bytes_per_block = 99 * 1024;
+  DeviceInfo gpu = test::gpu("L4", 89, 58, 99 * 1024);
   using enum FlashAttentionStrategy;
   const auto problem = [](Dtype dtype, int64_t head_dim, int64_t seq) {
     return FlashAttentionProblem{.seq = seq, .kv_seq = 512, .head_dim = head_dim, .dtype = dtype};
@@ -251,9 +242,7 @@ TEST_CASE("flash_attention: what a block's shared memory cannot hold is refused,
 }
 
 TEST_CASE("flash_attention: wgmma takes what tensor maps describe") {
-  DeviceInfo gpu;
-  gpu.device = {DeviceType::cuda, 0};
-  gpu.compute_capability = 90;
+  DeviceInfo gpu = test::kH200;
   const auto reason = [&](const FlashAttentionProblem& problem) {
     return flash_attention_unsupported_reason(FlashAttentionStrategy::wgmma, problem, gpu);
   };

@@ -87,9 +87,8 @@ TEST_CASE("auto takes implicit_gemm where it is proved, for signals and images, 
   const std::array proved{VerifiedStrategy{"conv1d", "implicit_gemm", 90},
                           VerifiedStrategy{"conv2d", "implicit_gemm", 90}};
   const auto takes_it = [](const ConvProblem& problem, std::span<const VerifiedStrategy> verified,
-                           DeviceInfo device = kH200) {
+                           const DeviceInfo& device = kH200) {
     const ConvProblem p = complete_conv_problem(problem);
-    device.shared_bytes_per_block = 160 * 1024;  // for what else there is
     return choose_conv_strategy(p, device, "auto", verified, [](const ConvStrategy&) {
              return "no";
            }).strategy->name == "implicit_gemm";

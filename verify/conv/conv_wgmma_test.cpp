@@ -192,9 +192,7 @@ TEST_CASE("auto takes conv's wgmma where it is proved, for signals and images, a
   const std::array proved{VerifiedStrategy{"conv1d", "wgmma", 90},
                           VerifiedStrategy{"conv2d", "wgmma", 90}};
   const auto takes_it = [](const ConvProblem& problem, std::span<const VerifiedStrategy> verified) {
-    DeviceInfo device = kH200;
-    device.shared_bytes_per_block = 160 * 1024;  // for what else there is
-    return choose_conv_strategy(complete_conv_problem(problem), device, "auto", verified,
+    return choose_conv_strategy(complete_conv_problem(problem), kH200, "auto", verified,
                                 [](const ConvStrategy&) { return "no"; })
                .strategy->name == "wgmma";
   };

@@ -11,6 +11,7 @@
 #include "host/pooling/pooling_params.hpp"
 #include "kernels/norm/norm_blocks.hpp"
 #include "kernels/pointwise/ensemble_blocks.hpp"
+#include "verify/support/known_devices.hpp"
 #include "wide/batchnorm.hpp"
 #include "wide/context.hpp"
 #include "wide/error.hpp"
@@ -24,14 +25,6 @@ using Catch::Matchers::Message;
 namespace {
 
 constexpr int64_t kTooMany = kernels::kMaxGridBlocks + 1;
-
-DeviceInfo hopper() {
-  DeviceInfo gpu;
-  gpu.device = {DeviceType::cuda, 0};
-  gpu.compute_capability = 90;
-  gpu.shared_bytes_per_block = 227 * 1024;
-  return gpu;
-}
 
 }  // namespace
 
@@ -51,7 +44,7 @@ TEST_CASE("launch limits: what one launch cannot hold runs member after member, 
   });
   const auto choose = [](std::string_view name, bool is_verified, const LaunchRefusal& launches,
                          const VendorRefusal& cudnn = nullptr) {
-    return choose_wide_strategy("softmax", hopper(), name, is_verified, launches, cudnn);
+    return choose_wide_strategy("softmax", test::kH200, name, is_verified, launches, cudnn);
   };
   CHECK_THROWS_MATCHES(
       choose("wide", true, all), Error,
@@ -147,7 +140,7 @@ TEST_CASE("launch limits: groupnorm's groups and batchnorm's channels") {
 TEST_CASE("launch limits: flash_attention's blocks") {
   using enum FlashAttentionStrategy;
   const auto reason = [](FlashAttentionStrategy strategy, const FlashAttentionProblem& p) {
-    return flash_attention_unsupported_reason(strategy, p, hopper());
+    return flash_attention_unsupported_reason(strategy, p, test::kH200);
   };
   FlashAttentionProblem p{.num_members = 1024, .batch = 65536, .seq = 1, .kv_seq = 1, .heads = 32};
   p.head_dim = 8;
@@ -160,7 +153,7 @@ TEST_CASE("launch limits: flash_attention's blocks") {
                                   {"flash_attention", "tensor_core", 90},
                                   {"flash_attention", "decode", 90}};
   const auto explain = [&](const std::string& refusal) {
-    return choose_flash_attention_strategy(p, hopper(), "auto", all, [&] { return refusal; })
+    return choose_flash_attention_strategy(p, test::kH200, "auto", all, [&] { return refusal; })
         .explain;
   };
   CHECK(explain("no engine") ==

@@ -10,6 +10,7 @@
 
 #include "host/embedding/embedding_strategy.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/known_devices.hpp"
 #include "wide/error.hpp"
 
 using namespace wide;
@@ -240,9 +241,7 @@ TEST_CASE("embedding: each wrong operand is named, with what was got and expecte
 constexpr VerifiedStrategy kProved[] = {{"embedding", "indexed", 90}, {"embedding", "bag", 90}};
 
 TEST_CASE("embedding: each kernel says what it is not for") {
-  DeviceInfo gpu;
-  gpu.device = {DeviceType::cuda, 0};
-  gpu.compute_capability = 90;
+  const DeviceInfo& gpu = test::kH200;
   EmbeddingProblem own, bags;
   own.shared_ids = false;
   bags.bag = Bag::sum;
@@ -268,9 +267,7 @@ TEST_CASE("embedding: each kernel says what it is not for") {
 }
 
 TEST_CASE("embedding: AUTO takes a verified kernel only, and says why") {
-  DeviceInfo h200;
-  h200.device = {DeviceType::cuda, 0};
-  h200.compute_capability = 90;
+  const DeviceInfo& h200 = test::kH200;
   CHECK(choose_embedding_strategy({}, h200, "auto", kProved).strategy ==
         EmbeddingStrategy::indexed);
   const EmbeddingChoice unverified = choose_embedding_strategy({}, h200, "auto", {});

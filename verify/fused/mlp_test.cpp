@@ -54,19 +54,6 @@ void run(const Context& context, const MlpArguments& arguments, const MlpProblem
                  arguments);
 }
 
-DeviceInfo with_shared_memory(DeviceInfo device, int64_t per_block) {
-  device.shared_bytes_per_block = per_block;
-  device.shared_bytes_per_multiprocessor = per_block + 1024;
-  return device;
-}
-/// "CUDA C++ Programming Guide", technical specifications per compute capability.
-DeviceInfo hopper() {
-  return with_shared_memory(test::kH200, 227 * 1024);
-}
-DeviceInfo ampere() {
-  return with_shared_memory(test::kA100, 163 * 1024);
-}
-
 int64_t in_of(const MlpProblem& p, size_t layer) {
   return p.widths[layer];
 }
@@ -238,7 +225,7 @@ TEST_CASE("mlp: weights that stay and that pass by, several rounds of rows, many
 }
 
 TEST_CASE("mlp: the kernel's layout follows from the problem and the device alone") {
-  const DeviceInfo h200 = hopper(), a100 = ampere();
+  const DeviceInfo &h200 = test::kH200, &a100 = test::kA100;
   const auto shape = [](const MlpProblem& p, const DeviceInfo& device) {
     return choose_mlp_fused_shape(complete_mlp_problem(p), device);
   };
@@ -266,7 +253,7 @@ TEST_CASE("mlp: the kernel's layout follows from the problem and the device alon
 }
 
 TEST_CASE("mlp: auto takes what is verified and runs, and says why not the others") {
-  const DeviceInfo h200 = hopper();
+  const DeviceInfo& h200 = test::kH200;
   const VerifiedStrategy both[] = {{"mlp", "fused", 90}, {"mlp", "layerwise", 90}};
   const auto choose = [&](const MlpProblem& p, std::span<const VerifiedStrategy> verified) {
     return choose_mlp_strategy(complete_mlp_problem(p), h200, "auto", verified);
@@ -288,13 +275,13 @@ TEST_CASE("mlp: fused refuses by name what does not fit") {
     return mlp_unsupported_reason(MlpStrategy::fused, complete_mlp_problem(p), device);
   };
   MlpProblem p = problem_of(std::vector<int64_t>(18, 8), 1, 4, Dtype::bf16);
-  CHECK(refusal(p, hopper()) == "it takes up to 16 layers, there are 17");
+  CHECK(refusal(p, test::kH200) == "it takes up to 16 layers, there are 17");
   p.widths = {257, 8};
-  CHECK(refusal(p, hopper()) == "it takes widths up to 256, widths is 257-8");
-  DeviceInfo old = ampere();
+  CHECK(refusal(p, test::kH200) == "it takes widths up to 256, widths is 257-8");
+  DeviceInfo old = test::kA100;
   old.compute_capability = 75;
   CHECK_THAT(refusal(p, old), ContainsSubstring("compute capability 8.0 and later"));
-  DeviceInfo tight = ampere();
+  DeviceInfo tight = test::kA100;
   tight.shared_bytes_per_block = 99 * 1024;
   p = problem_of({256, 256}, 1, 4, Dtype::fp32);
   CHECK_THAT(refusal(p, tight), ContainsSubstring("bytes of shared memory at the least"));

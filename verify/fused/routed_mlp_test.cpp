@@ -129,15 +129,8 @@ TEST_CASE("routed_mlp on the CPU: a wrong routing reads and writes operands only
   check_wrong_routings(cpu(), plan, placed, routing);
 }
 
-DeviceInfo hopper() {
-  DeviceInfo device = kH200;
-  device.shared_bytes_per_block = 227 * 1024;
-  device.shared_bytes_per_multiprocessor = 228 * 1024;
-  return device;
-}
-
 TEST_CASE("routed_mlp: the automatic choice takes what is verified, and says why") {
-  DeviceInfo device = hopper();
+  DeviceInfo device = kH200;
   RoutedMlpProblem problem{.num_members = 3, .num_rows = 9, .widths = {8, 16, 8}};
   problem.dtype = Dtype::bf16;
   const VerifiedStrategy layerwise_only[] = {{"routed_mlp", "layerwise", 90}};
@@ -176,7 +169,7 @@ TEST_CASE("routed_mlp: layers run by the tensor cores where these multiply what 
   RoutedMlpProblem problem{.num_members = 3, .num_rows = 9, .widths = {8, 8}};
   const auto by = [&](RoutedMlpStrategy strategy) {
     const auto layer = routed_mlp_layers(complete_routed_mlp_problem(problem)).front();
-    return routed_mlp_layer_strategy(strategy, layer, hopper());
+    return routed_mlp_layer_strategy(strategy, layer, kH200);
   };
   CHECK(by(RoutedMlpStrategy::layerwise) == "simt");
   problem.allow_tf32 = true;
@@ -190,7 +183,7 @@ TEST_CASE("routed_mlp: a block is for twice the mean, but for many rows one of s
   RoutedMlpProblem problem{.num_members = 4096, .num_rows = 4096 * 40, .widths = {32, 32, 4}};
   problem.dtype = Dtype::bf16;
   const auto shape = [&] {
-    return choose_routed_mlp_shape(complete_routed_mlp_problem(problem), hopper());
+    return choose_routed_mlp_shape(complete_routed_mlp_problem(problem), kH200);
   };
   CHECK((shape().block.warps == 6 && shape().tile == 96));
   problem.num_rows = 4096 * 3;
@@ -203,7 +196,7 @@ TEST_CASE("routed_mlp: a block is for twice the mean, but for many rows one of s
   CHECK(shape().tile < 8192);
   problem.num_members = 1, problem.num_rows = std::numeric_limits<int32_t>::max();
   CHECK((shape().tile > 0 && shape().tile % (shape().block.warps * 8) == 0));
-  DeviceInfo small = hopper();
+  DeviceInfo small = kH200;
   small.num_multiprocessors = 1;
   CHECK(choose_routed_mlp_shape(complete_routed_mlp_problem(problem), small).tile <= 1 << 30);
   CHECK(shape().block.shared_bytes == kernels::mlp_fused_shape(mlp_fused_net(mlp_of(problem)),

@@ -11,6 +11,7 @@
 #include "verify/support/cudnn_devices.hpp"
 #include "verify/support/cudnn_interpreter.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/known_devices.hpp"
 #include "verify/support/refusals.hpp"
 #include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
@@ -190,15 +191,13 @@ TEST_CASE("batchnorm: a member's operands begin where its values do") {
 }
 
 TEST_CASE("batchnorm: AUTO takes cuDNN where ours is unverified, and says why not") {
-  DeviceInfo gpu;
-  gpu.device = {DeviceType::cuda, 0};
-  gpu.compute_capability = 90;
   int asked = 0;
   const auto choose = [&](std::string_view name, bool is_verified, const char* refusal) {
-    return choose_wide_strategy("batchnorm", gpu, name, is_verified, {}, [&]() -> std::string {
-      ++asked;
-      return refusal;
-    });
+    return choose_wide_strategy("batchnorm", test::kH200, name, is_verified, {},
+                                [&]() -> std::string {
+                                  ++asked;
+                                  return refusal;
+                                });
   };
   CHECK(choose("auto", true, "").strategy == WideStrategy::wide);
   CHECK(choose("cudnn", false, "no").strategy == WideStrategy::cudnn);

@@ -13,6 +13,7 @@
 #include "host/core/wide_strategy.hpp"
 #include "host/norm/layernorm_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/known_devices.hpp"
 #include "verify/support/normalised.hpp"
 #include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
@@ -250,9 +251,7 @@ TEST_CASE("layernorm: each wrong operand is named, with what was got and expecte
 }
 
 TEST_CASE("layernorm: AUTO takes a verified kernel only, and says why") {
-  DeviceInfo gpu;
-  gpu.device = {DeviceType::cuda, 0};
-  gpu.compute_capability = 80;
+  const DeviceInfo& gpu = test::kA100;
   CHECK(choose_wide_strategy("layernorm", gpu, "auto", true).strategy == WideStrategy::wide);
   CHECK(choose_wide_strategy("layernorm", gpu, "auto", false).explain ==
         "sequential: a launch per member of wide, which is unverified on compute capability 80; "

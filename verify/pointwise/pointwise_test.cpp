@@ -16,6 +16,7 @@
 #include "host/core/wide_strategy.hpp"
 #include "host/pointwise/pointwise_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/known_devices.hpp"
 #include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
@@ -337,9 +338,7 @@ TEST_CASE("pointwise: each wrong operand is named, with what was got and expecte
 }
 
 TEST_CASE("pointwise: AUTO takes a verified kernel only, and says why") {
-  DeviceInfo gpu;
-  gpu.device = {DeviceType::cuda, 0};
-  gpu.compute_capability = 80;
+  const DeviceInfo& gpu = test::kA100;
   const auto choose = [&](const DeviceInfo& device, bool is_verified) {
     return choose_wide_strategy("pointwise", device, "auto", is_verified);
   };

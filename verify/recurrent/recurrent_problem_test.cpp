@@ -22,18 +22,6 @@ using kernels::recurrent_fused_shape, kernels::RecurrentMath;
 
 namespace {
 
-DeviceInfo with_shared_memory(DeviceInfo device, int64_t per_block) {
-  device.shared_bytes_per_block = per_block;
-  return device;
-}
-/// "CUDA C++ Programming Guide", technical specifications per compute capability.
-DeviceInfo hopper() {
-  return with_shared_memory(test::kH200, 227 * 1024);
-}
-DeviceInfo ampere() {
-  return with_shared_memory(test::kA100, 163 * 1024);
-}
-
 RecurrentProblem small_problem(RecurrentCell cell = RecurrentCell::lstm) {
   RecurrentProblem p;
   p.cell = cell;
@@ -48,7 +36,7 @@ RecurrentProblem small_problem(RecurrentCell cell = RecurrentCell::lstm) {
   return p;
 }
 
-std::string reason(RecurrentProblem p, const DeviceInfo& device = hopper()) {
+std::string reason(RecurrentProblem p, const DeviceInfo& device = test::kH200) {
   return recurrent_unsupported_reason(RecurrentStrategy::fused, complete_recurrent_problem(p),
                                       device);
 }
@@ -58,7 +46,7 @@ std::string reason(RecurrentProblem p, const DeviceInfo& device = hopper()) {
 TEST_CASE("recurrent: auto takes what is verified and runs, and says why not the others") {
   const VerifiedStrategy both[] = {{"recurrent", "fused", 90}, {"recurrent", "stepwise", 90}};
   const auto choose = [&](const RecurrentProblem& p, std::span<const VerifiedStrategy> verified) {
-    return choose_recurrent_strategy(complete_recurrent_problem(p), hopper(), "auto", verified);
+    return choose_recurrent_strategy(complete_recurrent_problem(p), test::kH200, "auto", verified);
   };
   RecurrentProblem p = small_problem();
   CHECK(choose(p, both).strategy == RecurrentStrategy::fused);
@@ -90,9 +78,9 @@ TEST_CASE("recurrent: fused takes what fits in shared memory") {
   CHECK(reason(of(RecurrentCell::gru, Dtype::fp32, 112)).empty());
   CHECK_THAT(reason(of(RecurrentCell::lstm, Dtype::bf16, 144)),
              ContainsSubstring("hidden 144 needs") && ContainsSubstring("232448"));
-  CHECK(reason(of(RecurrentCell::lstm, Dtype::bf16, 112), ampere()).empty());
-  CHECK_FALSE(reason(of(RecurrentCell::lstm, Dtype::bf16, 120), ampere()).empty());
-  DeviceInfo old = ampere();
+  CHECK(reason(of(RecurrentCell::lstm, Dtype::bf16, 112), test::kA100).empty());
+  CHECK_FALSE(reason(of(RecurrentCell::lstm, Dtype::bf16, 120), test::kA100).empty());
+  DeviceInfo old = test::kA100;
   old.compute_capability = 75;
   CHECK_THAT(reason(p, old), ContainsSubstring("compute capability 8.0 and later"));
   CHECK(recurrent_unsupported_reason(RecurrentStrategy::fused, complete_recurrent_problem(p),

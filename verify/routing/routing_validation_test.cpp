@@ -130,24 +130,21 @@ TEST_CASE("routing: what a plan is on the CPU") {
 }
 
 TEST_CASE("routing: wide is for as many members as a block has counters for") {
-  DeviceInfo a100 = kA100, h200 = kH200;
-  a100.shared_bytes_per_block = 163 * 1024;
-  h200.shared_bytes_per_block = 227 * 1024;
   const auto chosen = [](int64_t num_members, const DeviceInfo& device, bool is_verified) {
     const RoutingProblem problem{.num_members = num_members, .num_rows = 50000};
     return choose_wide_strategy("routing", device, "auto", is_verified,
                                 routing_launches(problem, device));
   };
-  CHECK(chosen(64, h200, true).strategy == WideStrategy::wide);
-  CHECK(chosen(64, h200, false).strategy == WideStrategy::sequential);
-  CHECK(chosen(13000, a100, true).strategy == WideStrategy::wide);
-  CHECK(chosen(14000, a100, true).strategy == WideStrategy::sequential);
-  CHECK(chosen(19000, h200, true).strategy == WideStrategy::wide);
-  CHECK(chosen(20000, h200, true).strategy == WideStrategy::sequential);
-  CHECK(routing_launches({.num_members = 20000}, h200).wide ==
+  CHECK(chosen(64, kH200, true).strategy == WideStrategy::wide);
+  CHECK(chosen(64, kH200, false).strategy == WideStrategy::sequential);
+  CHECK(chosen(13000, kA100, true).strategy == WideStrategy::wide);
+  CHECK(chosen(14000, kA100, true).strategy == WideStrategy::sequential);
+  CHECK(chosen(19000, kH200, true).strategy == WideStrategy::wide);
+  CHECK(chosen(20000, kH200, true).strategy == WideStrategy::sequential);
+  CHECK(routing_launches({.num_members = 20000}, kH200).wide ==
         "num_members is 20000, whose counters take 240140 bytes of shared memory, a block has up "
         "to 232448");
-  CHECK(routing_launches({.num_members = 20000}, h200).sequential.empty());
+  CHECK(routing_launches({.num_members = 20000}, kH200).sequential.empty());
 }
 
 }  // namespace wide::test
