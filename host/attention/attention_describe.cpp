@@ -14,16 +14,12 @@ namespace wide {
 
 namespace {
 
-std::string named(std::string_view argument) {
-  return "attention: " + std::string(argument);
-}
-
 /// Features of one member of an input; [B, T, N*features] or [B, T, N, features].
 int64_t features_of(std::string_view argument, const ConstTensorView& view, int64_t num_members) {
   const bool is_packed = view.rank() == 3 && view.shape[2] % num_members == 0;
   const bool is_explicit = view.rank() == 4 && view.shape[2] == num_members;
   WIDE_REQUIRE(is_packed || is_explicit,
-               named(argument) + " is " + to_string(view.shape) +
+               name_of(kAttentionName, argument) + " is " + to_string(view.shape) +
                    ", expected [batch, positions, num_members * features] with num_members = " +
                    std::to_string(num_members) + ", or with members explicit");
   return is_packed ? view.shape[2] / num_members : view.shape[3];
@@ -33,14 +29,14 @@ RowStrides activation(std::string_view argument, const ConstTensorView& view,
                       const AttentionProblem& p, int64_t seq, int64_t features) {
   WIDE_REQUIRE(features_of(argument, view, p.num_members) == features && view.shape[0] == p.batch &&
                    view.shape[1] == seq,
-               named(argument) + " is " + to_string(view.shape) +
+               name_of(kAttentionName, argument) + " is " + to_string(view.shape) +
                    ", expected [batch, positions, num_members * features] = " +
                    to_string(Shape{p.batch, seq, p.num_members * features}) +
                    ", or with members explicit");
   require_dtype(kAttentionName, argument, view, p.dtype);
   const RowStrides strides =
       member_rows(kAttentionName, argument, view, p.num_members, features).strides;
-  WIDE_REQUIRE(strides != RowStrides{}, named(argument) + " has strides " +
+  WIDE_REQUIRE(strides != RowStrides{}, name_of(kAttentionName, argument) + " has strides " +
                                             to_string(view.strides) +
                                             ", expected positions or members that do not all start "
                                             "at one place");
@@ -58,8 +54,9 @@ RowStrides weight(std::string_view argument, const ConstTensorView& view, const 
 int64_t bias(std::string_view argument, const ConstTensorView& view, const AttentionProblem& p,
              int64_t out) {
   WIDE_REQUIRE(view.is_absent() != p.has_bias,
-               named(argument) + (p.has_bias ? " is absent, expected one: qkv_bias is present"
-                                             : " is present, expected none: qkv_bias is absent"));
+               name_of(kAttentionName, argument) +
+                   (p.has_bias ? " is absent, expected one: qkv_bias is present"
+                               : " is present, expected none: qkv_bias is absent"));
   if (view.is_absent()) return 0;
   require_shape(kAttentionName, argument, view, "[num_members, out]", {p.num_members, out});
   require_dtype(kAttentionName, argument, view, p.dtype);
@@ -69,8 +66,8 @@ int64_t bias(std::string_view argument, const ConstTensorView& view, const Atten
 }
 
 void require_absent(std::string_view argument, const ConstTensorView& view, const char* why) {
-  WIDE_REQUIRE(view.is_absent(),
-               named(argument) + " is " + to_string(view.shape) + ", expected none: " + why);
+  WIDE_REQUIRE(view.is_absent(), name_of(kAttentionName, argument) + " is " +
+                                     to_string(view.shape) + ", expected none: " + why);
 }
 
 void describe_parameters(const AttentionParameters& a, AttentionProblem& p) {
@@ -148,7 +145,7 @@ AttentionProblem describe_attention(const AttentionArguments& a, const Attention
     if (view->is_absent()) continue;
     require_device(kAttentionName, name, *view, a.y.device);
     WIDE_REQUIRE(!may_overlap(*view, a.y),
-                 named("y overlaps ") + name + ", expected memory of its own");
+                 "attention: y overlaps " + std::string(name) + ", expected memory of its own");
   }
   return complete_attention_problem(p);
 }

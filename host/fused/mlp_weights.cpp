@@ -18,11 +18,6 @@ namespace {
 template <class View>
 using ByteOf = std::conditional_t<std::is_same_v<View, TensorView>, char, const char>;
 
-/// "mlp: "
-std::string text_of(std::string_view name) {
-  return std::string(name) + ": ";
-}
-
 /// A layer's weight and bias, as views of the weights of `count` members from `first` on.
 template <class View>
 BasicMlpLayer<View> mlp_layer_views(const View& weights, const MlpProblem& p,
@@ -59,7 +54,7 @@ void require_members(std::string_view name, const MlpProblem& p,
     const std::string whose = " of member " + std::to_string(n);
     const auto& layers = members[n].layers;
     WIDE_REQUIRE(layers.size() + 1 == p.widths.size(),
-                 text_of(name) + "layers" + whose + " has " + std::to_string(layers.size()) +
+                 name_of(name, "layers" + whose) + " has " + std::to_string(layers.size()) +
                      " entries, expected " + std::to_string(p.widths.size() - 1) + ": widths is " +
                      mlp_widths_text(p));
     for (size_t l = 0; l < layers.size(); ++l) {
@@ -67,7 +62,7 @@ void require_members(std::string_view name, const MlpProblem& p,
       const int64_t in = p.widths[l], out = p.widths[l + 1];
       require_shape(name, "weight" + layer, layers[l].weight, "[out, in]", {out, in});
       WIDE_REQUIRE(layers[l].bias.is_absent() != p.has_bias,
-                   text_of(name) + "bias" + layer +
+                   name_of(name, "bias" + layer) +
                        (p.has_bias ? " is absent, expected [out]: the plan's problem has one"
                                    : " is present, expected none: the plan's problem has none"));
       if (p.has_bias) require_shape(name, "bias" + layer, layers[l].bias, "[out]", {out});
@@ -82,18 +77,20 @@ MlpWeights read_mlp_weights(std::string_view name, const ConstTensorView& weight
   const int64_t elements = mlp_member_elements(like);
   WIDE_REQUIRE(
       weights.rank() == 2 && weights.shape[0] >= 1,
-      text_of(name) + "weights is " + (weights.is_absent() ? "absent" : to_string(weights.shape)) +
+      name_of(name, "weights") + " is " +
+          (weights.is_absent() ? "absent" : to_string(weights.shape)) +
           ", expected [num_members, elements] with elements = " + std::to_string(elements));
   MlpWeights read{.num_members = weights.shape[0]};
   require_dtype(name, "weights", weights, like.dtype);
   const Shape expected{read.num_members, elements};
-  WIDE_REQUIRE(weights.shape == expected, text_of(name) + "weights is " + to_string(weights.shape) +
+  WIDE_REQUIRE(weights.shape == expected, name_of(name, "weights") + " is " +
+                                              to_string(weights.shape) +
                                               ", expected [num_members, elements] of widths " +
                                               mlp_widths_text(like) + " = " + to_string(expected));
   require_last_axis_contiguous(name, "weights", weights);
   require_members_apart(name, "weights", weights);
   WIDE_REQUIRE(weights.alignment() >= kMlpAlignment,
-               text_of(name) + "weights is aligned to " + std::to_string(weights.alignment()) +
+               name_of(name, "weights") + " is aligned to " + std::to_string(weights.alignment()) +
                    " bytes, expected " + std::to_string(kMlpAlignment));
   read.member_stride = read.num_members == 1 ? elements : weights.strides[0];
   return read;

@@ -15,10 +15,6 @@ namespace wide {
 
 namespace {
 
-std::string whose(std::string_view primitive) {
-  return std::string(primitive) + ": ";
-}
-
 /// The packed side. Quantised weights are checked where they are made.
 void check_packed_side(const LinearWeights& how, const ConstTensorView& weight,
                        const ConstTensorView& bias) {
@@ -29,7 +25,7 @@ void check_packed_side(const LinearWeights& how, const ConstTensorView& weight,
                   {members, out, how.weight.in_features});
   }
   WIDE_REQUIRE(bias.is_absent() != how.has_bias,
-               whose(how.primitive) + "bias is " +
+               name_of(how.primitive, "bias") + " is " +
                    (how.has_bias ? "absent, expected [num_members, out]"
                                  : "present, expected none: the problem has none"));
   if (!how.has_bias) return;
@@ -42,37 +38,37 @@ void check_packed_side(const LinearWeights& how, const ConstTensorView& weight,
 RowStrides complete_quantized_strides(std::string_view primitive, const QuantizedWeight& weight,
                                       int64_t num_members, int64_t member_stride) {
   WIDE_REQUIRE(weight.group_size == 64 || weight.group_size == 128,
-               whose(primitive) + "group_size is " + std::to_string(weight.group_size) +
+               name_of(primitive, "group_size") + " is " + std::to_string(weight.group_size) +
                    ", expected 64 or 128");
   const int64_t bytes = quantized_bytes(weight);
   const RowStrides strides = complete_strides({bytes, member_stride == 0 ? bytes : member_stride},
                                               {bytes, bytes}, 1, num_members, bytes);
   WIDE_REQUIRE(strides.member >= bytes && strides.member % kQuantizedAlignment == 0,
-               whose(primitive) + "weight has member stride " + std::to_string(strides.member) +
-                   " bytes, expected a multiple of " + std::to_string(kQuantizedAlignment) +
-                   ", at least " + std::to_string(bytes));
+               name_of(primitive, "weight") + " has member stride " +
+                   std::to_string(strides.member) + " bytes, expected a multiple of " +
+                   std::to_string(kQuantizedAlignment) + ", at least " + std::to_string(bytes));
   return strides;
 }
 
 RowStrides describe_quantized_weight(std::string_view primitive, const ConstTensorView& blobs,
                                      const QuantizedWeight& weight) {
   constexpr std::string_view kShape = "[num_members, member_bytes]";
-  const auto name = [&] { return whose(primitive) + "weight "; };
-  WIDE_REQUIRE(!blobs.is_absent(), name() + "is absent, expected " + std::string(kShape));
+  const ArgumentName name = name_of(primitive, "weight");
+  WIDE_REQUIRE(!blobs.is_absent(), name + " is absent, expected " + std::string(kShape));
   WIDE_REQUIRE(blobs.rank() == 2,
-               name() + "is " + to_string(blobs.shape) + ", expected " + std::string(kShape));
+               name + " is " + to_string(blobs.shape) + ", expected " + std::string(kShape));
   WIDE_REQUIRE(blobs.shape[0] >= 1,
-               name() + "is " + to_string(blobs.shape) + ", expected num_members >= 1 in front");
+               name + " is " + to_string(blobs.shape) + ", expected num_members >= 1 in front");
   require_dtype(primitive, "weight", blobs, Dtype::uint8);
   const int64_t bytes = quantized_bytes(weight);
   require_shape(primitive, "weight", blobs, kShape, {blobs.shape[0], bytes});
   require_last_axis_contiguous(primitive, "weight", blobs);
   WIDE_REQUIRE(bytes == 0 || blobs.alignment() >= kQuantizedAlignment,
-               name() + "is aligned to " + std::to_string(blobs.alignment()) + " bytes, expected " +
+               name + " is aligned to " + std::to_string(blobs.alignment()) + " bytes, expected " +
                    std::to_string(kQuantizedAlignment) + ": quantised");
   const RowStrides strides{bytes, blobs.shape[0] == 1 ? bytes : blobs.strides[0]};
   WIDE_REQUIRE(bytes == 0 || strides.member != 0,
-               name() + "has strides " + to_string(blobs.strides) +
+               name + " has strides " + to_string(blobs.strides) +
                    ", expected rows or members that do not all start at one place");
   return strides;
 }
@@ -85,7 +81,7 @@ void prepare_linear_weights(const Context& context, const LinearWeights& how,
   std::vector<ConstTensorView> weights, biases;
   for (const LinearMember& member : members) {
     WIDE_REQUIRE(member.bias.is_absent() != how.has_bias,
-                 whose(how.primitive) + "bias of member " + std::to_string(weights.size()) +
+                 name_of(how.primitive, "bias of member " + std::to_string(weights.size())) +
                      " is " + (how.has_bias ? "absent, expected [out]" : "present, expected none"));
     weights.push_back(member.weight);
     if (how.has_bias) biases.push_back(member.bias);
