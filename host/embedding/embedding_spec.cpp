@@ -345,8 +345,7 @@ PrimitiveSpec make_spec() {
   spec.sweeps = sweeps();
   spec.tolerance_formula =
       "packed rows 0: they are copied bit for bit; quantised ones u_out |y| + min_subnormal; of "
-      "bags "
-      "of count rows 2^-24 count sum |row| (/ count) + (2^-23 + u_out) |y| + min_subnormal";
+      "bags of count rows 2^-24 count sum |row| (/ count) + (2^-23 + u_out) |y| + min_subnormal";
   spec.impossible_reason = impossible_reason;
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<EmbeddingWorkload>;

@@ -32,9 +32,8 @@ const std::string_view kMlpToleranceFormula =
     "e_L of the last layer; e_l = t_l + min(m_l, 6 sqrt(s_l)), t_l linear's tolerance of layer l, "
     "m_l = L sum_i |w_i| (t + m)_i and s_l = L^2 sum_i w_i^2 (t^2 + s)_i over the layer before, "
     "where x has none; L = 1 + 2^-7, times 1.13 for gelu and gelu_tanh, 1.1 for silu. Roundings "
-    "are independent: "
-    "six times the root of their squares is ten standard deviations. 0 for integer fills with "
-    "activation none or relu.";
+    "are independent: six times the root of their squares is ten standard deviations. 0 for "
+    "integer fills with activation none or relu.";
 
 void judge_mlp_row(const MlpProblem& p, std::span<const double> x, std::span<const double> weights,
                    Fill fill, std::span<double> values, std::span<double> tolerances) {

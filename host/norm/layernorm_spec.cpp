@@ -49,8 +49,7 @@ PrimitiveSpec make_spec() {
       {dtype_axis("of x, gamma, beta and y"), affine_axis(), offset_axis(), residual_axis()}, 1.05);
   spec.tolerance_formula =
       "|gamma| s (|x - mean| + sqrt(var)) (16 + sqrt(D)) 2^-24 + 4 2^-24 (|gamma (x - mean) s| + "
-      "|beta|)"
-      " + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps); with a residual, chain's";
+      "|beta|) + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps); with a residual, chain's";
   return spec;
 }
 

@@ -34,8 +34,7 @@ class Sum {
   double total_ = 0;
 };
 
-/// Both moments of values minus a rough mean. NaN where a value is
-/// NaN.
+/// Both moments of values minus a rough mean. NaN where a value is NaN.
 class Moments {
  public:
   void add(const float* values, int64_t count, float rough_mean) {

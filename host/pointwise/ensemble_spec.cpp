@@ -138,10 +138,9 @@ PrimitiveSpec make_spec() {
                  {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
   spec.tolerance_formula =
       "K members that count: mean (K + 1) 2^-24 mean |x| + min_subnormal + u_out |y|; sum K 2^-24 "
-      "sum |x| + min_subnormal + u_out |y|; variance "
-      "((7 K + 8) 2^-24 + u_out) y + min_subnormal; vote (2^-24 + u_out) y; log_mean_exp 2^-24 "
-      "(2 A + 8 K + 8 + 2 |log(sum exp(d) / K)| + |y|) + u_out |y| + min_subnormal, d = x - max, "
-      "A = sum |d| exp(d) / sum exp(d)";
+      "sum |x| + min_subnormal + u_out |y|; variance ((7 K + 8) 2^-24 + u_out) y + min_subnormal; "
+      "vote (2^-24 + u_out) y; log_mean_exp 2^-24 (2 A + 8 K + 8 + 2 |log(sum exp(d) / K)| + |y|) "
+      "+ u_out |y| + min_subnormal, d = x - max, A = sum |d| exp(d) / sum exp(d)";
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<EnsembleWorkload>;
   return spec;

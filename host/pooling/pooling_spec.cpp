@@ -153,8 +153,7 @@ PrimitiveSpec make_spec() {
   spec.sweeps = sweeps();
   spec.tolerance_formula =
       "max: 0; means: (h + w + 9) 2^-24 sum |x| / weight + u_out |y| + min_subnormal, of windows "
-      "of "
-      "h rows of w positions";
+      "of h rows of w positions";
   spec.impossible_reason = impossible_reason;
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<PoolingWorkload>;

@@ -96,14 +96,11 @@ Uncertain unit_of(RecurrentCell cell, std::span<const Uncertain> u, std::span<co
 
 const std::string_view kRecurrentToleranceFormula =
     "u |h| + smallest subnormal + min(m, 6 sqrt(s)) of h before it is rounded: m and s are error "
-    "and "
-    "squared error, step by step, of both products (linear's tolerance of each, and sum |w| m or "
-    "sum w^2 s of what h_{t-1} is off by), of gates (slopes 1/4 of the logistic function, 1 of "
-    "tanh; "
-    "8 * 2^-24 of their values), and of what is multiplied and added, 2 * 2^-24 each; u the "
-    "dtype's "
-    "unit roundoff. Roundings are independent: six times the root of their squares is ten standard "
-    "deviations.";
+    "and squared error, step by step, of both products (linear's tolerance of each, and sum |w| m "
+    "or sum w^2 s of what h_{t-1} is off by), of gates (slopes 1/4 of the logistic function, 1 of "
+    "tanh; 8 * 2^-24 of their values), and of what is multiplied and added, 2 * 2^-24 each; u the "
+    "dtype's unit roundoff. Roundings are independent: six times the root of their squares is ten "
+    "standard deviations.";
 
 RecurrentReferenceSequence judge_recurrent_sequence(const RecurrentProblem& p,
                                                     const RecurrentReferenceMember& m,

@@ -138,9 +138,8 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
                        Message("flash_attention: strategy short cannot run this problem: it takes "
                                "fp16 and bf16, not fp32"));
   CHECK(choose(Dtype::fp32, gpu, "auto", proved).explain ==
-        "sequential: member after member; short, decode, tensor_core: it takes fp16 and "
-        "bf16, not fp32; simt: unverified on compute capability 90; cudnn: it would multiply fp32 "
-        "as tf32");
+        "sequential: member after member; short, decode, tensor_core: it takes fp16 and bf16, not "
+        "fp32; simt: unverified on compute capability 90; cudnn: it would multiply fp32 as tf32");
   CHECK((choose(Dtype::bf16, gpu, "cudnn").strategy == cudnn && asked == 0));
   const std::string ours =
       "short, tensor_core: unverified on compute capability 90; decode: it takes up to 16 "

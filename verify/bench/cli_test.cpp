@@ -305,8 +305,7 @@ TEST_CASE("an output without a folder is refused before anything is measured") {
 
 TEST_CASE("hostile operands are said in the result and in its command") {
   const Outcome o = wbench(
-      "verify -q --op linear --n 2 --batch 2 --d 8 -d cpu --strategy wide "
-      "--adversarial --json -");
+      "verify -q --op linear --n 2 --batch 2 --d 8 -d cpu --strategy wide --adversarial --json -");
   const RunResult result = parse_result(o.out);
   CHECK(result.config.is_adversarial);
   CHECK_THAT(result.cases.at(0).reproduce, ContainsSubstring("wbench verify --op linear") &&
@@ -339,9 +338,8 @@ TEST_CASE("verify says how much it compared, and with --all compares all") {
 
 TEST_CASE("a case's command has every option that its times depend on") {
   const std::string options =
-      " --cache rotate "
-      "--interleave random --stop count --rounds 3 "
-      "--max-samples 40 --l2-factor 1.5 --timeout 2 --order-seed 7 --aa";
+      " --cache rotate --interleave random --stop count --rounds 3 --max-samples 40 --l2-factor "
+      "1.5 --timeout 2 --order-seed 7 --aa";
   const std::string line =
       "run -q --op linear --n 2 --batch 2 --d 8 -d cpu --strategy wide" + options;
   const CaseResult c = parse_result(wbench(line + " --json -").out).cases.at(0);

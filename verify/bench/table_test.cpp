@@ -78,8 +78,7 @@ TEST_CASE("at 200 columns everything is there") {
   CHECK(lines[0] == "cuda:1: NVIDIA H200, 132 SMs, driver 13.0, CUDA 13.0.88");
   CHECK(lines[1] ==
         "regimes: stream graph; ceilings: 4.10 TB/s, 52.0 TFLOP/s fp32, 770 TFLOP/s fp16; empty "
-        "launch "
-        "2.35 us");
+        "launch 2.35 us");
   CHECK(lines[3] == "linear  batch=16  d=256");
   CHECK(lines[4] ==
         "case             strategy    regime     time    +-          rate  bandwidth  of floor"

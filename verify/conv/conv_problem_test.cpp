@@ -71,8 +71,7 @@ const Refusal kSizes[] = {
     {[](P& p) { p.dtype = Dtype::fp8_e4m3; },
      "conv: dtype is fp8_e4m3, expected fp32, fp16 or bf16"},
     {[](P& p) { p.epilogue.scale = OutputScale::per_member; },
-     "conv: epilogue has scale per_member and alpha 1, expected none and 1: multiply the "
-     "weights"}};
+     "conv: epilogue has scale per_member and alpha 1, expected none and 1: multiply the weights"}};
 
 const Refusal kStrides[] = {
     {[](P& p) { p.x.batch = -1; }, "conv: x has a stride of -1, expected none below 0"},
@@ -126,20 +125,17 @@ TEST_CASE("conv: operands of another problem than the plan's are told apart") {
        "conv: the operands' residual is none, expected the plan's = before_activation"},
       {[](P& p) { p.x.row = 8; },
        "conv: the operands' stride of x is {batch 280, member 140, channel 35, row 8, column 1}, "
-       "expected the "
-       "plan's = {batch 280, member 140, channel 35, row 7, column 1}"},
+       "expected the plan's = {batch 280, member 140, channel 35, row 7, column 1}"},
       {[](P& p) { p.weight.row = 3; },
        "conv: the operands' stride of weight is {member 72, out_channel 12, in_channel 6, row 3, "
        "column 1}, "
        "expected the plan's = {member 72, out_channel 12, in_channel 6, row 2, column 1}"},
       {[](P& p) { p.y.row = 4; },
        "conv: the operands' stride of y is {batch 108, member 54, channel 9, row 4, column 1}, "
-       "expected the "
-       "plan's = {batch 108, member 54, channel 9, row 3, column 1}"},
+       "expected the plan's = {batch 108, member 54, channel 9, row 3, column 1}"},
       {[](P& p) { p.residual.batch = 109; },
        "conv: the operands' stride of residual is {batch 109, member 54, channel 9, row 3, column "
-       "1}, expected "
-       "the plan's = {batch 108, member 54, channel 9, row 3, column 1}"},
+       "1}, expected the plan's = {batch 108, member 54, channel 9, row 3, column 1}"},
       {[](P& p) { p.bias_member_stride = 7; },
        "conv: the operands' member stride of bias is 7, expected the plan's = 6"},
       {[](P& p) { p.allow_tf32 = !p.allow_tf32; },

@@ -114,8 +114,7 @@ TEST_CASE("conv: each wrong operand is named, with what was got and expected") {
   like = two;
   like.epilogue.alpha = 2;
   refuses({x, weight, {}, y, {}}, like,
-          "conv: epilogue has scale none and alpha 2, expected none and 1: multiply the "
-          "weights");
+          "conv: epilogue has scale none and alpha 2, expected none and 1: multiply the weights");
   like = two;
   like.epilogue.residual = Residual::before_activation;
   refuses({x, weight, {}, y, {}}, like,

@@ -150,8 +150,7 @@ TEST_CASE("batchnorm: operands that cuDNN cannot be given are refused with the r
           a.beta.data = static_cast<const std::byte*>(a.beta.data) + 4;
         }) == "beta is aligned to 4 bytes, expected cuDNN's = 16");
   const std::string one =
-      "members have an epsilon or momentum of their own, and cuDNN has one for "
-      "all channels";
+      "members have an epsilon or momentum of their own, and cuDNN has one for all channels";
   CHECK(reason([](Arguments& a) { a.epsilon = a.running_mean; }) == one);
   CHECK(reason([](Arguments& a) { a.momentum = a.running_mean; }) == one);
   CHECK(reason([](Arguments& a) { a.x = a.y; }) ==
