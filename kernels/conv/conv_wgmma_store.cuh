@@ -150,7 +150,7 @@ __device__ inline void store_conv_block(const ConvWgmmaParams& params,
       });
     }
   }
-  store_exchanged<T>(storer, sums, [&](const auto& place) {
+  store_exchanged<kCanStoreBoxes<T>>(storer, sums, [&](const auto& place) {
     if (to.y_is_aligned) {
       store_pixels<kColumnGroup>(to, rows, storer.thread, place);
     } else {

@@ -37,7 +37,7 @@ __device__ inline void store_block(const LinearWgmmaParams& params, const TileAt
       });
     }
   }
-  store_exchanged<Out>(storer, sums, [&](const auto& place) {
+  store_exchanged<kCanStoreBoxes<Out>>(storer, sums, [&](const auto& place) {
     store_placed_sums<kBlockM, kBlockN, kWarpgroup>(to, storer.thread, place);
   });
 }

@@ -22,23 +22,23 @@ struct RoutedPlace {
 /// its weight then, and the rows of x of all eight, at most 512, remain in the L2 cache until the
 /// last outputs. Outputs first would read a weight that is larger than the cache again for every
 /// slot of its member; slots first, all of x again for every 64 outputs.
-__device__ inline RoutedPlace locate_block(uint32_t num_slots, uint32_t tiles_n) {
-  const uint32_t group = blockIdx.x / (kRoutedGroup * tiles_n);
-  const uint32_t in_group = blockIdx.x % (kRoutedGroup * tiles_n);
+__device__ inline RoutedPlace locate_block(uint32_t index, uint32_t num_slots, uint32_t tiles_n) {
+  const uint32_t group = index / (kRoutedGroup * tiles_n);
+  const uint32_t in_group = index % (kRoutedGroup * tiles_n);
   const uint32_t first = group * kRoutedGroup, size = min(num_slots - first, kRoutedGroup);
   return {first + in_group % size, in_group / size};
 }
 
-/// Zeros for the rows of no member.
-template <class T, int kThreads>
-__device__ inline void store_zeros(const LinearParams& params, const RoutedTable& table, int count,
-                                   int64_t first_n) {
-  constexpr int kGroups = static_cast<int>(kRoutedTileN) / kColumnGroup;
-  const auto columns = static_cast<int>(min(params.n - first_n, kRoutedTileN));
+/// Zeros for `count` rows of no member at `places`, by threads 0 to kThreads - 1.
+template <class T, int kThreads, int64_t kColumns>
+__device__ inline void store_zeros(const LinearParams& params, const int32_t* places, int count,
+                                   int64_t first_n, int thread) {
+  constexpr int kGroups = static_cast<int>(kColumns) / kColumnGroup;
+  const auto columns = static_cast<int>(min(params.n - first_n, kColumns));
   const float zeros[kColumnGroup] = {};
 #pragma unroll 1
-  for (int index = static_cast<int>(threadIdx.x); index < count * kGroups; index += kThreads) {
-    const int32_t row = table.y[index / kGroups];
+  for (int index = thread; index < count * kGroups; index += kThreads) {
+    const int32_t row = places[index / kGroups];
     const int column = index % kGroups * kColumnGroup;
     const int left = min(columns - column, kColumnGroup);
     if (row == RoutedTable::kNone || left <= 0) continue;
@@ -57,14 +57,15 @@ __device__ inline void compute_routed_tile(const RoutedLinearParams& params, uin
                                            uint32_t tiles_n, RoutedTable& table,
                                            Short compute_short, Tall compute_tall) {
   static_assert(kThreads >= kRoutedTile, "a thread finds a row");
-  const RoutedPlace place = locate_block(num_slots, tiles_n);
+  const RoutedPlace place = locate_block(blockIdx.x, num_slots, tiles_n);
   const int64_t first_n = place.n * kRoutedTileN;
-  const RoutedBlock block = locate_rows(params, place.slot);
+  const RoutedBlock block = locate_rows(params, place.slot, kRoutedTile);
   if (block.count == 0) return;
   find_rows(params, block, table);
   __syncthreads();
   if (block.member == params.linear.num_members) {
-    return store_zeros<T, kThreads>(params.linear, table, block.count, first_n);
+    return store_zeros<T, kThreads, kRoutedTileN>(params.linear, table.y, block.count, first_n,
+                                                  static_cast<int>(threadIdx.x));
   }
   const RoutedRows rows{table, params.gates != nullptr};
   if (block.count <= kRoutedShortTile) {

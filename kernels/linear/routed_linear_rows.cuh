@@ -19,22 +19,39 @@ struct RoutedTable {
   float gates[kRoutedTile];
 };
 
-/// The block's rows by its slot, or of one member alone; there may be none.
-__device__ inline RoutedBlock locate_rows(const RoutedLinearParams& params, uint32_t slot) {
+/// The rows of a slot of `tile_rows`, or of one member alone; there may be none.
+__device__ inline RoutedBlock locate_rows(const RoutedLinearParams& params, uint32_t slot,
+                                          int32_t tile_rows) {
   const RoutedSlots slots{params.first_rows, static_cast<int32_t>(params.linear.m),
-                          static_cast<uint32_t>(params.linear.num_members), kRoutedTile};
+                          static_cast<uint32_t>(params.linear.num_members), tile_rows};
   RoutedMember found;
   uint32_t tile = slot;
   if (params.member < 0) {
     found = member_of_slot(slots, slot);
-    tile -= first_slot(found, kRoutedTile);
+    tile -= first_slot(found, tile_rows);
   } else {
     const auto member = static_cast<uint32_t>(params.member);
     const bool is_last = member == slots.num_members;
     found = {member, member == 0 ? 0 : first_row(slots, member),
              is_last ? slots.num_rows : first_row(slots, member + 1)};
   }
-  return rows_of_tile(found, tile, kRoutedTile);
+  return rows_of_tile(found, tile, tile_rows);
+}
+
+/// The place of a row of the block, and its gate where it has one.
+struct RoutedPlaces {
+  int32_t x, y;  ///< or both RoutedTable::kNone
+  float gate;
+};
+__device__ inline RoutedPlaces find_row(const RoutedLinearParams& params, const RoutedBlock& block,
+                                        int32_t i) {
+  const int32_t in_order = block.first + i;
+  int32_t row = RoutedTable::kNone;
+  if (i < block.count) row = arch::load(params.order + in_order);
+  if (row < 0 || row >= params.linear.m) return {RoutedTable::kNone, RoutedTable::kNone, 0};
+  const uint32_t read = static_cast<uint32_t>(row) / static_cast<uint32_t>(params.choices);
+  return {params.gathers ? static_cast<int32_t>(read) : in_order, params.scatters ? row : in_order,
+          params.gates != nullptr ? arch::load(params.gates + row) : 0};
 }
 
 /// Fills the table by the first threads of the block. Followed by a barrier, but for the gates,
@@ -43,17 +60,10 @@ __device__ inline void find_rows(const RoutedLinearParams& params, const RoutedB
                                  RoutedTable& table) {
   const auto i = static_cast<int32_t>(threadIdx.x);
   if (i >= kRoutedTile) return;
-  const int32_t in_order = block.first + i;
-  int32_t row = RoutedTable::kNone;
-  if (i < block.count) row = arch::load(params.order + in_order);
-  if (row < 0 || row >= params.linear.m) {
-    table.x[i] = table.y[i] = RoutedTable::kNone;
-    return;
-  }
-  const uint32_t read = static_cast<uint32_t>(row) / static_cast<uint32_t>(params.choices);
-  table.x[i] = params.gathers ? static_cast<int32_t>(read) : in_order;
-  table.y[i] = params.scatters ? row : in_order;
-  if (params.gates != nullptr) table.gates[i] = arch::load(params.gates + row);
+  const RoutedPlaces found = find_row(params, block, i);
+  table.x[i] = found.x;
+  table.y[i] = found.y;
+  table.gates[i] = found.gate;
 }
 
 /// Source<T> of a table's rows. `copies` are those that this thread copies in every stage, found

@@ -184,10 +184,10 @@ __device__ inline void begin_stage(const char* x, const char* weight, bool accum
 
 /// The products of one tile, from the ring. One stage's are in flight while the next one's are
 /// issued; for fp8 those of the other warpgroup, while this one adds a stage's sums to the tile's.
-template <class T, WgmmaPolicy policy, bool has_half_steps>
-__device__ inline void multiply_tile(WgmmaStorage<policy>& s, Ring<policy.stages> ring,
-                                     const WgmmaGrid& grid, const Part<policy>& part,
-                                     arch::Mbarrier* next_turn,
+/// Storage: has WgmmaStorage's x, weight, full and empty. `next_turn` is for those in turns.
+template <class T, WgmmaPolicy policy, bool has_half_steps, class Storage>
+__device__ inline void multiply_tile(Storage& s, Ring<policy.stages> ring, const WgmmaGrid& grid,
+                                     const Part<policy>& part, arch::Mbarrier* next_turn,
                                      float (&sums)[policy.blocks_m()][policy.sums()]) {
   constexpr bool kAddsUpStages = sizeof(T) == 1;
   const bool is_first_lane = threadIdx.x % 32 == 0;

@@ -156,12 +156,12 @@ __device__ inline int exchange_place(int row, int column) {
 }
 
 /// Writes the sums and calls store(place), where place(row, column) is a sum in shared memory.
-/// Where there are boxes, the next writer waits first.
-template <class Out, class Store>
+/// Where boxes share this memory, the next writer waits first.
+template <bool shares_memory, class Store>
 __device__ inline void store_exchanged(const Storer& storer, const float (&sums)[kBlockSums],
                                        const Store& store) {
   auto* exchange = reinterpret_cast<float*>(storer.memory);
-  if constexpr (kCanStoreBoxes<Out>) {  // boxes share this memory
+  if constexpr (shares_memory) {
     if (storer.thread == 0) arch::wait_stores_read<0>();
     storer.sync();
   }
@@ -178,7 +178,7 @@ __device__ inline void store_exchanged(const Storer& storer, const float (&sums)
   }
   storer.sync();
   store([&](int of_row, int of_column) { return exchange + exchange_place(of_row, of_column); });
-  if constexpr (!kCanStoreBoxes<Out>) storer.sync();
+  if constexpr (!shares_memory) storer.sync();
 }
 
 /// Calls store(m, n, sums) for each block of a part of a tile. The code exists once, not once per
