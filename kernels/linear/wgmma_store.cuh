@@ -17,6 +17,7 @@
 
 #include "kernels/arch/barrier.cuh"
 #include "kernels/arch/fence.cuh"
+#include "kernels/arch/shared.cuh"
 #include "kernels/arch/tma.cuh"
 #include "kernels/common/warpgroup.cuh"
 #include "kernels/linear/linear_tile.cuh"
@@ -171,9 +172,8 @@ __device__ inline void store_exchanged(const Storer& storer, const float (&sums)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int at = 4 * block + 2 * half;
-      *reinterpret_cast<float2*>(exchange +
-                                 exchange_place(lane.row + 8 * half, 8 * block + lane.column)) =
-          make_float2(sums[at], sums[at + 1]);
+      arch::store_pair(exchange + exchange_place(lane.row + 8 * half, 8 * block + lane.column),
+                       sums[at], sums[at + 1]);
     }
   }
   storer.sync();
