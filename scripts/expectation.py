@@ -119,6 +119,7 @@ def read_tiles():
 TILES = read_tiles()
 RAGGED = ("ragged_linear", "routed_linear")  # whose members have rows of their own, the first also widths
 RAGGED_TILES = ("m16n64", "m64n64")  # for either strategy of these
+ROUTED_WGMMA_TILES = ("m128n128", "m128n256")  # stages as linear's
 RAGGED_SEED = 7  # for members' sizes: draw_member_size in host/linear/linear_values.hpp
 
 
@@ -231,6 +232,8 @@ def of_target(op, axes, tile_name=None):
     if op in RAGGED:
         for strategy, known in (("simt", TILES["simt"]), ("tensor_core", TILES["small_m"] + TILES["tensor_core"])):
             add(strategy, [tile for tile in known if tile.name in RAGGED_TILES], strategy, axes)
+        if op == "routed_linear" and axes["dtype"] in ("fp16", "bf16"):
+            add("wgmma", [tile for tile in TILES["wgmma"] if tile.name in ROUTED_WGMMA_TILES], "wgmma", axes)
         return found
     for strategy, tiles in TILES.items():
         if strategy == "small_m" and axes["batch"] > 64:

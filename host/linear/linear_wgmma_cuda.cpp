@@ -12,18 +12,7 @@
 
 namespace wide {
 
-namespace {
-
-/// An operand {features, rows, members}, in boxes of one member; one member if all share it.
-struct RowsMap {
-  const void* data;
-  Dtype dtype;
-  int64_t features, rows, members;
-  RowStrides strides;
-  int64_t box_features, box_rows;
-};
-
-void encode(const RowsMap& map, CUtensorMap& encoded) {
+void encode_linear_rows(const LinearRowsMap& map, CUtensorMap& encoded) {
   const int64_t vector = 16 / dtype_bytes(map.dtype);
   // A stride that nothing steps along must be valid all the same.
   const int64_t packed = (map.features + vector - 1) / vector * vector;
@@ -40,8 +29,6 @@ void encode(const RowsMap& map, CUtensorMap& encoded) {
                   encoded);
 }
 
-}  // namespace
-
 bool has_linear_maps(const LinearProblem& problem, const LinearArguments& arguments) {
   return problem.in_features > 0 && is_on_16_bytes(arguments.x.data) &&
          is_on_16_bytes(arguments.weight.data);
@@ -56,16 +43,17 @@ void run_linear_wgmma(const DeviceInfo& device, kernels::LinearWgmmaTile tile,
   kernels::LinearWgmmaParams wgmma{};
   wgmma.linear = params;
   wgmma.num_multiprocessors = device.num_multiprocessors;
-  encode({arguments.x.data, problem.dtype, in, batch, members, problem.x, box_k, tile_m(tile)},
-         wgmma.x);
-  encode(
+  encode_linear_rows(
+      {arguments.x.data, problem.dtype, in, batch, members, problem.x, box_k, tile_m(tile)},
+      wgmma.x);
+  encode_linear_rows(
       {arguments.weight.data, problem.dtype, in, out, members, problem.weight, box_k, tile_n(tile)},
       wgmma.weight);
   wgmma.stores_boxes = linear_stores_boxes(problem) && is_on_16_bytes(arguments.y.data);
   if (wgmma.stores_boxes) {
-    encode({arguments.y.data, *problem.y_dtype, out, batch, members, problem.y,
-            kernels::kWgmmaStoreN, kernels::kWgmmaStoreM},
-           wgmma.y);
+    encode_linear_rows({arguments.y.data, *problem.y_dtype, out, batch, members, problem.y,
+                        kernels::kWgmmaStoreN, kernels::kWgmmaStoreM},
+                       wgmma.y);
   }
   WIDE_CHECK_CUDA(
       kernels::launch_linear_wgmma(wgmma, problem.dtype, *problem.y_dtype, tile, stream));

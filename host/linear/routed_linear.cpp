@@ -39,6 +39,11 @@ RoutedLinearPlan make_routed_linear_plan(const Context& context, const RoutedLin
   RoutedLinearChoice choice = choose_routed_linear_strategy(
       complete, context.info(), verified_strategies(), options.strategy,
       tuning_of(options, kRoutedLinearName, complete));
+  if (choice.strategy == RoutedLinearStrategy::wgmma) {
+    choice.explain += "; tiles of ";
+    choice.explain += tile_name(choose_routed_wgmma_tile(complete, context.info()));
+    choice.explain += "; by tensor_core where x or weight is not aligned to 16 bytes";
+  }
   std::string range = "wide::routed_linear(" + std::string(strategy_name(choice.strategy)) + ")";
   return RoutedLinearPlan(std::make_shared<const RoutedLinearPlan::State>(
       RoutedLinearPlan::State{context, complete, std::move(choice), std::move(range)}));

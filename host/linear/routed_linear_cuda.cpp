@@ -5,10 +5,13 @@
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
+#include "host/core/tensor_map.hpp"
 #include "host/linear/linear_epilogue_cuda.hpp"
+#include "host/linear/linear_wgmma_cuda.hpp"
 #include "host/linear/routed_linear_problem.hpp"
 #include "host/linear/routed_linear_run.hpp"
 #include "kernels/linear/routed_linear.hpp"
+#include "kernels/linear/routed_linear_wgmma.hpp"
 
 namespace wide {
 
@@ -54,6 +57,25 @@ cudaError_t launch_weight_only(const kernels::RoutedLinearParams& params,
       problem.dtype, weight.format, stream);
 }
 
+void run_wgmma(const DeviceInfo& device, const RoutedLinearProblem& problem,
+               const kernels::RoutedLinearParams& params, cudaStream_t stream) {
+  const kernels::LinearWgmmaTile tile = choose_routed_wgmma_tile(problem, device);
+  kernels::RoutedWgmmaParams wgmma{};
+  wgmma.routed = params;
+  wgmma.num_multiprocessors = device.num_multiprocessors;
+  encode_linear_rows({params.linear.weight, problem.dtype, problem.in_features,
+                      problem.out_features, problem.num_members, problem.weight,
+                      kernels::kWgmmaTileBytes / dtype_bytes(problem.dtype), tile_n(tile)},
+                     wgmma.weight);
+  WIDE_CHECK_CUDA(kernels::launch_routed_linear_wgmma(wgmma, problem.dtype, tile, stream));
+}
+
+/// Whether x is copied 16 bytes at a time and the weight has a map: there is something to multiply.
+bool is_for_wgmma(const RoutedLinearProblem& problem, const RoutedLinearArguments& arguments) {
+  return problem.in_features > 0 && is_on_16_bytes(arguments.x.data) &&
+         is_on_16_bytes(arguments.weight.data);
+}
+
 }  // namespace
 
 void run_routed_linear_cuda(const DeviceInfo& device, RoutedLinearStrategy strategy,
@@ -73,6 +95,9 @@ void run_routed_linear_cuda(const DeviceInfo& device, RoutedLinearStrategy strat
   if (strategy == RoutedLinearStrategy::sequential) {
     for (params.member = 0; params.member <= problem.num_members; ++params.member) multiply();
     return;
+  }
+  if (strategy == RoutedLinearStrategy::wgmma && is_for_wgmma(problem, arguments)) {
+    return run_wgmma(device, problem, params, native);
   }
   const kernels::LinearMath math = problem.dtype == Dtype::fp16   ? kernels::LinearMath::fp16
                                    : problem.dtype == Dtype::bf16 ? kernels::LinearMath::bf16

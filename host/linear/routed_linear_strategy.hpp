@@ -11,6 +11,7 @@
 
 #include "host/core/strategy_choice.hpp"
 #include "host/core/verified.hpp"
+#include "kernels/linear/linear_wgmma_tile.hpp"
 #include "wide/device.hpp"
 #include "wide/routed_linear.hpp"
 
@@ -22,6 +23,7 @@ enum class RoutedLinearStrategy : uint8_t {
                 ///< member after member
   simt,         ///< fp32 multiply-adds: kernels/linear/routed_linear_simt.cu
   tensor_core,  ///< kernels/linear/routed_linear_tensor_core.cu
+  wgmma,        ///< kernels/linear/routed_linear_wgmma.cuh, for tensor maps of the weights
   weight_only,  ///< quantised weights: kernels/linear/routed_linear_weight_only.cu
   wide,         ///< CPU: all members' blocks at once
 };
@@ -32,6 +34,13 @@ std::string_view strategy_name(RoutedLinearStrategy strategy);
 std::string routed_linear_unsupported_reason(RoutedLinearStrategy strategy,
                                              const RoutedLinearProblem& problem,
                                              const DeviceInfo& device);
+
+/// wgmma's tile: that of which a round of blocks takes least time.
+kernels::LinearWgmmaTile choose_routed_wgmma_tile(const RoutedLinearProblem& problem,
+                                                  const DeviceInfo& device);
+
+/// Whether members have rows enough for wgmma, and the device tiles.
+bool is_routed_wgmma_expected_to_win(const RoutedLinearProblem& problem, const DeviceInfo& device);
 
 using RoutedLinearChoice = StrategyChoice<RoutedLinearStrategy>;
 

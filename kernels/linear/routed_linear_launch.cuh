@@ -19,9 +19,9 @@ struct RoutedPlace {
 };
 
 /// Neighbours have the same outputs of eight slots in turn. Slots of one member share the rows of
-/// its weight then, and the rows of x of all eight, at most 512, remain in the L2 cache until the
-/// last outputs. Outputs first would read a weight that is larger than the cache again for every
-/// slot of its member; slots first, all of x again for every 64 outputs.
+/// its weight then, and the rows of x of all eight, at most 512 or (wgmma) 1024, remain in the L2
+/// cache until the last outputs. Outputs first would read a weight that is larger than the cache
+/// again for every slot of its member; slots first, all of x again for every tile of outputs.
 __device__ inline RoutedPlace locate_block(uint32_t index, uint32_t num_slots, uint32_t tiles_n) {
   const uint32_t group = index / (kRoutedGroup * tiles_n);
   const uint32_t in_group = index % (kRoutedGroup * tiles_n);

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Routed rows on warp-level matrix instructions: linear_mma.cuh's tiles of 16 rows and of 64 in one
-// kernel, as ragged_linear_tensor_core.cu has them. Not by wgmma: its operands come by tensor maps,
-// which copy boxes of rows that are neighbours.
+// kernel, as ragged_linear_tensor_core.cu has them.
 #include "kernels/linear/linear_mma.cuh"
 #include "kernels/linear/routed_linear_launch.cuh"
 #include "kernels/linear/tile_pair.hpp"

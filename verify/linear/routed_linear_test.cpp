@@ -185,6 +185,60 @@ TEST_CASE("routed_linear: the automatic choice takes what is verified, and says 
   CHECK(routed_linear_unsupported_reason(simt, problem, device) == kTooMany);
 }
 
+TEST_CASE("routed_linear: wgmma where members have rows enough, on Hopper") {
+  DeviceInfo device = kH200;
+  RoutedLinearProblem given{
+      .num_members = 8, .num_rows = 4096, .in_features = 2048, .out_features = 2048};
+  given.dtype = Dtype::bf16;
+  const VerifiedStrategy verified[] = {{"routed_linear", "tensor_core", 90},
+                                       {"routed_linear", "wgmma", 90}};
+  using enum RoutedLinearStrategy;
+  const auto complete = [&] { return complete_routed_linear_problem(given); };
+  const auto choose = [&] { return choose_routed_linear_strategy(complete(), device, verified); };
+  CHECK(choose().strategy == wgmma);
+  CHECK(choose().explain.find("on average 64 or more of each") != std::string::npos);
+  given.num_rows = 8 * 64, given.out_features = 8192;
+  CHECK(choose().strategy == wgmma);
+  given.num_rows = 8 * 64 - 1;
+  CHECK(choose().strategy == tensor_core);
+  given.num_rows = 4096,
+  given.out_features = 128;  // 36 tiles for 132 multiprocessors
+  CHECK(choose().strategy == tensor_core);
+  given.out_features = 2048, given.x_row_stride = 2052;
+  CHECK(choose().strategy == tensor_core);
+  const auto reason = [&] { return routed_linear_unsupported_reason(wgmma, complete(), device); };
+  CHECK(reason() ==
+        "x has row stride 2052, its rows are copied 16 bytes at a time: it needs a multiple of 8 "
+        "elements; tensor_core takes any");
+  given.x_row_stride = 0, given.weight.row = 2049;
+  CHECK(reason().starts_with("weight has strides 2049 (row)"));
+  given.weight = {}, given.dtype = Dtype::fp32;
+  CHECK(reason() == "it multiplies fp16 and bf16, dtype is fp32");
+  given.dtype = Dtype::fp16;
+  CHECK(reason() == "");
+  given.out_features = int64_t{1} << 32;
+  CHECK(reason() == "coordinates of its tiles, and of what lies past the end, are 32 bits wide");
+  given.out_features = int64_t{1} << 26, given.num_rows = int64_t{1} << 24;
+  CHECK(reason() == "the outputs of any routing have more than 2^31 - 1 tiles of 64 rows by 64");
+  given.out_features = 2048, device.compute_capability = 80;
+  CHECK(reason().find("9.0 alone") != std::string::npos);
+}
+
+TEST_CASE("routed_linear: wgmma's tile is what takes least time on so many multiprocessors") {
+  using enum kernels::LinearWgmmaTile;
+  RoutedLinearProblem problem{
+      .num_members = 8, .num_rows = 4096, .in_features = 2048, .out_features = 2048};
+  problem.dtype = Dtype::bf16;
+  const auto tile = [&] { return choose_routed_wgmma_tile(problem, kH200); };
+  CHECK(tile() == m128n256);  // three rounds of 288 tiles, the other's 576 take five
+  problem.num_rows = 512, problem.out_features = 1024;
+  CHECK(tile() == m128n128);  // 64 tiles in one round, 32 of the other are one, too
+  problem.num_rows = 16384;
+  CHECK(tile() == m128n256);
+  problem.out_features = 128;
+  CHECK(tile() == m128n128);
+}
+
 TEST_CASE("routed_linear: weights come back bit for bit") {
   const RoutedLinearProblem problem = routed_problem(routing_of_counts({2, 3}), 5, 7);
   const auto plan = make_routed_linear_plan(cpu().context(), problem);

@@ -94,6 +94,13 @@ TEST_CASE("model routed: in 16 bits, too") {
     for (const Dtype dtype : {Dtype::fp16, Dtype::bf16}) {
       ModelRun run(context, gated(dtype), routed(4, 37));
       CHECK(run.worst_error(run.run()) < (dtype == Dtype::fp16 ? 2e-2 : 1e-1));
+      if (context.info().compute_capability != 90) continue;
+      ModelRun on_hopper(context, gated(dtype), routed(3, 300),
+                         {.strategies = {{"routed_linear", "wgmma"}}});
+      CHECK(on_hopper.worst_error(on_hopper.run()) < (dtype == Dtype::fp16 ? 2e-2 : 1e-1));
+      for (const ModelStep& step : on_hopper.plan().steps()) {
+        if (step.primitive == "routed_linear") CHECK(step.strategy == "wgmma");
+      }
     }
   }
 }

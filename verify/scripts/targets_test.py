@@ -454,7 +454,7 @@ class ExpectationTest(unittest.TestCase):
     def test_ragged_members_are_those_that_wbench_draws(self):
         numbers = 4 * (65 + 2684)  # of routed rows and where members' begin, which wbench declares, too
         for op, work in (("ragged_linear", (79483760, 2691840)), ("routed_linear", (352484352, 9806580 + 1374208 - numbers))):
-            (target,) = (target for target in TARGETS if target["op"] == op)
+            target = next(target for target in TARGETS if target["op"] == op)
             self.assertEqual({(one.flops, one.bytes) for one in expectation.of_target(op, target["axes"]).values()}, {work})
         values, sizes = ((ROOT / f"host/{path}").read_text() for path in ("operand_values.hpp", "linear/linear_values.hpp"))
         own = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
