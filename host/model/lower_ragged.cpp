@@ -1,10 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 
 #include "host/core/check.hpp"
+#include "host/core/plan_checks.hpp"
 #include "host/model/move.hpp"
 #include "host/model/ragged.hpp"
+#include "host/model/routed.hpp"
 #include "wide/ragged_linear.hpp"
 
 namespace wide {
@@ -93,6 +96,26 @@ void lower_ragged_linear(Lowering& l, const Node& node, const LinearOp& op) {
                 });
 }
 
+/// What a mixture is made of.
+void check_choices(const ModelProblem& problem) {
+  const auto text = [](auto number) { return std::to_string(number); };
+  WIDE_REQUIRE(problem.choices >= 1,
+               "model: choices is " + text(problem.choices) + ", expected at least 1");
+  require_enumerator("model", "router", problem.router, kAllRouters.back());
+  require_enumerator("model", "gate", problem.gate, kAllGateFunctions.back());
+  WIDE_REQUIRE(problem.is_routed || !is_mixture(problem),
+               "model: choices is " + text(problem.choices) + " and router is " +
+                   std::string(router_name(problem.router)) +
+                   ", expected 1 and ids where rows are not routed");
+  WIDE_REQUIRE(problem.router != Router::scores || problem.choices <= problem.num_members,
+               "model: choices is " + text(problem.choices) + ", expected at most num_members = " +
+                   text(problem.num_members) + ", to choose from by scores");
+  WIDE_REQUIRE(problem.choices == 1 ||
+                   problem.batch <= std::numeric_limits<int32_t>::max() / problem.choices,
+               "model: batch is " + text(problem.batch) + " and choices is " +
+                   text(problem.choices) + ", expected up to 2^31 - 1 rows that are routed");
+}
+
 }  // namespace
 
 ModelProblem checked_problem(ModelProblem problem) {
@@ -119,6 +142,7 @@ ModelProblem checked_problem(ModelProblem problem) {
                    " entries, expected none: ids tell whose rows there are");
   WIDE_REQUIRE(problem.batch >= 1,
                "model: batch is " + text(problem.batch) + ", expected at least 1");
+  check_choices(problem);
   return problem;
 }
 

@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 #include "host/core/check.hpp"
-#include "host/model/passes.hpp"
 #include "host/model/ragged.hpp"
 #include "host/model/rewrite.hpp"
 #include "host/model/routed.hpp"
 #include "wide/routed_linear.hpp"
 #include "wide/routed_mlp.hpp"
-#include "wide/routing.hpp"
 
 namespace wide {
 
@@ -19,9 +17,7 @@ namespace {
 }
 
 /// [R, D], in their places.
-PlacedView rows_of(const Lowering& l, const Node& node, Value value) {
-  if (value.is_absent()) return {};
-  const Place place = l.place(value);
+PlacedView rows_at(const Lowering& l, const Node& node, Value value, const Place& place) {
   if (place.shape.rank() != 2) {
     refuse(l, node,
            "expected values [batch, D], got " + to_string(place.shape) +
@@ -30,19 +26,33 @@ PlacedView rows_of(const Lowering& l, const Node& node, Value value) {
   require_side_by_side(node.name, value, place);
   return shared_view(place, l.device());
 }
+PlacedView rows_of(const Lowering& l, const Node& node, Value value) {
+  return rows_at(l, node, value, l.place(value));
+}
+
+/// As many as y has.
+PlacedView residual_of(Lowering& l, const Node& node) {
+  const Value residual = node.operand("residual");
+  if (residual.is_absent()) return {};
+  return rows_at(l, node, residual, l.repeated(node, residual));
+}
+
+PlacedView gates_of(const Lowering& l, const Node& node) {
+  return l.takes_gates(node.outputs[0]) ? l.gates_of_routing : PlacedView{};
+}
 
 void lower_routed_linear(Lowering& l, const Node& node, const LinearOp& op) {
-  const PlacedView x = rows_of(l, node, node.operand("x")),
-                   residual = rows_of(l, node, node.operand("residual")),
+  const PlacedView x = rows_of(l, node, node.operand("x")), residual = residual_of(l, node),
                    y = rows_of(l, node, node.outputs[0]), weight = l.parameter(node, "weight"),
-                   bias = l.parameter(node, "bias"), first_rows = l.first_rows_of_routing,
-                   order = l.order_of_routing;
+                   bias = l.parameter(node, "bias"), gates = gates_of(l, node),
+                   first_rows = l.first_rows_of_routing, order = l.order_of_routing;
   const auto arguments = [=](const Bases& at) {
     return RoutedLinearArguments{.x = at.at(x),
                                  .weight = at.at(weight),
                                  .bias = at.at(bias),
                                  .y = at.at(y),
                                  .residual = at.at(residual),
+                                 .gates = at.at(gates),
                                  .first_rows = at.at(first_rows),
                                  .order = at.at(order)};
   };
@@ -60,18 +70,19 @@ void lower_routed_linear(Lowering& l, const Node& node, const LinearOp& op) {
                  .strategy = {},
                  .explain = {},
                  .num_members = l.num_members()},
-                plan, {&x, &weight, &bias, &residual, &y, &first_rows, &order},
+                plan, {&x, &weight, &bias, &residual, &y, &gates, &first_rows, &order},
                 [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
 void lower_routed_mlp(Lowering& l, const Node& node, const MlpOp& op) {
   const PlacedView x = rows_of(l, node, node.operand("x")), y = rows_of(l, node, node.outputs[0]),
-                   weights = l.parameter(node, "weights"), first_rows = l.first_rows_of_routing,
-                   order = l.order_of_routing;
+                   weights = l.parameter(node, "weights"), gates = gates_of(l, node),
+                   first_rows = l.first_rows_of_routing, order = l.order_of_routing;
   const auto arguments = [=](const Bases& at) {
     return RoutedMlpArguments{.x = at.at(x),
                               .weights = at.at(weights),
                               .y = at.at(y),
+                              .gates = at.at(gates),
                               .first_rows = at.at(first_rows),
                               .order = at.at(order)};
   };
@@ -90,7 +101,7 @@ void lower_routed_mlp(Lowering& l, const Node& node, const MlpOp& op) {
                  .strategy = {},
                  .explain = {},
                  .num_members = l.num_members()},
-                plan, {&x, &weights, &y, &first_rows, &order},
+                plan, {&x, &weights, &y, &gates, &first_rows, &order},
                 [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
@@ -102,37 +113,15 @@ Graph with_shared_inputs(const Graph& graph) {
   return rewrite.finish();
 }
 
-void lower_routing(Lowering& l) {
-  const int64_t num_rows = l.problem().batch;
-  const PlacedView ids = l.add_input("member_ids", Dtype::int64, {num_rows});
-  l.first_rows_of_routing = l.add_activation(Dtype::int32, {l.num_members() + 1});
-  l.order_of_routing = l.add_activation(Dtype::int32, {num_rows});
-  const PlacedView first_rows = l.first_rows_of_routing, order = l.order_of_routing;
-  const auto arguments = [=](const Bases& at) {
-    return RoutingArguments{
-        .ids = at.at(ids), .first_rows = at.at(first_rows), .order = at.at(order)};
-  };
-  PlanOptions options;
-  options.strategy = strategy_of(l.options(), "routing", "routing");
-  options.tuning = l.options().tuning;
-  const RoutingPlan plan =
-      make_routing_plan(l.context(), describe_routing(arguments(l.example())), options);
-  l.add_planned({.node = "routing",
-                 .primitive = "routing",
-                 .strategy = {},
-                 .explain = {},
-                 .num_members = l.num_members()},
-                plan, {&ids, &first_rows, &order},
-                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
-}
-
 void lower_routed(Lowering& l, const Node& node) {
   if (!has_rows(l.graph(), node.outputs[0])) return;  // computed when members are loaded
   if (std::holds_alternative<EnsembleOp>(node.operation)) {
     refuse(l, node, "expected each row computed by all of them");
   }
   if (l.is_shared(node.outputs[0])) return lower_selected(l, node, -1, 1);
-  if (treats_rows_alike(l, node)) return lower_selected(l, node, -1, l.num_members());
+  if (treats_rows_alike(l, node)) {
+    return l.with_repeated_operands(node, [&] { lower_selected(l, node, -1, l.num_members()); });
+  }
   if (const auto* linear = std::get_if<LinearOp>(&node.operation)) {
     return lower_routed_linear(l, node, *linear);
   }

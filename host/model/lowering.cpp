@@ -12,6 +12,7 @@
 #include "host/model/layout.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/ragged.hpp"
+#include "host/model/routed.hpp"
 #include "host/model/sizes.hpp"
 #include "host/pack/member_copy.hpp"
 
@@ -45,6 +46,8 @@ Lowering::Lowering(const Context& context, const Graph& graph, const ModelProble
       options_(options),
       stored_members_(stored_members),
       is_shared_(shared_values(graph, options.shared_parameters, options.drops_out)),
+      has_choices_(values_of_choices(problem, graph, is_shared_)),
+      takes_gates_(is_shared_.size(), false),
       first_rows_(first_rows(problem)),
       places_(static_cast<size_t>(graph.num_values())) {}
 
@@ -98,6 +101,39 @@ Place Lowering::own_operand(const Node& node, std::string_view name) {
   add_copy(node.name + ".copy", stacked_view(from, device()), stacked_view(to, device()),
            to.num_members);
   return to;
+}
+
+Place Lowering::repeated(const Node& node, Value value) {
+  const Place& all = places_[static_cast<size_t>(value.index)];
+  const int64_t choices = problem_.choices;
+  if (choices == 1 || has_choices(value)) return all;
+  const auto found = repeated_.find(value.index);
+  if (found != repeated_.end()) return found->second;
+  if (!options_.moves_data) {
+    throw_unsupported("model: " + node.name + " (" + std::string(operation_name(graph_, node)) +
+                      "): " + graph_.name(value) +
+                      " is one for all members of a row, expected one for each: this would copy "
+                      "data");
+  }
+  Place from = all, to = packed_place(all.dtype, all.shape, 1, -1);
+  from.num_members = choices;  // K times the same
+  to.shape[0] *= choices;
+  to.storage = add_activation(to.dtype, to.shape).storage;
+  notes.push_back(node.name + ": " + graph_.name(value) +
+                  " is one for all members of a row, and copied for each");
+  add_copy(node.name + ".copy", stacked_view(from, device()),
+           stacked_view(choices_apart(to, choices), device()), num_members());
+  return repeated_.emplace(value.index, to).first->second;
+}
+
+void Lowering::with_repeated_operands(const Node& node, const std::function<void()>& lower) {
+  if (problem_.choices == 1 || !has_choices(node.outputs[0])) return lower();
+  const std::vector<Place> own = places_;
+  for (const Operand& operand : node.operands) {
+    places_[static_cast<size_t>(operand.value.index)] = repeated(node, operand.value);
+  }
+  lower();
+  places_ = own;
 }
 
 PlacedView Lowering::rows(const Node& node, std::string_view name) const {

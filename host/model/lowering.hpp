@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,6 +89,18 @@ class Lowering {
   int64_t first_row(int64_t member) const { return first_rows_[static_cast<size_t>(member)]; }
   int64_t num_rows(int64_t member) const { return first_row(member + 1) - first_row(member); }
 
+  /// Of a routed model: whether a value has a row for each choice, [batch*K, ..], as what members
+  /// compute has, or what is computed of that; all others have the batch's rows.
+  bool has_choices(Value value) const { return has_choices_[static_cast<size_t>(value.index)]; }
+  /// Of a mixture: whether the layer that writes y applies the gates, as only outputs read it.
+  bool takes_gates(Value y) const { return takes_gates_[static_cast<size_t>(y.index)]; }
+  /// A value as a node with a row for each choice reads it, of which there are K of each row of the
+  /// batch: where it has the batch's rows, a copy, made once. Throws unsupported where nothing may
+  /// be moved.
+  Place repeated(const Node& node, Value value);
+  /// Lowers a node whose operands are all repeated() where its result has a row for each choice.
+  void with_repeated_operands(const Node& node, const std::function<void()>& lower);
+
   Place place(Value value) const;
   /// An operand as a node of N members reads it: shared ones have a member stride of 0.
   Place operand(const Node& node, std::string_view name) const;
@@ -166,6 +179,7 @@ class Lowering {
   int64_t weights_bytes = 0, table_bytes = 0;
   int32_t mask_storage = -1;  ///< uint8, one a member, 1 for members that take part in ensembles
   PlacedView first_rows_of_routing, order_of_routing;  ///< of a routed model
+  PlacedView gates_of_routing;                         ///< fp32 [R]; absent: there are none
   int32_t seed_storage = -1;  ///< of `dropouts`, one after another: int64 [dropouts, N, 2]
 
  private:
@@ -192,17 +206,20 @@ class Lowering {
   const ModelOptions& options_;
   int64_t stored_members_;
   std::vector<bool> is_shared_;
-  std::vector<int64_t> first_rows_;  ///< none, or of a ragged model as first_rows() says
+  std::vector<bool> has_choices_, takes_gates_;
+  std::map<int32_t, Place> repeated_;  ///< by the value's index
+  std::vector<int64_t> first_rows_;    ///< none, or of a ragged model as first_rows() says
   int64_t member_ = -1;
   std::vector<Place> places_;
 };
 
 /// Gives every value a place: inputs, outputs, activations, views, and results in place of operands
 /// that are no longer needed. Copies of outputs that cannot be written in place are returned, to be
-/// added after all steps.
+/// added after all steps; of a mixture, outputs that are yet to be combined.
 struct OutputCopy {
   std::string name;
   Place from, to;
+  bool lacks_gates = false;  ///< rows are yet to be multiplied, and those of no member to be zeros
 };
 std::vector<OutputCopy> place_values(Lowering& lowering, const ModelProblem& problem);
 

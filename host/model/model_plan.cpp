@@ -99,6 +99,7 @@ void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
   }
   for (const OutputCopy& copy : copies) {
     lower_as(copy.name, [&] {
+      if (is_mixture(s.problem)) return lower_combination(l, copy);
       l.add_copy(copy.name, stacked_view(copy.from, l.device()), stacked_view(copy.to, l.device()),
                  copy.to.is_shared() ? 1 : s.problem.num_members);
     });

@@ -14,6 +14,7 @@
 #include "host/model/layout.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/rewrite.hpp"
+#include "host/model/routed.hpp"
 #include "wide/error.hpp"
 
 namespace wide {
@@ -39,7 +40,8 @@ class MlpFuser {
         problem_(problem),
         options_(options),
         readers_(graph),
-        is_shared_(shared_values(graph, options.shared_parameters, options.drops_out)) {}
+        is_shared_(shared_values(graph, options.shared_parameters, options.drops_out)),
+        has_choices_(values_of_choices(problem, graph, is_shared_)) {}
 
   Graph run(Notes& notes) {
     Rewrite rewrite(graph_);
@@ -112,7 +114,9 @@ class MlpFuser {
     const MlpProblem mlp = problem_of(layers);
     RoutedMlpProblem p;
     p.num_members = mlp.num_members;
-    p.num_rows = mlp.batch;
+    p.num_rows = mlp.batch * problem_.choices;
+    p.choices =
+        has_choices_[static_cast<size_t>(layers[0]->operand("x").index)] ? 1 : problem_.choices;
     p.widths = mlp.widths;
     p.dtype = mlp.dtype;
     p.allow_tf32 = mlp.allow_tf32;
@@ -188,7 +192,7 @@ class MlpFuser {
   const ModelProblem& problem_;
   const ModelOptions& options_;
   const Readers readers_;
-  std::vector<bool> is_shared_;
+  std::vector<bool> is_shared_, has_choices_;
   std::unordered_set<const Node*> taken_;
   std::unordered_map<const Node*, Layers> mlps_;  ///< by their last layers
 };

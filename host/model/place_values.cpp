@@ -7,6 +7,7 @@
 #include "host/core/check.hpp"
 #include "host/model/layout.hpp"
 #include "host/model/lowering.hpp"
+#include "host/model/routed.hpp"
 
 namespace wide {
 
@@ -79,6 +80,7 @@ class Placer {
 
   std::vector<OutputCopy> run() {
     find_last_uses();
+    if (is_mixture(problem_)) find_last_layers();
     for (size_t i = 0; i < graph_.inputs().size(); ++i) {
       const Value input = graph_.inputs()[i];
       place(input) = packed(input);
@@ -107,14 +109,17 @@ class Placer {
     for (const bool is_shared : l_.is_shared_) axes.push_back(is_shared ? -1 : 0);
     return axes;
   }
-  Shape concrete(Value v) const {
+  int64_t rows_of(Value v) const {
+    if (l_.has_choices(v)) return rows_of_choices(problem_);
     const bool has_all_rows = l_.is_ragged() && !l_.is_shared(v);
-    return with_batch(graph_.type(v).shape, has_all_rows ? l_.first_rows_.back() : problem_.batch);
+    return has_all_rows ? l_.first_rows_.back() : problem_.batch;
   }
-  Place packed(Value v) const {
-    return packed_place(graph_.type(v).dtype, concrete(v), num_members_,
+  Shape concrete(Value v) const { return with_batch(graph_.type(v).shape, rows_of(v)); }
+  Place packed(Value v, int64_t rows) const {
+    return packed_place(graph_.type(v).dtype, with_batch(graph_.type(v).shape, rows), num_members_,
                         axes_[static_cast<size_t>(v.index)]);
   }
+  Place packed(Value v) const { return packed(v, rows_of(v)); }
   static int64_t bytes_of(const Place& place) {
     return checked_bytes({place.num_members, num_elements(place.shape)}, dtype_bytes(place.dtype));
   }
@@ -147,14 +152,43 @@ class Placer {
     }
   }
 
-  /// Roots that can be written directly to an output: those that are not cut.
+  bool is_layer(Value v) const {
+    const Node* node = graph_.producer(v);
+    return node != nullptr && l_.has_choices(v) &&
+           (std::holds_alternative<LinearOp>(node->operation) ||
+            std::holds_alternative<MlpOp>(node->operation));
+  }
+
+  /// The layers that apply the gates: those of which only outputs read the result.
+  void find_last_layers() {
+    const auto takes = [&](Value v) { return l_.takes_gates_[static_cast<size_t>(root(v).index)]; };
+    for (const Operand& output : graph_.outputs())
+      takes(output.value) = is_layer(root(output.value));
+    for (const Node& node : graph_.nodes()) {
+      for (const Operand& operand : node.operands) {
+        if (!is_view(node)) takes(operand.value) = false;
+      }
+    }
+  }
+
+  /// Whether rows of an output are as the sum wants them: times their gates, if there are any, and
+  /// zeros where they are of no member, as layers leave them.
+  bool lacks_gates(Value output) const {
+    const Value r = root(output);
+    const bool has_gates = problem_.router != Router::ids;
+    return has_gates ? !l_.takes_gates(r) : !is_layer(r);
+  }
+
+  /// Roots that can be written directly to an output: those that are not cut, and not to be
+  /// combined.
   void choose_outputs() {
     wanted_.assign(static_cast<size_t>(graph_.num_values()), -1);
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const Value v = graph_.outputs()[i].value, r = root(v);
       const bool is_whole = !has_slice(v);
       int& wanted = wanted_[static_cast<size_t>(r.index)];
-      if (is_whole && wanted < 0 && graph_.kind(r) == ValueKind::computed) {
+      const bool is_combined = is_mixture(problem_) && (problem_.choices > 1 || lacks_gates(v));
+      if (is_whole && !is_combined && wanted < 0 && graph_.kind(r) == ValueKind::computed) {
         wanted = static_cast<int>(i);
       }
     }
@@ -224,12 +258,17 @@ class Placer {
     std::vector<OutputCopy> list;
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const Operand& output = graph_.outputs()[i];
-      Place to = packed(output.value);
+      const bool has_choices = l_.has_choices(output.value), is_mixed = is_mixture(problem_);
+      WIDE_REQUIRE(!is_mixed || has_choices,
+                   "model: output " + output.name +
+                       ": no member computes it, expected what is of each of a row's members, to "
+                       "be summed");
+      Place to = packed(output.value, has_choices ? problem_.batch : rows_of(output.value));
       l_.outputs.push_back(operand_of(output.name, to, problem_.num_members, l_.first_rows_));
       const Place& from = place(output.value);
       if (wanted_[static_cast<size_t>(root(output.value).index)] == static_cast<int>(i)) continue;
       to.storage = add({MemoryKind::output, static_cast<int64_t>(i), 0, bytes_of(to)});
-      list.push_back({output.name, from, to});
+      list.push_back({output.name, from, to, is_mixed && lacks_gates(output.value)});
     }
     return list;
   }

@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+#include "host/model/routed.hpp"
+
 namespace wide {
 
 namespace {
@@ -33,6 +35,7 @@ void check_sizes(const Graph& graph, const ModelProblem& problem,
   const bool is_ragged = !problem.batches.empty();
   const int64_t all_rows =
       std::accumulate(problem.batches.begin(), problem.batches.end(), int64_t{0});
+  const std::vector<bool> has_choices = values_of_choices(problem, graph, is_shared);
   for (int32_t i = 0; i < graph.num_values(); ++i) {
     const Value value{i};
     const ValueType& type = graph.type(value);
@@ -43,7 +46,9 @@ void check_sizes(const Graph& graph, const ModelProblem& problem,
       has_batch = has_batch || extent == kBatch;
       if (extent != kBatch) bytes = product(bytes, extent);
     }
-    const int64_t rows = is_ragged && !is_one ? all_rows : problem.batch;
+    const int64_t rows = has_choices[static_cast<size_t>(i)] ? rows_of_choices(problem)
+                         : is_ragged && !is_one              ? all_rows
+                                                             : problem.batch;
     if (has_batch) bytes = product(bytes, rows);
     const bool lies_as_one = has_batch && (is_ragged || problem.is_routed);
     const bool is_of_members = !is_one && !lies_as_one;

@@ -125,7 +125,7 @@ bool is_output_of(const ModelPlan::State& s, const Node& node, int32_t storage) 
 /// Why a step cannot be tuned; empty where it can.
 std::string fixed_reason(const ModelPlan::State& s, size_t step) {
   if (s.problem.is_routed)
-    return "their rows are routed to members: tune --op routing,routed_linear,routed_mlp";
+    return "their rows are routed to members: tune --op top_k,routing,routed_linear,routed_mlp";
   if (!s.planners[step].key) return "copies have one strategy";
   const Node& node = node_named(s.graph, s.steps[step].node);
   if (std::holds_alternative<EnsembleOp>(node.operation))

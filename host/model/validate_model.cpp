@@ -12,7 +12,9 @@
 
 #include "host/model/input_numbers.hpp"
 #include "host/model/model_state.hpp"
+#include "host/model/random_routing.hpp"
 #include "host/model/rewrite.hpp"
+#include "host/model/routed.hpp"
 #include "kernels/common/philox.hpp"
 #include "wide/convert.hpp"
 #include "wide/validate_model.hpp"
@@ -137,17 +139,6 @@ Input random_input(const Graph& graph, size_t k, const ModelOperand& wide_operan
   return input;
 }
 
-/// The member that computes each row of a routed model.
-std::vector<int64_t> random_members(const ModelProblem& problem, uint64_t seed) {
-  std::vector<int64_t> members;
-  for (int64_t row = 0; row < problem.batch; ++row) {
-    const auto words = kernels::philox4x32(seed, static_cast<uint64_t>(row), ~uint64_t{0});
-    members.push_back(
-        static_cast<int64_t>(words.word[0] % static_cast<uint64_t>(problem.num_members)));
-  }
-  return members;
-}
-
 /// One output of a member in the model of all against its output alone; of a routed model, the
 /// member's rows.
 double error_of(const ModelOperand& wide_operand, const ModelOperand& single, int64_t m,
@@ -232,13 +223,12 @@ std::vector<double> validate_model(const Context& context, const Graph& given,
     inputs.push_back(random_input(graph, k, wide_plan.inputs()[k], alone, seed));
     all.set_input(k, inputs.back().packed);
   }
-  std::vector<int64_t> routed_to;
-  if (problem.is_routed) {
-    routed_to = random_members(wide_plan.problem(), seed);
-    const auto ids = std::as_bytes(std::span(routed_to));
-    all.set_input(inputs.size(), Bytes(ids.begin(), ids.end()));
+  const RandomRouting routing = random_routing(wide_plan, seed);
+  for (size_t i = 0; i < routing.inputs.size(); ++i) {
+    all.set_input(inputs.size() + i, routing.inputs[i]);
   }
   const std::vector<Bytes> wide_outputs = all.run();
+  MixtureSums sums(routing, wide_plan);
   std::vector<double> errors;
   for (int64_t m = 0; m < problem.num_members; ++m) {
     const auto& plan = alone[static_cast<size_t>(m)];
@@ -252,9 +242,19 @@ std::vector<double> validate_model(const Context& context, const Graph& given,
     const std::vector<Bytes> outputs = one.run();
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (is_ensemble(graph, graph.outputs()[k].value)) continue;  // says nothing of one member
+      if (is_mixture(problem)) {
+        sums.add(k, m, outputs[k]);
+        continue;
+      }
       errors.back() =
           std::max(errors.back(), error_of(wide_plan.outputs()[k], dense(plan->outputs()[k]), m,
-                                           wide_outputs[k], outputs[k], routed_to));
+                                           wide_outputs[k], outputs[k], routing.members));
+    }
+  }
+  for (size_t k = 0; is_mixture(problem) && k < wide_outputs.size(); ++k) {
+    for (int64_t m = 0; m < problem.num_members; ++m) {
+      double& error = errors[static_cast<size_t>(m)];
+      error = std::max(error, sums.error(k, m, wide_outputs[k]));
     }
   }
   return errors;

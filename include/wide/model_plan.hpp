@@ -14,8 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "wide/gate_function.hpp"
 #include "wide/graph.hpp"
 #include "wide/plan.hpp"
+#include "wide/router.hpp"
 
 namespace wide {
 
@@ -35,6 +37,16 @@ struct ModelProblem {
   /// it, so that one plan, and one captured graph, is for any ids. Linear layers give zeros for a
   /// row whose id is that of no member; it is no error. Members differ in linear layers only.
   bool is_routed = false;
+  /// K, the members that run each row of a routed model: a mixture of experts, of which the graph
+  /// is one. Outputs are sums over a row's K members, each times its gate where there are gates;
+  /// ids of no member add nothing. Inputs then are
+  ///   ids        member_ids, int64 [batch, K], or [batch] for K = 1
+  ///   gated_ids  member_ids, and gates, fp32, of the same shape: top_k's
+  ///   scores     scores [batch, N], N >= K, of the first output's dtype: the K members with the
+  ///              largest of a row run it, and `gate` makes their gates of these (top_k.hpp)
+  int64_t choices = 1;
+  Router router = Router::ids;
+  GateFunction gate = GateFunction::softmax;  ///< of Router::scores
   friend bool operator==(const ModelProblem&, const ModelProblem&) = default;
 };
 

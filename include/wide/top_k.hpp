@@ -11,10 +11,11 @@
 //   routed_mlp  {.gathers, .scatters, .choices = K, gates [R]}
 //                                                x [B, in] -> y [B, K*out]
 //   ensemble    {sum, K members}                 y         -> [B, out]
-// Nothing is decided on the host: the calls can be captured once, for any x. Where a device has
-// some of the experts only, its routing says from which id on (first_id); rows of the others become
-// zeros, and the sums of all devices add up to the result. verify/routing/mixture.hpp has the calls
-// in full.
+// Nothing is decided on the host: the calls can be captured once, for any x. A model does all but
+// the router's own layer, for experts of any graph: ModelProblem::choices (model_plan.hpp). Where a
+// device has some of the experts only, its routing says from which id on (first_id); rows of the
+// others become zeros, and the sums of all devices add up to the result. verify/routing/mixture.hpp
+// has the calls in full.
 #pragma once
 
 #include <memory>

@@ -52,6 +52,7 @@
 #include "wide/rmsnorm.hpp"
 #include "wide/routed_linear.hpp"
 #include "wide/routed_mlp.hpp"
+#include "wide/router.hpp"
 #include "wide/routing.hpp"
 #include "wide/safetensors.hpp"
 #include "wide/shape.hpp"

@@ -69,8 +69,9 @@ ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptio
       {"flash_attention", "simt"},
       {"recurrent", "stepwise"},
       {"embedding", "indexed"}};
-  for (const char* name : {"layernorm", "rmsnorm", "chain", "batchnorm", "groupnorm", "pointwise",
-                           "binary", "pooling", "softmax", "dropout", "ensemble", "routing"}) {
+  for (const char* name :
+       {"layernorm", "rmsnorm", "chain", "batchnorm", "groupnorm", "pointwise", "binary", "pooling",
+        "softmax", "dropout", "ensemble", "top_k", "routing"}) {
     kernels.emplace(name, "wide");
   }
   // Who names linear alone means it, of a ragged model, too.
@@ -134,25 +135,93 @@ ModelRun::ModelRun(const Context& context, const Graph& graph, const ModelProble
     input_tensors_.push_back(upload(context, operand.dtype, operand.shape, all));
     inputs_.push_back(input_tensors_.back());
   }
-  if (problem.is_routed) {
-    const ModelOperand& ids = plan_.inputs().back();
-    input_tensors_.emplace_back(context, ids.dtype, ids.shape);
-    inputs_.push_back(input_tensors_.back());
-    for (int64_t row = 0; row < problem.batch; ++row) routed_to_.push_back(row % n);
-    route(routed_to_);
-  }
+  if (problem.is_routed) set_rows();
   for (const ModelOperand& operand : plan_.outputs()) {
     output_tensors_.emplace_back(context, operand.dtype, operand.shape);
     outputs_.push_back(output_tensors_.back());
   }
 }
 
+/// Inputs after the graph's.
+void ModelRun::set_rows() {
+  const ModelProblem& problem = plan_.problem();
+  for (const ModelOperand& operand : plan_.inputs().subspan(graph_.inputs().size())) {
+    input_tensors_.emplace_back(context_, operand.dtype, operand.shape);
+    inputs_.push_back(input_tensors_.back());
+  }
+  const int64_t rows = problem.batch * problem.choices;
+  if (problem.router == Router::scores) {
+    return score(uniform(problem.batch * problem.num_members, -2, 2, seed_));
+  }
+  for (int64_t row = 0; row < rows; ++row) routed_to_.push_back(row % problem.num_members);
+  route(routed_to_);
+  gates_.assign(static_cast<size_t>(rows), 1);
+  if (problem.router == Router::gated_ids) weigh(uniform(rows, -1, 1, seed_));
+}
+
 void ModelRun::route(const std::vector<int64_t>& members) {
   routed_to_ = members;
-  const ModelOperand& ids = plan_.inputs().back();
-  copy(ConstTensorView(routed_to_.data(), ids.dtype, ids.shape, Device{}), input_tensors_.back(),
+  const size_t first = graph_.inputs().size();
+  const ModelOperand& ids = plan_.inputs()[first];
+  copy(ConstTensorView(routed_to_.data(), ids.dtype, ids.shape, Device{}), input_tensors_[first],
        stream_.get());
   context_.synchronize(stream_.get());
+}
+
+void ModelRun::weigh(const std::vector<double>& gates) {
+  const Tensor given = upload(context_, Dtype::fp32, plan_.inputs().back().shape, gates);
+  copy(given, input_tensors_.back(), stream_.get());
+  context_.synchronize(stream_.get());
+  gates_ = download(context_, given);
+}
+
+void ModelRun::score(const std::vector<double>& scores) {
+  const ModelOperand& operand = plan_.inputs().back();
+  const Tensor given = upload(context_, operand.dtype, operand.shape, scores);
+  copy(given, input_tensors_.back(), stream_.get());
+  context_.synchronize(stream_.get());
+  const std::vector<double> own = download(context_, given);
+  const ModelProblem& problem = plan_.problem();
+  routed_to_.clear(), gates_.clear();
+  for (int64_t row = 0; row < problem.batch; ++row) {
+    const auto score = [&](int64_t member) {
+      return own[static_cast<size_t>(row * problem.num_members + member)];
+    };
+    std::vector<int64_t> order = ids_or_counted({}, problem.num_members);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return score(a) > score(b); });
+    const bool is_of_all = problem.gate == GateFunction::softmax_all;
+    double powers = 0;
+    for (int64_t k = 0; k < (is_of_all ? problem.num_members : problem.choices); ++k) {
+      powers += std::exp(score(order[static_cast<size_t>(k)]));
+    }
+    for (int64_t k = 0; k < problem.choices; ++k) {
+      const int64_t member = order[static_cast<size_t>(k)];
+      routed_to_.push_back(member);
+      gates_.push_back(problem.gate == GateFunction::sigmoid ? 1 / (1 + std::exp(-score(member)))
+                       : problem.gate == GateFunction::none  ? score(member)
+                                                             : std::exp(score(member)) / powers);
+    }
+  }
+}
+
+bool ModelRun::is_mixture() const {
+  return plan_.problem().choices > 1 || plan_.problem().router != Router::ids;
+}
+
+/// Every member's value becomes the sum over each row's members.
+void ModelRun::mix(std::vector<catalog::Doubles>& members) const {
+  Doubles sum{members[0].shape, std::vector<double>(members[0].values.size(), 0.0)};
+  const auto choices = static_cast<size_t>(plan_.problem().choices);
+  const size_t length = sum.values.size() / (routed_to_.size() / choices);
+  for (size_t r = 0; r < routed_to_.size(); ++r) {
+    if (routed_to_[r] < 0 || routed_to_[r] >= std::ssize(members)) continue;
+    const std::vector<double>& own = members[static_cast<size_t>(routed_to_[r])].values;
+    for (size_t i = r / choices * length; i < (r / choices + 1) * length; ++i) {
+      sum.values[i] += gates_[r] * own[i];
+    }
+  }
+  for (Doubles& member : members) member = sum;
 }
 
 std::vector<MemberParameters> ModelRun::all_parameters() {
@@ -261,6 +330,7 @@ ModelRun::Outputs ModelRun::reference() const {
   for (const Operand& output : graph_.outputs()) {
     const auto* op = std::get_if<EnsembleOp>(&graph_.producer(output.value)->operation);
     if (op != nullptr) join(op->ensemble, outputs[output.name]);
+    if (is_mixture()) mix(outputs[output.name]);
   }
   return outputs;
 }
@@ -285,7 +355,7 @@ double ModelRun::worst_error(const Outputs& outputs, double least_scale) const {
       for (const double v : members[m].values) scale = std::max(scale, std::abs(v));
       if (got[m].shape != members[m].shape) return std::numeric_limits<double>::infinity();
       const size_t row_length =
-          routed_to_.empty() ? 0 : members[m].values.size() / routed_to_.size();
+          routed_to_.empty() || is_mixture() ? 0 : members[m].values.size() / routed_to_.size();
       for (size_t i = 0; i < members[m].values.size(); ++i) {
         if (row_length > 0 && routed_to_[i / row_length] != static_cast<int64_t>(m)) continue;
         const double error = std::abs(got[m].values[i] - members[m].values[i]) / scale;

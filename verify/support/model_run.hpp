@@ -36,8 +36,13 @@ class ModelRun {
   Execution execution();
   Stream stream() const { return stream_.get(); }
 
-  /// Of a routed model: who runs each row from now on. Until then members take turns.
+  /// Of a routed model: who runs each row from now on, [batch, choices]. Until then members take
+  /// turns.
   void route(const std::vector<int64_t>& members);
+  /// Of a mixture: how much each of these counts from now on; or the scores, [batch, N], that give
+  /// both. Until then random ones.
+  void weigh(const std::vector<double>& gates);
+  void score(const std::vector<double>& scores);
   const std::vector<int64_t>& routed_to() const { return routed_to_; }
 
   /// Outputs filled with NaN, then written, and read back: by output, then member, each dense.
@@ -60,6 +65,9 @@ class ModelRun {
   int64_t rows_of(int64_t member) const;
   catalog::Doubles input_of(size_t input, int64_t id, int64_t rows) const;
   void join(EnsembleFunction function, std::vector<catalog::Doubles>& members) const;
+  bool is_mixture() const;
+  void mix(std::vector<catalog::Doubles>& members) const;
+  void set_rows();
   std::vector<MemberParameters> all_parameters();
 
   Context context_, host_;  ///< the device, and what rounds inputs
@@ -67,7 +75,8 @@ class ModelRun {
   uint64_t seed_;
   std::vector<int64_t> input_ids_;  ///< of members: whose inputs they have
   std::vector<int64_t> ids_;        ///< whose parameters
-  std::vector<int64_t> routed_to_;  ///< of a routed model's rows: the member
+  std::vector<int64_t> routed_to_;  ///< of a routed model's rows: the member, or choices of them
+  std::vector<double> gates_;       ///< of these, in a mixture
   std::map<int64_t, OwnedParameters> parameters_;
   ModelPlan plan_;
   Model model_;

@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a routed model runs before and after its nodes: the choice of members by scores, the routing
+// of rows to them, and the sum of what a row's members make of it.
+#include <algorithm>
+
+#include "host/model/passes.hpp"
+#include "host/model/ragged.hpp"
+#include "host/model/routed.hpp"
+#include "wide/ensemble.hpp"
+#include "wide/routed_linear.hpp"
+#include "wide/routing.hpp"
+#include "wide/top_k.hpp"
+
+namespace wide {
+
+namespace {
+
+/// Of a step that is no node's.
+PlanOptions options_for(const Lowering& l, std::string_view primitive) {
+  PlanOptions options;
+  options.strategy = strategy_of(l.options(), primitive, primitive);
+  options.tuning = l.options().tuning;
+  return options;
+}
+
+ModelStep step_of(const Lowering& l, std::string node, std::string primitive) {
+  return {.node = std::move(node),
+          .primitive = std::move(primitive),
+          .strategy = {},
+          .explain = {},
+          .num_members = l.num_members()};
+}
+
+PlacedView reshaped(PlacedView view, const Shape& shape) {
+  view.view = TensorView(nullptr, view.view.dtype, shape, view.view.device);
+  return view;
+}
+
+/// [batch], or where rows have several members [batch, K].
+Shape shape_of_choices(const ModelProblem& problem) {
+  return problem.choices == 1 ? Shape{problem.batch} : Shape{problem.batch, problem.choices};
+}
+
+/// The ids, and the gates of the routed layers, out of scores.
+PlacedView lower_top_k(Lowering& l) {
+  const ModelProblem& problem = l.problem();
+  const Dtype dtype = l.graph().type(l.graph().outputs()[0].value).dtype;
+  const PlacedView scores = l.add_input("scores", dtype, {problem.batch, problem.num_members}),
+                   ids = l.add_activation(Dtype::int32, {problem.batch, problem.choices}),
+                   gates = l.add_activation(Dtype::fp32, {problem.batch, problem.choices});
+  l.gates_of_routing = reshaped(gates, {rows_of_choices(problem)});
+  const auto arguments = [=](const Bases& at) {
+    return TopKArguments{.scores = at.at(scores), .ids = at.at(ids), .gates = at.at(gates)};
+  };
+  TopKProblem like;
+  like.gate = problem.gate;
+  const TopKPlan plan = make_top_k_plan(l.context(), describe_top_k(arguments(l.example()), like),
+                                        options_for(l, "top_k"));
+  l.add_planned(step_of(l, "top_k", "top_k"), plan, {&scores, &ids, &gates},
+                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  return ids;
+}
+
+PlacedView ids_of(Lowering& l) {
+  const ModelProblem& problem = l.problem();
+  if (problem.router == Router::scores) return lower_top_k(l);
+  const PlacedView ids = l.add_input("member_ids", Dtype::int64, shape_of_choices(problem));
+  if (problem.router == Router::gated_ids) {
+    l.gates_of_routing = reshaped(l.add_input("gates", Dtype::fp32, shape_of_choices(problem)),
+                                  {rows_of_choices(problem)});
+  }
+  return ids;
+}
+
+/// In rows of features side by side, whatever the view was.
+Place in_dense_rows(Lowering& l, const std::string& output, const Place& from) {
+  Place to = packed_place(from.dtype, from.shape, 1, -1);
+  const bool has_rows = from.shape.rank() == 2 && from.strides[1] == 1;
+  if (has_rows || to.strides == from.strides) return from;
+  to.storage = l.add_activation(to.dtype, to.shape).storage;
+  l.add_copy(output + ".copy", stacked_view(from, l.device()), stacked_view(to, l.device()),
+             l.num_members());
+  return to;
+}
+
+/// [R, D] of a place that is dense but for the strides of its rows.
+PlacedView rows_view_of(const Lowering& l, const std::string& output, const Place& place) {
+  PlacedView view = folded_view(output, place, 1, l.device());
+  const Shape& shape = view.view.shape;
+  const Strides& strides = view.view.strides;
+  view.view = TensorView(nullptr, view.view.dtype, Shape{shape[0], shape[2]},
+                         Strides{strides[0], 1}, view.view.device);
+  return view;
+}
+
+/// y = gates * x, and zeros in rows of no member: a routed_linear without inputs, whose residual is
+/// x. Its x and weight have no elements.
+void lower_gates(Lowering& l, const std::string& output, const Place& from, const Place& to) {
+  const PlacedView x = rows_view_of(l, output, from), y = rows_view_of(l, output, to),
+                   none = reshaped(x, {x.view.shape[0], 0}),
+                   weight = reshaped(x, {l.num_members(), x.view.shape[1], 0}),
+                   gates = l.gates_of_routing, first_rows = l.first_rows_of_routing,
+                   order = l.order_of_routing;
+  const auto arguments = [=](const Bases& at) {
+    return RoutedLinearArguments{.x = at.at(none),
+                                 .weight = at.at(weight),
+                                 .y = at.at(y),
+                                 .residual = at.at(x),
+                                 .gates = at.at(gates),
+                                 .first_rows = at.at(first_rows),
+                                 .order = at.at(order)};
+  };
+  RoutedLinearProblem like;
+  like.allow_tf32 = l.options().allows_tf32;
+  like.gathers = like.scatters = true;
+  like.epilogue.residual = Residual::before_activation;
+  PlanOptions options = options_for(l, "routed_linear");
+  if (options.strategy == "weight_only") options.strategy = kAuto;  // of quantised layers alone
+  const RoutedLinearPlan plan = make_routed_linear_plan(
+      l.context(), describe_routed_linear(arguments(l.example()), like), options);
+  l.add_planned(step_of(l, output, "routed_linear"), plan, {&x, &y, &gates, &first_rows, &order},
+                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower_sum(Lowering& l, const std::string& output, const Place& from, const Place& to) {
+  const PlacedView x = folded_view(output, choices_apart(from, l.problem().choices), 1, l.device()),
+                   y = rows_view_of(l, output, to);
+  const auto arguments = [=](const Bases& at) {
+    return EnsembleArguments{.x = at.at(x), .y = at.at(y)};
+  };
+  EnsembleProblem like;
+  like.num_members = l.problem().choices;
+  like.function = EnsembleFunction::sum;
+  const EnsemblePlan plan = make_ensemble_plan(
+      l.context(), describe_ensemble(arguments(l.example()), like), options_for(l, "ensemble"));
+  l.add_planned(step_of(l, output, "ensemble"), plan, {&x, &y},
+                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+}  // namespace
+
+int64_t rows_of_choices(const ModelProblem& problem) {
+  return problem.batch * problem.choices;
+}
+
+bool is_mixture(const ModelProblem& problem) {
+  return problem.choices > 1 || problem.router != Router::ids;
+}
+
+std::vector<bool> values_of_choices(const ModelProblem& problem, const Graph& graph,
+                                    const std::vector<bool>& is_shared) {
+  std::vector<bool> has_choices(is_shared.size(), false);
+  if (!problem.is_routed) return has_choices;
+  for (const Node& node : graph.nodes()) {
+    const bool has = std::any_of(node.operands.begin(), node.operands.end(), [&](const Operand& o) {
+      const auto index = static_cast<size_t>(o.value.index);
+      return has_rows(graph, o.value) ? has_choices[index] : !is_shared[index];
+    });
+    for (const Value y : node.outputs) {
+      has_choices[static_cast<size_t>(y.index)] = has && has_rows(graph, y);
+    }
+  }
+  return has_choices;
+}
+
+void lower_routing(Lowering& l) {
+  const PlacedView ids = ids_of(l);
+  l.first_rows_of_routing = l.add_activation(Dtype::int32, {l.num_members() + 1});
+  l.order_of_routing = l.add_activation(Dtype::int32, {rows_of_choices(l.problem())});
+  const PlacedView first_rows = l.first_rows_of_routing, order = l.order_of_routing;
+  const auto arguments = [=](const Bases& at) {
+    return RoutingArguments{
+        .ids = at.at(ids), .first_rows = at.at(first_rows), .order = at.at(order)};
+  };
+  const RoutingPlan plan = make_routing_plan(l.context(), describe_routing(arguments(l.example())),
+                                             options_for(l, "routing"));
+  l.add_planned(step_of(l, "routing", "routing"), plan, {&ids, &first_rows, &order},
+                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+Place choices_apart(Place place, int64_t choices) {
+  place.num_members = choices;
+  place.member_stride = place.strides[0];
+  place.shape[0] /= choices;
+  place.strides[0] *= choices;
+  return place;
+}
+
+void lower_combination(Lowering& l, const OutputCopy& output) {
+  const bool has_sum = l.problem().choices > 1;
+  if (!has_sum && !output.lacks_gates) {
+    return l.add_copy(output.name, stacked_view(output.from, l.device()),
+                      stacked_view(output.to, l.device()), l.num_members());
+  }
+  Place from = in_dense_rows(l, output.name, output.from);
+  if (output.lacks_gates) {
+    Place gated = has_sum ? packed_place(from.dtype, from.shape, 1, -1) : output.to;
+    if (has_sum) gated.storage = l.add_activation(gated.dtype, gated.shape).storage;
+    lower_gates(l, output.name, from, gated);
+    from = gated;
+  }
+  if (has_sum) lower_sum(l, output.name, from, output.to);
+}
+
+}  // namespace wide
