@@ -11,6 +11,7 @@
 #include <exception>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "host/core/check.hpp"
 #include "wide/wide.h"
@@ -47,6 +48,18 @@ T& required(T* argument, const char* name) {
 
 inline std::string text(const char* argument, const char* name) {
   return &required(argument, name);
+}
+
+/// One of several by its name.
+template <class T, class Names>
+T named(const char* given, const char* what, const Names& all, std::string_view (*name_of)(T)) {
+  const std::string name = text(given, what);
+  std::string list;
+  for (const T candidate : all) {
+    if (name_of(candidate) == name) return candidate;
+    list += (list.empty() ? "" : ", ") + std::string(name_of(candidate));
+  }
+  throw_invalid_argument(std::string(what) + " is \"" + name + "\", expected one of " + list);
 }
 
 /// An array of `count` elements: may be null only where there are none.

@@ -22,18 +22,6 @@ float epsilon_of(float given) {
   return or_default(given, 1e-5f);
 }
 
-/// One of several by its name.
-template <class T, class Names>
-T named(const char* given, const char* what, const Names& all, std::string_view (*name_of)(T)) {
-  const std::string name = text(given, what);
-  std::string list;
-  for (const T candidate : all) {
-    if (name_of(candidate) == name) return candidate;
-    list += (list.empty() ? "" : ", ") + std::string(name_of(candidate));
-  }
-  throw_invalid_argument(std::string(what) + " is \"" + name + "\", expected one of " + list);
-}
-
 PoolingOp pooling_of(PoolingMode mode, const wide_pool_layer* options) {
   const wide_pool_layer given = options_or_default(options, "options");
   return {.mode = mode,

@@ -54,9 +54,18 @@ Planned planned_of(const wide_plan_options* options) {
   Planned planned{{.num_members = given.num_members == 0 ? 1 : given.num_members,
                    .batch = given.batch == 0 ? 1 : given.batch,
                    .batches = batches_of(given.batches, given.num_batches, "options.batches"),
-                   .is_routed = given.is_routed != 0},
+                   .is_routed = given.is_routed != 0,
+                   .choices = given.choices == 0 ? 1 : given.choices},
                   model_options_of(given),
                   nullptr};
+  if (given.router != nullptr) {
+    planned.problem.router =
+        named<Router>(given.router, "options.router", kAllRouters, router_name);
+  }
+  if (given.gate != nullptr) {
+    planned.problem.gate =
+        named<GateFunction>(given.gate, "options.gate", kAllGateFunctions, gate_function_name);
+  }
   if (given.tuning != nullptr) {
     planned.tuning = std::make_shared<const TuningCache>(TuningCache::load(given.tuning));
     planned.options.tuning = planned.tuning.get();

@@ -209,6 +209,19 @@ typedef struct wide_plan_options {
    * linear layers give zeros where an id is that of no member. Only the device reads ids, so that
    * one plan, and one captured graph, is for any. Members differ in linear layers only. */
   int32_t is_routed;
+  /* K, the members that run each row of a routed plan: a mixture of experts, of which the graph is
+   * one. Outputs are sums over a row's K members, each times its gate where there are gates; ids of
+   * no member add nothing. 0: 1 */
+  int64_t choices;
+  /* Who says which members run a row, by which the inputs after the graph's differ. NULL: "ids"
+   *   "ids"        "member_ids", int64 [batch, K], or [batch] for K = 1
+   *   "gated_ids"  "member_ids", and "gates", fp32, of the same shape
+   *   "scores"     "scores" [batch, N], N >= K, of the first output's dtype: the K members with the
+   *                largest of a row run it */
+  const char* router;
+  /* How "scores" become gates. NULL: "softmax", of the K; "softmax_all", of all N; "sigmoid", of
+   * each; "none": the scores themselves */
+  const char* gate;
 } wide_plan_options;
 
 typedef struct wide_plan_info {

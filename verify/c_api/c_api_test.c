@@ -267,6 +267,7 @@ static void test_allocator(void) {
 #include "verify/c_api/c_api_builders.h"
 #include "verify/c_api/c_api_ensembles.h"
 #include "verify/c_api/c_api_lifecycle.h"
+#include "verify/c_api/c_api_mixture.h"
 #include "verify/c_api/c_api_parameters.h"
 #include "verify/c_api/c_api_refusals.h"
 #include "verify/c_api/c_api_routed.h"
@@ -291,6 +292,7 @@ int main(int argc, char** argv) {
   test_lifecycle(device);
   test_ensembles(device);
   test_routed(device);
+  test_mixture(device);
   test_views(device);
   test_listed_parameters(device);
   test_shared_parameters();
