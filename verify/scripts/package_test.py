@@ -96,6 +96,15 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("member 0", err)
 
+        self.check_experts(self.path / "cmake/experts")
+
+    def check_experts(self, program):
+        """A layer of experts: right, and other scores give other results."""
+        out = self.succeeds(program)
+        self.assertRegex(out, r"(?s)^8 experts, 2 for each token.*: top_k by .*: routing by .*: routed_linear by .*: ensemble by ")
+        self.assertLess(float(re.search(r"one by one by (\S+) at most", out)[1]), 1e-5)
+        self.assertEqual(len(set(re.findall(r"^step \d: y\[0\] is (\S+)$", out, re.MULTILINE))), 3, out)
+
     def test_by_cmake_without_cpp(self):
         folder = self.path / "c"
         folder.mkdir()
