@@ -12,6 +12,7 @@
 #include "bench/statistics/distributions.hpp"
 #include "bench/statistics/moments.hpp"
 #include "bench/statistics/order.hpp"
+#include "bench/statistics/ranks.hpp"
 #include "bench/statistics/two_samples.hpp"
 
 namespace wide::bench {
@@ -19,6 +20,7 @@ namespace wide::bench {
 namespace {
 
 constexpr double kTail = (1 - kLevel) / 2;
+constexpr double kNoticeable = 1.2815515655446004;  // a tenth of normal values are larger
 
 /// For a sorted sample's median, from at most three distinct values.
 double median_acceleration(std::span<const double> sorted) {
@@ -29,6 +31,38 @@ double median_acceleration(std::span<const double> sorted) {
   medians.insert(medians.end(), half, (low + middle) / 2);
   medians.push_back((low + high) / 2);
   return acceleration(medians);
+}
+
+// A resample's median depends on its middle order statistics, and those of `drawn` uniform numbers
+// are known: the k-th is Beta(k, drawn + 1 - k) distributed, and the next exceeds it by the
+// smallest of drawn - k uniform numbers on the remaining range. So they are drawn directly, instead
+// of values and their selection; sorting maps them to the values.
+Interval interval_by_drawing(std::span<const double> values, size_t drawn, uint64_t seed,
+                             int64_t resamples, double level) {
+  if (values.empty()) return {};
+  const std::vector<double> sorted = sorted_copy(values);
+  const size_t n = sorted.size(), lower_half = (drawn + 1) / 2;
+  const auto value_at = [&](double place) {
+    return sorted[std::min(static_cast<size_t>(place * static_cast<double>(n)), n - 1)];
+  };
+  std::mt19937_64 random(seed);
+  std::gamma_distribution<double> below(static_cast<double>(lower_half));
+  std::gamma_distribution<double> above(static_cast<double>(drawn + 1 - lower_half));
+  std::vector<double> medians;
+  medians.reserve(static_cast<size_t>(resamples));
+  for (int64_t i = 0; i < resamples; ++i) {
+    const double x = below(random), y = above(random);
+    const double place = x / (x + y);
+    double centre = value_at(place);
+    if (drawn % 2 == 0) {
+      const double uniform = static_cast<double>(random() >> 11) * 0x1p-53;
+      const double gap = 1 - std::pow(uniform, 1 / static_cast<double>(drawn - lower_half));
+      centre = (centre + value_at(place + (1 - place) * gap)) / 2;
+    }
+    medians.push_back(centre);
+  }
+  return bca_interval(std::move(medians), quantile(sorted, 0.5), median_acceleration(sorted),
+                      level);
 }
 
 /// Values in ascending order, each counted as often as its round was drawn.
@@ -83,7 +117,8 @@ std::optional<Interval> welch_interval(std::span<const double> a, std::span<cons
   return Interval{d.value - half, d.value + half};
 }
 
-Interval bca_interval(std::vector<double> resampled, double observed, double acceleration) {
+Interval bca_interval(std::vector<double> resampled, double observed, double acceleration,
+                      double level) {
   std::sort(resampled.begin(), resampled.end());
   const auto [first, last] = std::equal_range(resampled.begin(), resampled.end(), observed);
   const auto count = static_cast<double>(resampled.size());
@@ -91,12 +126,12 @@ Interval bca_interval(std::vector<double> resampled, double observed, double acc
       static_cast<double>((first - resampled.begin()) + (last - resampled.begin())) / 2;
   const double share = std::clamp(below / count, 0.5 / count, 1 - 0.5 / count);
   const double bias = normal_quantile(share);
-  const auto end = [&](double level) {
-    const double z = bias + normal_quantile(level);
+  const auto end = [&](double share_below) {
+    const double z = bias + normal_quantile(share_below);
     const double room = 1 - acceleration * z;
     return quantile(resampled, room > 0 ? normal_below(bias + z / room) : (z > 0 ? 1 : 0));
   };
-  return {end(kTail), end(1 - kTail)};
+  return {end((1 - level) / 2), end((1 + level) / 2)};
 }
 
 double acceleration(std::span<const double> leave_one_out) {
@@ -149,37 +184,26 @@ Interval bootstrap_difference(std::span<const double> a, std::span<const double>
   return bca_interval(std::move(resampled), mean_a - mean_b, acceleration(without));
 }
 
-// A resample's median depends on its middle order statistics, and those of n uniform numbers are
-// known: the k-th is Beta(k, n + 1 - k) distributed, and the next exceeds it by the smallest of
-// n - k uniform numbers on the remaining range. So they are drawn directly, instead of n values and
-// their selection; sorting maps them to the values.
 Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t resamples) {
-  if (values.empty()) return {};
-  const std::vector<double> sorted = sorted_copy(values);
-  const size_t n = sorted.size(), lower_half = (n + 1) / 2;
-  const auto value_at = [&](double place) {
-    return sorted[std::min(static_cast<size_t>(place * static_cast<double>(n)), n - 1)];
-  };
-  std::mt19937_64 random(seed);
-  std::gamma_distribution<double> below(static_cast<double>(lower_half));
-  std::gamma_distribution<double> above(static_cast<double>(n + 1 - lower_half));
-  std::vector<double> medians;
-  medians.reserve(static_cast<size_t>(resamples));
-  for (int64_t i = 0; i < resamples; ++i) {
-    const double x = below(random), y = above(random);
-    const double place = x / (x + y);
-    double centre = value_at(place);
-    if (n % 2 == 0) {
-      const double uniform = static_cast<double>(random() >> 11) * 0x1p-53;
-      const double gap = 1 - std::pow(uniform, 1 / static_cast<double>(n - lower_half));
-      centre = (centre + value_at(place + (1 - place) * gap)) / 2;
-    }
-    medians.push_back(centre);
-  }
-  return bca_interval(std::move(medians), quantile(sorted, 0.5), median_acceleration(sorted));
+  return interval_by_drawing(values, values.size(), seed, resamples, kLevel);
 }
 
-Interval exact_median_interval(std::span<const double> values) {
+size_t effective_count(std::span<const double> series) {
+  const auto n = static_cast<double>(series.size());
+  const auto r = autocorrelation(midranks(series));
+  // Of independent values r is -1 / n on average, deviating by 1 / sqrt(n); of others it is too
+  // small by (1 + 3 r) / n (Marriott and Pope 1954).
+  if (!r || (*r + 1 / n) * std::sqrt(n) <= kNoticeable) return series.size();
+  const double unbiased = std::min((n * *r + 1) / (n - 3), 1.0);
+  return static_cast<size_t>(std::max(1.0, std::round(n * (1 - unbiased) / (1 + unbiased))));
+}
+
+Interval bootstrap_median_of_series(std::span<const double> series, uint64_t seed,
+                                    int64_t resamples, double level) {
+  return interval_by_drawing(series, effective_count(series), seed, resamples, level);
+}
+
+Interval exact_median_interval(std::span<const double> values, double level) {
   const std::vector<double> sorted = sorted_copy(values);
   const auto n = static_cast<double>(sorted.size());
   const auto share = [&](double k) {  // P(Bin(n, 1/2) = k)
@@ -188,21 +212,27 @@ Interval exact_median_interval(std::span<const double> values) {
   };
   size_t k = 0;  // counted from 0
   double below = share(0);
-  while ((below += share(static_cast<double>(k + 1))) <= kTail) ++k;
+  while ((below += share(static_cast<double>(k + 1))) <= (1 - level) / 2) ++k;
   return {sorted[k], sorted[sorted.size() - 1 - k]};
 }
 
 Interval bootstrap_median_of_rounds(std::span<const double> values, std::span<const int64_t> rounds,
-                                    uint64_t seed, int64_t resamples) {
+                                    uint64_t seed, int64_t resamples, double level) {
   const RoundsOfValues of(values, rounds);
   const size_t count = of.count();
-  if (count < 2) return bootstrap_median(values, seed, resamples);
+  if (count < 2) return interval_by_drawing(values, values.size(), seed, resamples, level);
   std::mt19937_64 random(seed);
-  std::vector<double> medians, leave_one_out;
+  std::vector<double> of_each, medians, leave_one_out;
   std::vector<int64_t> times_drawn(count);
+  for (int64_t& drawn : times_drawn) {
+    drawn = 1;
+    of_each.push_back(of.median(times_drawn));
+    drawn = 0;
+  }
+  const size_t draws = effective_count(of_each);
   for (int64_t i = 0; i < resamples; ++i) {
     std::fill(times_drawn.begin(), times_drawn.end(), 0);
-    for (size_t draw = 0; draw < count; ++draw) ++times_drawn[random() % count];
+    for (size_t draw = 0; draw < draws; ++draw) ++times_drawn[random() % count];
     medians.push_back(of.median(times_drawn));
   }
   std::fill(times_drawn.begin(), times_drawn.end(), 1);
@@ -212,7 +242,7 @@ Interval bootstrap_median_of_rounds(std::span<const double> values, std::span<co
     leave_one_out.push_back(of.median(times_drawn));
     drawn = 1;
   }
-  return bca_interval(std::move(medians), observed, acceleration(leave_one_out));
+  return bca_interval(std::move(medians), observed, acceleration(leave_one_out), level);
 }
 
 }  // namespace wide::bench

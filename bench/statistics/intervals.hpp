@@ -30,7 +30,8 @@ std::optional<Interval> welch_interval(std::span<const double> a, std::span<cons
 /// Ends of the bias-corrected and accelerated bootstrap interval (Efron 1987): quantiles of the
 /// resampled statistics at Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z the normal quantiles of the
 /// level, z0 the one of the share of resamples below `observed` (ties half), a the acceleration.
-Interval bca_interval(std::vector<double> resampled, double observed, double acceleration);
+Interval bca_interval(std::vector<double> resampled, double observed, double acceleration,
+                      double level = kLevel);
 
 /// a = sum d^3 / (6 (sum d^2)^1.5), d = mean of the leave-one-out statistics - each of them. 0
 /// if they do not differ.
@@ -51,15 +52,26 @@ Interval bootstrap_difference(std::span<const double> a, std::span<const double>
 /// Fewer than six values cannot support 95 %: the interval is then about their range.
 Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t resamples = 2000);
 
+/// How many independent values tell as much of the median as those of a series, in order of time:
+/// n (1 - r) / (1 + r), r the correlation of neighbours' ranks, if that of values k apart is r^k.
+/// At least 1, and all n where independent values have such an r in more than a tenth of cases.
+size_t effective_count(std::span<const double> series);
+
+/// bootstrap_median() of a series, in order of time: neighbours may be alike, so resamples are as
+/// small as effective_count().
+Interval bootstrap_median_of_series(std::span<const double> series, uint64_t seed,
+                                    int64_t resamples = 2000, double level = kLevel);
+
 /// Order statistics that contain the median of any distribution in at least 95 % of cases: [x_k,
 /// x_(n + 1 - k)], k the largest with P(Bin(n, 1/2) < k) <= 2.5 %; for fewer than six values their
 /// range, which contains it less often. `values` must not be empty.
-Interval exact_median_interval(std::span<const double> values);
+Interval exact_median_interval(std::span<const double> values, double level = kLevel);
 
 /// BCa interval of the median of all values, by drawing whole rounds: values of one round have
 /// clocks, temperature and other load in common, and tell less than as many of different rounds.
-/// `rounds` has each value's; for fewer than two rounds, bootstrap_median().
+/// `rounds` has each value's, in order of time; as many are drawn as effective_count() of their
+/// medians. For fewer than two rounds, bootstrap_median().
 Interval bootstrap_median_of_rounds(std::span<const double> values, std::span<const int64_t> rounds,
-                                    uint64_t seed, int64_t resamples = 2000);
+                                    uint64_t seed, int64_t resamples = 2000, double level = kLevel);
 
 }  // namespace wide::bench

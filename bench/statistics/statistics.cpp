@@ -100,14 +100,15 @@ void describe_rounds(const RoundMedians& rounds, double round_s, Statistics& s) 
 }
 
 std::optional<Ratio> paired_ratio(std::span<const double> baseline,
-                                  std::span<const double> strategy, uint64_t seed) {
+                                  std::span<const double> strategy, uint64_t seed, double level) {
   std::vector<double> logs;
   for (size_t i = 0; i < std::min(baseline.size(), strategy.size()); ++i) {
     if (baseline[i] > 0 && strategy[i] > 0) logs.push_back(std::log(baseline[i] / strategy[i]));
   }
   if (logs.empty()) return std::nullopt;
-  const Interval interval = logs.size() < kFewPairs ? exact_median_interval(logs)
-                                                    : bootstrap_median(logs, seed, kResamples);
+  const Interval interval = logs.size() < kFewPairs
+                                ? exact_median_interval(logs, level)
+                                : bootstrap_median_of_series(logs, seed, kResamples, level);
   const auto test = wilcoxon_signed_rank(logs);
   return Ratio{std::exp(median(logs)),
                {std::exp(interval.lo), std::exp(interval.hi)},
@@ -125,7 +126,7 @@ RoundMedians round_medians(std::span<const double> samples, std::span<const int6
 }
 
 std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedians& strategy,
-                                  uint64_t seed) {
+                                  uint64_t seed, double level) {
   std::vector<double> theirs, mine;
   for (size_t i = 0, j = 0; i < baseline.rounds.size() && j < strategy.rounds.size();) {
     if (baseline.rounds[i] == strategy.rounds[j]) {
@@ -137,7 +138,7 @@ std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedia
       ++j;
     }
   }
-  return paired_ratio(std::span<const double>(theirs), std::span<const double>(mine), seed);
+  return paired_ratio(std::span<const double>(theirs), std::span<const double>(mine), seed, level);
 }
 
 double faster_bound(double noise_floor) {

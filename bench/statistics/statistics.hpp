@@ -38,14 +38,15 @@ struct Ratio {
   double p = 1;  ///< Wilcoxon's signed ranks of the log ratios, two-sided
 };
 
-/// baseline / strategy, paired: one value each per round. None if no pair has two positive
-/// values.
+/// baseline / strategy, paired: one value each per round, in order of time. None if no pair has two
+/// positive values.
 std::optional<Ratio> paired_ratio(std::span<const double> baseline,
-                                  std::span<const double> strategy, uint64_t seed = 1);
+                                  std::span<const double> strategy, uint64_t seed = 1,
+                                  double level = kLevel);
 
 /// The same for the rounds that both sides have.
 std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedians& strategy,
-                                  uint64_t seed = 1);
+                                  uint64_t seed = 1, double level = kLevel);
 
 /// The least number of pairs for a verdict: the whole range of fewer values contains the true
 /// median in less than 95 % of cases (1 - 2^(1 - pairs)). Below twelve, the interval is

@@ -6,6 +6,7 @@
 #include "bench/statistics/statistics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -168,11 +169,68 @@ int num_covered(size_t rounds, double correlation) {
 TEST_CASE("how often an interval contains the true speedup") {
   // Exactly: bench/README.md says these numbers.
   CHECK(num_covered(8, 0) == 985);
-  CHECK(num_covered(12, 0) == 932);
-  CHECK(num_covered(13, 0) == 891);
-  CHECK(num_covered(24, 0) == 934);
-  CHECK(num_covered(12, 0.5) == 754);
-  CHECK(num_covered(24, 0.5) == 789);
+  CHECK(num_covered(12, 0) == 938);
+  CHECK(num_covered(13, 0) == 895);
+  CHECK(num_covered(24, 0) == 939);
+  CHECK(num_covered(12, 0.5) == 834);
+  CHECK(num_covered(24, 0.5) == 903);
+  CHECK(num_covered(96, 0.5) == 963);
+}
+
+TEST_CASE("what alike neighbours are worth") {
+  const auto count = [](double correlation, size_t n) {
+    std::mt19937_64 random(3);
+    std::normal_distribution<double> normal;
+    std::vector<double> series{normal(random)};
+    while (series.size() < n) {
+      series.push_back(correlation * series.back() +
+                       std::sqrt(1 - correlation * correlation) * normal(random));
+    }
+    return static_cast<double>(effective_count(series));
+  };
+  CHECK(count(0, 4000) == 4000);
+  CHECK(count(-0.5, 4000) == 4000);  // they may differ more than others, but no interval shrinks
+  CHECK(count(0.5, 4000) == Approx(4000 / 3.).epsilon(0.1));
+  CHECK(count(0.8, 4000) == Approx(4000 / 9.).epsilon(0.15));
+  // Ranks 1 to 6: r = 8.75 / 17.5, and without its bias (6 r + 1) / 3, above 1.
+  CHECK(effective_count(std::vector<double>{1, 2, 3, 4, 5, 600}) == 1);
+  // r = 0.25 and 0.4 of ranks in order: only the latter is rare in independent values.
+  CHECK(effective_count(std::vector<double>{1, 2, 3, 4}) == 4);
+  CHECK(effective_count(std::vector<double>{1, 2, 3, 4, 5}) == 1);
+  CHECK(effective_count(std::vector<double>{}) == 0);
+  CHECK(effective_count(std::vector<double>(9, 7.0)) == 9);
+}
+
+TEST_CASE("a series whose neighbours are alike has a wider interval, whoever draws it") {
+  std::vector<double> series;
+  std::vector<int64_t> rounds(24);
+  std::iota(rounds.begin(), rounds.end(), 0);
+  for (int i = 0; i < 24; ++i) series.push_back(i);
+  const Interval plain = bootstrap_median(series, 1);
+  CHECK(plain.lo > 5);
+  CHECK(plain.hi < 18);
+  for (const Interval wide :
+       {bootstrap_median_of_series(series, 1), bootstrap_median_of_rounds(series, rounds, 1)}) {
+    CHECK(wide.lo <= 1);  // as good as one value: about the range
+    CHECK(wide.hi >= 22);
+  }
+}
+
+TEST_CASE("a higher level, a wider interval") {
+  std::mt19937_64 random(6);
+  std::normal_distribution<double> normal(100, 1);
+  std::vector<double> values(48), thrice(48, 300);
+  std::vector<int64_t> rounds(48);
+  std::iota(rounds.begin(), rounds.end(), 0);
+  for (double& value : values) value = normal(random);
+  const auto widths = [&](double level) {
+    const auto ratio = paired_ratio(thrice, values, 1, level)->interval;
+    const Interval one = exact_median_interval(values, level);
+    const Interval other = bootstrap_median_of_rounds(values, rounds, 1, 20'000, level);
+    return std::array{ratio.hi - ratio.lo, one.hi - one.lo, other.hi - other.lo};
+  };
+  const auto usual = widths(0.95), sure = widths(0.998);
+  for (size_t i = 0; i < usual.size(); ++i) CHECK(sure[i] == Approx(1.6 * usual[i]).epsilon(0.3));
 }
 
 TEST_CASE("order statistics that hold the median by the binomial distribution") {
@@ -223,7 +281,7 @@ TEST_CASE("an interval knows that samples of a round are alike") {
 TEST_CASE("drawing rounds of one sample each is drawing samples") {
   std::vector<double> values(31);
   std::vector<int64_t> rounds(31);
-  std::iota(values.begin(), values.end(), 100.0);
+  for (int i = 0; i < 31; ++i) values[static_cast<size_t>(i)] = 100 + 13 * i % 31;
   std::iota(rounds.begin(), rounds.end(), 3);
   const Interval expected = bootstrap(values, median, 5, 20'000);
   const Interval got = bootstrap_median_of_rounds(values, rounds, 6, 20'000);
