@@ -92,7 +92,7 @@ const RunnerResult* fastest_peer(std::span<const RunnerResult> baselines, Regime
 
 Speedup speedup_of(const RunnerResult& strategy, const Measurement& mine,
                    const RunnerResult& baseline, const Measurement& theirs, uint64_t seed,
-                   std::span<const NoiseFloor> floors) {
+                   std::span<const NoiseFloor> floors, double level) {
   Speedup speedup;
   speedup.strategy = strategy.name;
   speedup.baseline = baseline_of(baseline);
@@ -101,7 +101,7 @@ Speedup speedup_of(const RunnerResult& strategy, const Measurement& mine,
   speedup.verdict = "not_comparable";
   if (!is_comparable(strategy, mine) || !is_comparable(baseline, theirs)) return speedup;
   const auto ratio = paired_ratio(round_medians(theirs.samples_ns, theirs.samples_round),
-                                  round_medians(mine.samples_ns, mine.samples_round), seed);
+                                  round_medians(mine.samples_ns, mine.samples_round), seed, level);
   if (!ratio) return speedup;
   speedup.pairs = ratio->pairs;
   speedup.speedup_ratio = ratio->value;
@@ -209,7 +209,7 @@ std::vector<NoiseFloor> find_noise_floors(const RunnerResult& baseline, const Ru
 
 std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,
                                    std::span<const RunnerResult> baselines, uint64_t seed,
-                                   std::span<const NoiseFloor> floors) {
+                                   std::span<const NoiseFloor> floors, double level) {
   std::map<Regime, const RunnerResult*> fastest;
   for (const Regime regime : kRegimes) fastest[regime] = fastest_peer(baselines, regime);
   std::vector<Speedup> speedups;
@@ -220,7 +220,7 @@ std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,
         if (is_peer && fastest.at(mine.regime) != &baseline) continue;
         for (const Measurement& theirs : baseline.measurements) {
           if (mine.regime == theirs.regime)
-            speedups.push_back(speedup_of(strategy, mine, baseline, theirs, seed, floors));
+            speedups.push_back(speedup_of(strategy, mine, baseline, theirs, seed, floors, level));
         }
       }
     }

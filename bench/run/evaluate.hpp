@@ -11,6 +11,7 @@
 #include "bench/document/result.hpp"
 #include "bench/machine/calibrate.hpp"
 #include "bench/machine/peaks.hpp"
+#include "bench/statistics/intervals.hpp"
 
 namespace wide::bench {
 
@@ -50,10 +51,10 @@ void evaluate(RunnerResult& runner, const Yardstick& yardstick);
 /// One entry for every strategy's measurement and every baseline timed in the same regime; of
 /// other programs, the fastest. Only
 /// runners that are ok and above the timer's resolution get a ratio. A verdict has to exceed the
-/// noise floor of its baseline and regime.
+/// noise floor of its baseline and regime. Intervals are of that level; results hold 95 % ones.
 std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,
                                    std::span<const RunnerResult> baselines, uint64_t seed,
-                                   std::span<const NoiseFloor> floors = {});
+                                   std::span<const NoiseFloor> floors = {}, double level = kLevel);
 
 /// Sets status and reason from those of strategies and baselines: a case is as bad as its worst
 /// runner, except other programs'. Runners that cannot run here do not count, unless they are all

@@ -10,9 +10,7 @@
 
 #include "bench/cli/interrupt.hpp"
 #include "bench/nvml/energy.hpp"
-#include "bench/run/evaluate.hpp"
-#include "bench/statistics/intervals.hpp"
-#include "bench/statistics/order.hpp"
+#include "bench/run/known.hpp"
 #include "bench/statistics/settled.hpp"
 
 namespace wide::bench {
@@ -97,26 +95,13 @@ bool all_samples(const std::vector<Contender*>& contenders, const F& holds) {
   return true;
 }
 
-/// Whether all medians, or all speedups, reach the target: drift widens only the former.
 bool is_known(const std::vector<Contender*>& contenders, const RunConfig& config) {
-  const double target = config.target_ci_pct / 100;
   std::vector<RunnerResult> strategies, baselines;
-  bool are_medians_narrow = true;
   for (const Contender* contender : contenders) {
-    if (contender->result.status != Status::ok) continue;
-    if (!contender->is_twin())
+    if (contender->result.status == Status::ok)
       (contender->is_baseline() ? baselines : strategies).push_back(contender->result);
-    for (const Measurement& m : contender->result.measurements) {
-      const Interval i = bootstrap_median_of_rounds(m.samples_ns, m.samples_round, config.seed);
-      are_medians_narrow = are_medians_narrow && i.hi - i.lo <= 2 * target * median(m.samples_ns);
-    }
   }
-  if (are_medians_narrow) return true;
-  const std::vector<Speedup> speedups = find_speedups(strategies, baselines, config.seed);
-  const auto is_narrow = [&](const Speedup& s) {
-    return s.ci_lo && *s.ci_hi - *s.ci_lo <= 2 * target * *s.speedup_ratio;
-  };
-  return !speedups.empty() && std::all_of(speedups.begin(), speedups.end(), is_narrow);
+  return are_known(strategies, baselines, config.seed, config.target_ci_pct / 100);
 }
 
 bool is_settled(const std::vector<Contender*>& contenders, const RunConfig& config) {
