@@ -116,8 +116,10 @@ Value GraphBuilder::declare(const std::string& name, const Shape& shape, Dtype d
   WIDE_REQUIRE(shape.rank() < kMaxRank, "graph: " + what + " " + name + " is " + shape_text(shape) +
                                             ", expected at most " + std::to_string(kMaxRank - 1) +
                                             " axes");
+  const Rollback rollback(*this);
   const Value value = add_value(name, {dtype, shape}, kind, -1);
   names_.emplace(name, what);
+  (is_parameter ? graph_.parameters_ : graph_.inputs_).push_back(value);
   return value;
 }
 
@@ -125,22 +127,19 @@ Value GraphBuilder::input(const std::string& name, const Shape& shape) {
   return input(name, shape, dtype_);
 }
 Value GraphBuilder::input(const std::string& name, const Shape& shape, Dtype dtype) {
-  graph_.inputs_.push_back(declare(name, shape, dtype, ValueKind::input));
-  return graph_.inputs_.back();
+  return declare(name, shape, dtype, ValueKind::input);
 }
 Value GraphBuilder::shared_input(const std::string& name, const Shape& shape) {
   return shared_input(name, shape, dtype_);
 }
 Value GraphBuilder::shared_input(const std::string& name, const Shape& shape, Dtype dtype) {
-  graph_.inputs_.push_back(declare(name, shape, dtype, ValueKind::shared_input));
-  return graph_.inputs_.back();
+  return declare(name, shape, dtype, ValueKind::shared_input);
 }
 Value GraphBuilder::parameter(const std::string& name, const Shape& shape) {
   return parameter(name, shape, dtype_);
 }
 Value GraphBuilder::parameter(const std::string& name, const Shape& shape, Dtype dtype) {
-  graph_.parameters_.push_back(declare(name, shape, dtype, ValueKind::parameter));
-  return graph_.parameters_.back();
+  return declare(name, shape, dtype, ValueKind::parameter);
 }
 
 void GraphBuilder::output(const std::string& name, Value value) {

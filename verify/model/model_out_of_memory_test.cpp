@@ -7,18 +7,17 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "verify/support/allocations.hpp"
 #include "verify/support/model_run.hpp"
-#include "wide/error.hpp"
 #include "wide/layers.hpp"
 
 using namespace wide;
 using test::AllocationFailure;
 using test::ModelRun;
+using test::runs_out;
 
 namespace {
 
@@ -46,19 +45,6 @@ Snapshot snapshot(ModelRun& run) {
     s.is_masked.push_back(run.model().is_masked(member));
   }
   return s;
-}
-
-/// Whether the change ran out of memory.
-bool runs_out(const std::function<void()>& change) {
-  try {
-    change();
-    return false;
-  } catch (const std::bad_alloc&) {
-    return true;
-  } catch (const Error& error) {
-    REQUIRE(error.code() == ErrorCode::out_of_memory);
-    return true;
-  }
 }
 
 /// In the end, when no allocation is left to fail, it does change something.

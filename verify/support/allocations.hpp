@@ -19,6 +19,8 @@
 #include <cstring>
 #include <new>
 
+#include "wide/error.hpp"
+
 namespace wide::test {
 
 /// Counts from its making on. One at a time.
@@ -41,6 +43,20 @@ class AllocationFailure {
   /// Whether there was a k-th.
   bool was_reached() const;
 };
+
+/// Whether the body runs out of memory; what else it throws passes.
+template <class Body>
+bool runs_out(const Body& body) {
+  try {
+    body();
+    return false;
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::out_of_memory) throw;
+    return true;
+  }
+}
 
 namespace allocations {
 
