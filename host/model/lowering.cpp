@@ -276,9 +276,11 @@ void Lowering::add_step(LoweredStep step, std::initializer_list<const PlacedView
 
 void Lowering::add_copy(const std::string& node, const PlacedView& from, const PlacedView& to,
                         int64_t num_members) {
-  LoweredStep step{.info = {node, "copy", "", "copies " + to_string(to.view.shape), num_members, 0},
-                   .run = {},
-                   .storages = {from.storage, to.storage}};
+  // Field by field: where a later one of a nested braced list throws, GCC 12 destroys earlier ones
+  // twice (its bug 66139).
+  LoweredStep step;
+  step.info = {node, "copy", "", "copies " + to_string(to.view.shape), num_members, 0};
+  step.storages = {from.storage, to.storage};
   step.run = [from, to, is_cpu = device().type == DeviceType::cpu](const Bases& at,
                                                                    const Execution& execution) {
     const MemberCopy copy{at.at(from), at.at(to)};
