@@ -18,7 +18,7 @@ namespace wide {
 
 namespace {
 
-using infer_detail::Operands, infer_detail::Types, infer_detail::text;
+using infer_detail::Operands, infer_detail::Types;
 
 ValueType with_last(ValueType type, int64_t last) {
   type.shape[type.shape.rank() - 1] = last;
@@ -173,7 +173,7 @@ Types infer_rows(const Operands& at, bool has_norm, bool has_beta, bool writes_s
 }
 void require_epsilon(const Operands& at, float epsilon) {
   at.require(std::isfinite(epsilon) && epsilon >= 0,
-             "epsilon is " + std::to_string(epsilon) + ", expected a finite number >= 0");
+             "epsilon is " + text(epsilon) + ", expected a finite number >= 0");
 }
 Types infer(const LayernormOp& op, const Operands& at) {
   require_epsilon(at, op.epsilon);
@@ -284,7 +284,7 @@ Types infer(const DropoutOp& op, const Operands& at) {
   at.only({"x", "probability"});
   if (at.has("probability")) at.parameter("probability", {1}, Dtype::fp32);
   at.require(op.probability >= 0 && op.probability <= 1,
-             "probability is " + std::to_string(op.probability) + ", expected one in [0, 1]");
+             "probability is " + text(op.probability) + ", expected one in [0, 1]");
   return {at.floating("x", 2, 5)};
 }
 

@@ -5,26 +5,18 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "host/core/check.hpp"
+#include "host/core/same_problem.hpp"
 #include "host/model/shape_text.hpp"
 #include "wide/error.hpp"
 #include "wide/graph.hpp"
 
 namespace wide::infer_detail {
-
-inline std::string text(std::string_view s) {
-  return std::string(s);
-}
-template <std::integral T>
-std::string text(T value) {
-  return std::to_string(value);
-}
 
 /// A node's operands, looked up by name.
 class Operands {

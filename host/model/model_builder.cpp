@@ -5,6 +5,7 @@
 #include "wide/model_builder.hpp"
 
 #include "host/core/check.hpp"
+#include "host/core/same_problem.hpp"
 #include "wide/models.hpp"
 #include "wide/validate_model.hpp"
 
@@ -81,8 +82,7 @@ void ModelBuilder::require_one_source() const {
 }
 
 ModelBuilder& ModelBuilder::validate(double tolerance) {
-  WIDE_REQUIRE(tolerance >= 0,
-               "model: tolerance is " + std::to_string(tolerance) + ", expected at least 0");
+  WIDE_REQUIRE(tolerance >= 0, "model: tolerance is " + text(tolerance) + ", expected at least 0");
   tolerance_ = tolerance;
   return *this;
 }
@@ -99,9 +99,9 @@ Model ModelBuilder::build() {
     for (size_t member = 0; member < errors.size(); ++member) {
       WIDE_REQUIRE(errors[member] <= *tolerance_,
                    "model: member " + std::to_string(member) + " of " + graph_.name() + " is " +
-                       std::to_string(errors[member]) +
+                       text(errors[member]) +
                        " of its largest value away from itself run alone, expected at most " +
-                       std::to_string(*tolerance_));
+                       text(*tolerance_));
     }
   }
   return wide::compile(context_, graph_, members_, batch_, options_);

@@ -10,7 +10,7 @@ namespace wide {
 
 namespace {
 
-std::string text(Dtype dtype, const Shape& shape) {
+std::string type_text(Dtype dtype, const Shape& shape) {
   return std::string(dtype_name(dtype)) + " " + to_string(shape);
 }
 
@@ -21,9 +21,9 @@ View view_of_member(const ModelOperand& operand, const View& view, int64_t index
   Shape expected = operand.shape;
   const bool is_batch_in_front = !operand.is_stacked && !is_ragged && expected.rank() > 0;
   if (is_batch_in_front && view.rank() > 0) expected[0] = view.shape[0];  // a chunked model's
-  WIDE_REQUIRE(
-      view.dtype == operand.dtype && view.shape == expected,
-      name + " is " + text(view.dtype, view.shape) + ", expected " + text(operand.dtype, expected));
+  WIDE_REQUIRE(view.dtype == operand.dtype && view.shape == expected,
+               name + " is " + type_text(view.dtype, view.shape) + ", expected " +
+                   type_text(operand.dtype, expected));
   WIDE_REQUIRE(
       index >= 0 && index < operand.num_members,
       name + ": member " + std::to_string(index) + " of " + std::to_string(operand.num_members));

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operations as text: their names, and the attributes that differ from the defaults.
-#include <cstdio>
-
 #include "host/core/check.hpp"
+#include "host/core/same_problem.hpp"
 #include "wide/graph.hpp"
 
 namespace wide {
@@ -22,7 +21,7 @@ class Attributes {
     } else if constexpr (std::is_same_v<T, PerAxis>) {
       list_.emplace_back(name, std::to_string(value.height) + "x" + std::to_string(value.width));
     } else if constexpr (std::is_arithmetic_v<T>) {
-      list_.emplace_back(name, number(value));
+      list_.emplace_back(name, text(value));
     } else {
       list_.emplace_back(name, std::string(value));
     }
@@ -36,13 +35,6 @@ class Attributes {
   std::vector<std::pair<std::string, std::string>> take() { return std::move(list_); }
 
  private:
-  template <class T>
-  static std::string number(T value) {
-    if constexpr (std::is_integral_v<T>) return std::to_string(value);
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%g", static_cast<double>(value));
-    return digits;
-  }
   std::vector<std::pair<std::string, std::string>> list_;
 };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "host/core/check.hpp"
+#include "host/core/same_problem.hpp"
 #include "host/pack/member_copy.hpp"
 #include "kernels/common/philox.hpp"
 #include "wide/convert.hpp"
@@ -71,9 +72,8 @@ OwnedParameters random_parameters(const Graph& graph, uint64_t seed, int64_t mem
 OwnedParameters perturbed_parameters(const MemberParameters& parameters, double spread,
                                      uint64_t seed, int64_t member) {
   require_member(member);
-  WIDE_REQUIRE(
-      std::isfinite(spread) && spread >= 0,
-      "parameters: spread is " + std::to_string(spread) + ", expected a finite number >= 0");
+  WIDE_REQUIRE(std::isfinite(spread) && spread >= 0,
+               "parameters: spread is " + text(spread) + ", expected a finite number >= 0");
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   OwnedParameters own;
   for (const auto& [name, given] : parameters) {

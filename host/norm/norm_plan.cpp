@@ -6,13 +6,14 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/same_problem.hpp"
 
 namespace wide {
 
 void require_epsilon(std::string_view primitive, float epsilon) {
-  WIDE_REQUIRE(epsilon >= 0 && std::isfinite(epsilon), name_of(primitive, "epsilon") + " is " +
-                                                           std::to_string(epsilon) +
-                                                           ", expected a finite number >= 0");
+  WIDE_REQUIRE(
+      epsilon >= 0 && std::isfinite(epsilon),
+      name_of(primitive, "epsilon") + " is " + text(epsilon) + ", expected a finite number >= 0");
 }
 
 int64_t parameter_stride(std::string_view primitive, const char* argument,

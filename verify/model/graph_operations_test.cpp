@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs: operands and fields of operations that builders refuse, before there is a plan.
+// Graphs: operands and fields of operations that builders refuse, before there is a plan; and these
+// fields as text.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdint>
@@ -156,4 +157,16 @@ TEST_CASE("graph: scales, heads and paddings that no primitive takes are refused
         "graph: emb: embedding: padding_id is 7, expected -1 or an id below vocab = 7");
   CHECK_THAT(embedding(-2), ContainsSubstring("padding_id is -2"));
   for (const int64_t good : {-1, 0, 6}) CHECK(embedding(good) == "nothing was thrown");
+}
+
+TEST_CASE("graph: numbers of attributes and messages are those that were given") {
+  GraphBuilder g("net");
+  const Value x = g.input("x", {kBatch, 8});
+  (void)layers::dropout(g, "drop", x, 0.12345678f);
+  CHECK_THAT(to_string(g.graph(), GraphStyle::json),
+             ContainsSubstring("\"probability\": \"0.12345678\""));
+  CHECK_THAT(error_of([](GraphBuilder& b) {
+               (void)layers::layernorm(b, "norm", b.input("x", {kBatch, 8}), -1e-9f);
+             }),
+             ContainsSubstring("epsilon is -1e-09, expected a finite number >= 0"));
 }
