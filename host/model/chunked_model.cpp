@@ -83,20 +83,21 @@ void ChunkedModel::run(const ModelArguments& arguments, const Execution& executi
   const auto lock = model_.state_->lock.for_run();  // of all pieces: rest_ has the same members
   std::array<ConstTensorView, kMaxOperands> inputs;
   std::array<TensorView, kMaxOperands> outputs;
-  for (int64_t first = 0; first < batch_;) {
-    const int64_t left = batch_ - first, usual = plan.problem().batch;
-    const Model& model = left >= usual ? model_ : rest_.front();
-    const int64_t rows = std::min(left, usual);
+  const auto piece = [&](int64_t first, int64_t rows) -> ModelArguments {
     for (size_t i = 0; i < num_inputs; ++i) {
       inputs[i] = arguments.inputs[i].narrow(0, first, rows);
     }
     for (size_t i = 0; i < num_outputs; ++i) {
       outputs[i] = arguments.outputs[i].narrow(0, first, rows);
     }
-    model.enqueue({std::span(inputs.data(), num_inputs), std::span(outputs.data(), num_outputs)},
-                  execution);
-    first += rows;
-  }
+    return {std::span(inputs.data(), num_inputs), std::span(outputs.data(), num_outputs)};
+  };
+  const int64_t usual = plan.problem().batch, whole = batch_ / usual * usual;
+  // Checked before the first piece is enqueued: it may need more workspace, or other handles.
+  for (const Model& rest : rest_) rest.check(piece(whole, batch_ - whole), execution);
+  for (int64_t first = 0; first < whole; first += usual)
+    model_.enqueue(piece(first, usual), execution);
+  for (const Model& rest : rest_) rest.enqueue(piece(whole, batch_ - whole), execution);
 }
 
 }  // namespace wide

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "host/model/model_state.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/error_of.hpp"
 #include "verify/support/model_run.hpp"
@@ -19,6 +20,7 @@
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/model_replay.hpp"
+#include "wide/tuning.hpp"
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
@@ -146,6 +148,39 @@ TEST_CASE("model: operands that overlap are refused, whole or in chunks") {
   CHECK(runs(8, 0, 256, 512, 768) == fine);
   // The second chunk of x is where the first one of a is.
   CHECK_THAT(runs(8, 128, 512, 0, 768), ContainsSubstring("output a overlaps input x"));
+}
+
+TEST_CASE(
+    "model: what the last rows of a chunked model lack is refused before the first ones run") {
+  GraphBuilder g("net");
+  g.output("y", layers::lstm(g, "lstm", g.input("x", {kBatch, 2, 4}), 4));
+  const Graph graph = std::move(g).build();
+  const Context cpu = Context::cpu();
+  const ModelProblem problem{.num_members = 4, .batch = 4};
+  const ModelPlan untuned = make_model_plan(cpu, graph, problem);
+  TuningCache tuning;  // four rows run member after member, any other number of them together
+  for (const StepPlanner& planner : untuned.state().planners) {
+    const TuningKey key = planner.key();
+    tuning.set(cpu.info(), key.primitive, key.problem, {"sequential", "", 1, 2, ""});
+  }
+  ModelRun run(cpu, graph, problem, {.tuning = &tuning});
+  const ChunkedModel chunked(run.model(), 7);
+  REQUIRE(chunked.workspace_bytes() > run.plan().workspace_bytes());
+
+  Tensor x(cpu, Dtype::fp32, {7, 2, 16}), y(cpu, Dtype::fp32, {7, 2, 16});
+  Tensor workspace(cpu, Dtype::uint8, {chunked.workspace_bytes()});
+  const ConstTensorView in = x.view();
+  const TensorView out = y.view();
+  fill_bytes(x, 0, Stream::cpu());
+  fill_bytes(y, 0xff, Stream::cpu());
+  const auto runs = [&](int64_t workspace_bytes) {
+    return error_of([&] {
+      chunked.run({{&in, 1}, {&out, 1}}, {Stream::cpu(), {workspace.data(), workspace_bytes}});
+    });
+  };
+  CHECK_THAT(runs(workspace.bytes() - 1), StartsWith("model: workspace is "));
+  CHECK(std::isnan(static_cast<const float*>(y.data())[0]));
+  CHECK(runs(workspace.bytes()) == "nothing was thrown");
 }
 
 TEST_CASE("model: what a primitive refuses is told with its node's name") {
