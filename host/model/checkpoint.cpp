@@ -79,8 +79,10 @@ MembersFile MembersFile::open(const std::string& path) {
                  "model: " + path + " has a tensor " + entry.name +
                      ", expected names MEMBER/PARAMETER of members 0 to " +
                      std::to_string(count - 1));
-    members[static_cast<size_t>(member)].emplace(entry.name.substr(slash + 1),
-                                                 file->view(entry.name));
+    MemberParameters& own = members[static_cast<size_t>(member)];
+    const bool is_new = own.emplace(entry.name.substr(slash + 1), file->view(entry.name)).second;
+    WIDE_REQUIRE(is_new, "model: " + path + " has parameter " + entry.name.substr(slash + 1) +
+                             " of member " + std::to_string(member) + " twice, expected it once");
   }
   const auto graph = metadata.find(kGraphKey);
   return MembersFile(file, graph == metadata.end() ? "" : graph->second, std::move(members));

@@ -311,6 +311,13 @@ TEST_CASE("model: members are saved, all or one, and loaded as they were") {
   CHECK(Safetensors::open(single).find("fc.weight") != nullptr);
   CHECK_THAT(error_of([&] { (void)MembersFile::open(single); }),
              ContainsSubstring("has no wide.num_members"));
+
+  const float number = 1;
+  const ConstTensorView scalar(&number, Dtype::fp32, Shape{}, Device{});
+  const std::vector<NamedTensor> twice{{"01/w", scalar}, {"1/w", scalar}};
+  save_safetensors("twice.safetensors", twice, {{"wide.num_members", "2"}});
+  CHECK_THAT(error_of([] { (void)MembersFile::open("twice.safetensors"); }),
+             ContainsSubstring("twice.safetensors has parameter w of member 1 twice"));
 }
 
 TEST_CASE("model: what a BatchNorm counted in training is in checkpoints, and passed over") {
