@@ -14,6 +14,7 @@
 #include "host/linear/linear_values.hpp"
 #include "host/plan_workload.hpp"
 #include "host/specs.hpp"
+#include "host/window_positions.hpp"
 
 namespace wide::catalog {
 
@@ -136,11 +137,11 @@ class ConvWorkload final : public PlanWorkload<describe_conv, make_conv_plan> {
     y_ = &add_operand(packing, p.dtype, y, Distribution::none());
   }
 
-  /// Products with padding count: few kernels skip them.
+  /// Products with padding count: few kernels skip them. Positions that no output takes do not.
   Cost cost() const override {
     const double terms = 2 * static_cast<double>(conv_terms(like()));
     return {elements_of(*y_) * (terms + (bias_ ? 1 : 0) + (residual_ ? 1 : 0)),
-            bytes_of({x_, weight_, bias_, residual_}), bytes_of({y_})};
+            bytes_of({x_}) * share_read() + bytes_of({weight_, bias_, residual_}), bytes_of({y_})};
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
@@ -189,6 +190,24 @@ class ConvWorkload final : public PlanWorkload<describe_conv, make_conv_plan> {
   }
   std::string cudnn_unsupported_reason(const ConvArguments& arguments) const override {
     return conv_cudnn_unsupported_reason(arguments);
+  }
+
+  /// Of x. Where channels are first, rows whole: what outputs skip lies in sectors that they need.
+  double share_read() const {
+    const ConvProblem& p = like();
+    const int64_t depths = positions_read(
+        p.depth.input,
+        {output_depth_, p.depth.kernel, p.depth.stride, p.depth.padding, p.depth.dilation});
+    const int64_t rows = positions_read(
+        p.input.height,
+        {output_.height, p.kernel.height, p.stride.height, p.padding.height, p.dilation.height});
+    const int64_t columns =
+        x_layout_of(p) == ChannelLayout::channels_first
+            ? p.input.width
+            : positions_read(p.input.width, {output_.width, p.kernel.width, p.stride.width,
+                                             p.padding.width, p.dilation.width});
+    return static_cast<double>(depths * rows * columns) /
+           static_cast<double>(p.depth.input * p.input.height * p.input.width);
   }
 
   PerAxis output_;

@@ -6,6 +6,7 @@
 #include "host/pooling/pooling_cudnn.hpp"
 #include "host/pooling/pooling_reference.hpp"
 #include "host/specs.hpp"
+#include "host/window_positions.hpp"
 
 namespace wide::catalog {
 
@@ -68,8 +69,10 @@ class PoolingWorkload final : public PlanWorkload<describe_pooling, make_pooling
     y_ = &add_operand(packing, p.dtype, images(p.out_height, p.out_width), Distribution::none());
   }
 
-  /// All of x, even where windows leave some out: it lies in sectors that they need.
-  Cost cost() const override { return {elements_of(*y_) * taps(), bytes_of({x_}), bytes_of({y_})}; }
+  /// Positions that no window has do not count.
+  Cost cost() const override {
+    return {elements_of(*y_) * taps(), bytes_of({x_}) * share_read(), bytes_of({y_})};
+  }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
@@ -96,6 +99,19 @@ class PoolingWorkload final : public PlanWorkload<describe_pooling, make_pooling
     }
     return static_cast<double>(p.height * p.width) /
            static_cast<double>(p.out_height * p.out_width);
+  }
+
+  /// Of x. Where channels are first, rows whole: what windows skip lies in sectors that they need.
+  double share_read() const {
+    const PoolingProblem& p = like();
+    if (p.mode == PoolingMode::adaptive_average) return 1;
+    const auto read = [](int64_t extent, int64_t outputs, const PoolingWindow& w) {
+      return positions_read(extent, {outputs, w.kernel, w.stride, w.padding, w.dilation});
+    };
+    const int64_t rows = read(p.height, p.out_height, p.rows);
+    const int64_t columns =
+        p.layout == ChannelLayout::channels_first ? p.width : read(p.width, p.out_width, p.columns);
+    return static_cast<double>(rows * columns) / static_cast<double>(p.height * p.width);
   }
 
   const Operand *x_ = nullptr, *y_ = nullptr;

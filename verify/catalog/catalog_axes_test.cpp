@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// An axis that is taken and then ignored measures another case than the one it names.
+// An axis that is taken and then ignored measures another case than the one it names. Work that no
+// strategy has to do makes floors that are none.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -70,6 +72,41 @@ TEST_CASE("every axis of numbers is part of the work") {
       CHECK(std::any_of(points.begin(), points.end(),
                         [&](const Case& point) { return changes_work(*spec, point, axis); }));
     }
+  }
+}
+
+TEST_CASE("positions of x that no window has are no bytes of the minimum") {
+  struct Windows {
+    std::string op;
+    Values values;
+    int64_t positions;  // of 9 x 9
+  };
+  const std::vector<Windows> all{
+      // Every other row; of rows whose channels are first all positions.
+      {"conv2d", {{"kernel", 1}, {"stride", 2}, {"layout", "last"}}, 5 * 5},
+      {"conv2d", {{"kernel", 1}, {"stride", 2}}, 5 * 9},
+      {"conv2d", {{"kernel", 1}, {"stride", 2}, {"x_layout", "last"}}, 5 * 5},
+      // Windows begin at -1, 3 and 7.
+      {"conv2d", {{"kernel", 3}, {"stride", 4}, {"layout", "last"}}, 7 * 7},
+      // Taps at 0 and 3, 3 and 6.
+      {"conv2d", {{"kernel", 2}, {"stride", 3}, {"padding", 0}, {"dilation", 3}}, 3 * 9},
+      {"conv2d", {{"kernel", 3}, {"stride", 2}, {"layout", "last"}}, 9 * 9},
+      {"pooling", {{"kernel", 2}, {"stride", 4}, {"layout", "last"}}, 4 * 4},
+      {"pooling", {{"kernel", 2}, {"stride", 4}}, 4 * 9},
+      {"pooling", {{"kernel", 2}, {"stride", 2}, {"ceil", "yes"}}, 9 * 9},
+      {"pooling", {{"mode", "adaptive_average"}, {"out", 2}}, 9 * 9},
+  };
+  for (const Windows& windows : all) {
+    const PrimitiveSpec& spec = catalog::find_primitive(windows.op);
+    Values values{{"n", 2}, {"batch", 3}, {"channels", 4}, {"height", 9}};
+    values.insert(values.end(), windows.values.begin(), windows.values.end());
+    const Case point = catalog::make_case(spec, values);
+    INFO(spec.name << " " << point.to_string());
+    const int64_t taps = windows.op == "pooling" ? 0 : point.integer("kernel");
+    const int64_t parameters = taps == 0 ? 0 : 4 * (4 * taps * taps + 1);
+    const auto workload = spec.make_workload(Context::cpu(), point, {});
+    CHECK(std::llround(workload->cost().bytes_read) ==
+          2 * (3 * 4 * windows.positions + parameters) * dtype_bytes(Dtype::fp32));
   }
 }
 
