@@ -143,6 +143,8 @@ class Page:
 
 
 def main():
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        return print(__doc__.strip())
     if len(sys.argv) not in (3, 5):
         sys.exit(__doc__)
     path = find_browser()

@@ -6,6 +6,7 @@
 # Everything goes to build/PRESET/build.log; standard error gets what a person needs: what CMake found,
 # one line of progress on a terminal, and the log's end if something failed.
 set -euo pipefail
+case "${1:-}" in -h | --help) sed -n '5,/^set/s/^# //p' "$0" && exit 0 ;; esac
 cd "$(dirname "$0")/.."
 preset=${1:?"usage: build.sh PRESET [TARGET...]"}
 shift

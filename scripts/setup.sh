@@ -7,6 +7,11 @@
 # nothing, at once, if nothing is missing. The CUDA toolkit is not installed: its licence and
 # its size are the user's to accept. --browser adds Chromium, which one test of report pages needs.
 set -euo pipefail
+case "${1:-}" in
+  "" | --browser) ;;
+  -h | --help) sed -n '5,/^set/s/^# //p' "$0" && exit 0 ;;
+  *) echo "setup: unknown argument \"$1\", expected --browser or none" >&2 && exit 2 ;;
+esac
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
 libraries=(libcli11-dev nlohmann-json3-dev libfmt-dev libvalijson-dev libdlpack-dev libboost-dev libsqlite3-dev zlib1g-dev libonnx-testdata)

@@ -5,10 +5,27 @@
 import json
 import os
 import shutil
+import subprocess
 import time
 import unittest
 
 from script_case import ROOT, ScriptTest
+
+
+class HelpTest(unittest.TestCase):
+    # One is wbench, which it builds first; two need what a machine may lack.
+    OTHERS = {"wbench", "check_exported_models", "statistics_vectors.py"}
+
+    def test_asked_for_help_a_script_says_what_it_does_and_does_nothing(self):
+        scripts = [path for path in sorted((ROOT / "scripts").iterdir()) if path.is_file() and os.access(path, os.X_OK)]
+        for script in scripts:
+            if script.name in self.OTHERS:
+                continue
+            with self.subTest(script.name):
+                result = subprocess.run([script, "--help"], capture_output=True, text=True, timeout=20, cwd="/")
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertGreater(len(result.stdout.split()), 10, result.stdout)
+                self.assertNotIn("violations", result.stdout.splitlines()[-1])
 
 
 class MutateTest(ScriptTest):
@@ -183,13 +200,17 @@ class SetupTest(ScriptTest):
         self.program("bin/dpkg-query", *(f"echo '{line}'" for line in lines), "exit 1")
         self.program("bin/id", f"echo {user}")
 
-    def setup(self):
+    def setup(self, *words):
         self.log.write_text("")
-        code, output = self.run_script(ROOT / "scripts/setup.sh", PATH=f"{self.root}/bin:{os.environ['PATH']}")
+        code, output = self.run_script(ROOT / "scripts/setup.sh", *words, PATH=f"{self.root}/bin:{os.environ['PATH']}")
         return code, output, self.log.read_text()
 
     def test_nothing_missing_does_nothing(self):
         self.assertEqual(self.setup(), (0, "", ""))
+
+    def test_an_unknown_argument_is_refused(self):
+        self.machine(installed=[])
+        self.assertEqual(self.setup("--brower"), (2, 'setup: unknown argument "--brower", expected --browser or none\n', ""))
 
     def test_only_what_is_missing_is_installed(self):
         self.machine(installed=[name for name in self.LIBRARIES if name != "nlohmann-json3-dev"])
