@@ -67,6 +67,11 @@ std::string doubts_text(const ComparedCell& cell) {
   return text.empty() ? text : text + "\n";
 }
 
+/// So far out nobody knows a distribution, and a p of 0 there is not.
+std::string p_text(double p) {
+  return p < 1e-6 ? "<1e-06" : fmt::format("{:.2g}", p);
+}
+
 /// The cells of a row of text, the same for all human-readable formats.
 std::vector<std::string> columns_of(const Comparison& c, const ComparedCell& cell) {
   const auto value = [&](const std::optional<double>& v) {
@@ -78,7 +83,7 @@ std::vector<std::string> columns_of(const Comparison& c, const ComparedCell& cel
           value(cell.base.geometric_mean),
           value(cell.candidate.geometric_mean),
           is_judged(cell) ? change_text(cell.judgement) : "",
-          cell.p && is_judged(cell) ? fmt::format("{:.2g}", *cell.p) : "",
+          cell.p && is_judged(cell) ? p_text(*cell.p) : "",
           verdict_text(cell)};
 }
 
@@ -98,11 +103,13 @@ std::string floor_text(const Comparison& c) {
   const std::string by_runs = c.noise_floor_pct ? fmt::format("{:.3g}%", *c.noise_floor_pct)
                                                 : std::string("unknown below three runs a side");
   std::string text = "noise floor " + by_runs;
-  const bool has_history = c.options.history && (c.noise_floor_pct || others < std::ssize(c.cells));
-  if (has_history) text = "noise floor by the history";
-  if (has_history && others > 0) {
-    text += fmt::format(", in {} of {} cells that it has too little of {}{}", others,
-                        c.cells.size(), by_runs, c.noise_floor_pct ? " by the runs" : "");
+  if (others < std::ssize(c.cells)) {
+    text = "noise floor by the history";
+    if (others > 0)
+      text +=
+          fmt::format("; of {} of {} cells, which it lacks: {}", others, c.cells.size(), by_runs);
+  } else if (c.options.history && c.noise_floor_pct) {
+    text += " by the runs, of no cell by the history";
   }
   if (c.options.min_effect_pct > 0)
     text += fmt::format(", least effect {:.3g}%", c.options.min_effect_pct);

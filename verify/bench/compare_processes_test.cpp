@@ -235,8 +235,13 @@ TEST_CASE("a cell's floor is the history's where that knows the cell on the devi
   CHECK(c.cells[1].judgement.verdict == Verdict::slower);
   CHECK_THAT(
       summary_line(c),
-      ContainsSubstring("noise floor by the history, in 1 of 2 cells that it has too little of "
-                        "0.317% by the runs"));
+      ContainsSubstring("noise floor by the history; of 1 of 2 cells, which it lacks: 0.317%"));
+  Comparison certain = c;
+  certain.cells[1].p = 1e-300;
+  CHECK_THAT(compare_markdown(certain, {}), ContainsSubstring("| <1e-06 |"));
+  options.history->clear();
+  CHECK_THAT(summary_line(compare(base, candidate, options)),
+             ContainsSubstring("noise floor 0.317% by the runs, of no cell by the history"));
   const json rows = json::parse(compare_json(c, {}))["rows"];
   CHECK((rows[0]["noise_floor"] == "history" && rows[1]["noise_floor"] == "runs"));
 }

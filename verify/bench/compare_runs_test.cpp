@@ -334,7 +334,7 @@ TEST_CASE("the command compares folders and files") {
     kept->add(record_of(run, std::to_string(i)));
   }
   CHECK_THAT(store.compare("base slow", history).out,
-             ContainsSubstring("by the history, in 2 of 2 cells"));
+             ContainsSubstring("0.317% by the runs, of no cell by the"));
   RunResult third = run_of({1000, 2400});
   third.id = "before-3";
   kept->add(record_of(third, "3"));
