@@ -111,12 +111,30 @@ std::unique_ptr<HistoryStore> open_history(const std::string& where, bool must_e
   return open_sqlite_history(where, must_exist);
 }
 
+namespace {
+
+/// With numbers of one length, by which n=4 comes before n=16.
+std::string with_long_numbers(const std::string& text) {
+  constexpr size_t kDigits = 20;
+  std::string longer;
+  for (size_t i = 0; i < text.size();) {
+    const size_t digits = std::min(text.find_first_not_of("0123456789", i), text.size()) - i;
+    if (digits > 0 && digits < kDigits) longer.append(kDigits - digits, '0');
+    longer.append(text, i, std::max<size_t>(digits, 1));
+    i += std::max<size_t>(digits, 1);
+  }
+  return longer;
+}
+
+}  // namespace
+
 std::vector<HistorySeries> series_of(const std::vector<HistoryPoint>& points) {
   using Key =
       std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;
   std::map<Key, HistorySeries> series;
   for (const HistoryPoint& p : points) {
-    HistorySeries& s = series[{p.op, p.axes, p.case_id, p.runner, p.regime, p.device}];
+    HistorySeries& s =
+        series[{p.op, with_long_numbers(p.axes), p.case_id, p.runner, p.regime, p.device}];
     s.last = p;
     s.medians_ns.push_back(p.median_ns);
     s.runs.push_back(p.run);

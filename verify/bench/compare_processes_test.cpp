@@ -183,6 +183,17 @@ TEST_CASE("clocks that were locked otherwise are said") {
              ContainsSubstring(", locked at max: times"));
 }
 
+TEST_CASE("series are in the order of their numbers") {
+  std::vector<HistoryPoint> points;
+  for (const char* axes : {"n=16 batch=2", "n=4 batch=16", "n=4 batch=2"}) {
+    HistoryPoint& point = points.emplace_back();
+    point.axes = point.case_id = axes, point.median_ns = 100;
+  }
+  std::vector<std::string> order;
+  for (const HistorySeries& series : series_of(points)) order.push_back(series.last.axes);
+  CHECK(order == std::vector<std::string>{"n=4 batch=2", "n=4 batch=16", "n=16 batch=2"});
+}
+
 TEST_CASE("a cold cell's floor is of earlier runs by its method") {
   const auto base = cold_runs({1000}, Cache::flush), candidate = cold_runs({1200}, Cache::flush);
   std::vector<HistoryPoint> points;
