@@ -198,6 +198,19 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
   return notes;
 }
 
+/// How many times are unreliable, and how to learn why.
+std::string doubts_text(const std::vector<ReportRow>& rows) {
+  int64_t doubtful = 0, all = 0;
+  for (const ReportRow& row : rows) {
+    if (row.measurement == nullptr) continue;
+    ++all;
+    doubtful += is_doubtful(*row.measurement);
+  }
+  if (doubtful == 0) return "";
+  return fmt::format("unreliable: {} of {} times; -v names what speaks against each\n", doubtful,
+                     all);
+}
+
 /// How much of the outputs was compared, if not all.
 std::string sample_text(const std::vector<ReportRow>& rows) {
   int64_t compared = 0, all = 0;
@@ -310,6 +323,8 @@ std::string report_text(const RunResult& result, const ReportOptions& options) {
   }
   std::string notes = notes_text(result, rows, options.explain);
   if (options.content == ReportContent::checks) notes = sample_text(rows) + notes;
+  if (options.content == ReportContent::times && !options.details && !options.explain)
+    notes = doubts_text(rows) + notes;
   return notes.empty() ? text : text + "\n" + wrap(notes, options.width);
 }
 

@@ -32,6 +32,11 @@ double throttled_share(const Measurement& m) {
   return all > 0 ? static_cast<double>(m.kept_throttle + m.discarded_throttle) / all : 0;
 }
 
+/// "0.52", "310": without an exponent where there are more.
+std::string two_digits(double value) {
+  return std::fabs(value) < 10 ? fmt::format("{:.2g}", value) : fmt::format("{:.0f}", value);
+}
+
 bool is_multimodal(const Measurement& m) {
   constexpr double kApart_pct = 1;  // closer modes do not matter
   return m.stats.dip && m.stats.dip->modes() > 1 &&
@@ -65,18 +70,19 @@ std::string doubt_text(const Measurement& m, const std::string& doubt) {
   if (doubt == "few_samples") return fmt::format("{}: {} of {}", doubt, s.n, kReliableSamples);
   if (doubt == "few_rounds") return fmt::format("{}: below {}", doubt, kReliableRounds);
   if (doubt == "wide_interval")
-    return fmt::format("{}: +-{:.2g}% of the median", doubt, half_interval_pct(m));
+    return fmt::format("{}: +-{}% of the median", doubt, two_digits(half_interval_pct(m)));
   if (doubt == "unsteady_rounds" && s.between_round_cv_pct)
-    return fmt::format("{}: {:.2g}% apart", doubt, *s.between_round_cv_pct);
+    return fmt::format("{}: {}% apart", doubt, two_digits(*s.between_round_cv_pct));
   if (doubt == "drift" && s.trend_p)
-    return fmt::format("{}: {:+.2g}% in all, p {:.1g}", doubt, drift_pct(m), *s.trend_p);
+    return fmt::format("{}: {}{}% in all, p {:.1g}", doubt, drift_pct(m) > 0 ? "+" : "",
+                       two_digits(drift_pct(m)), *s.trend_p);
   if (doubt == "multimodal" && s.dip)
     return fmt::format("{}: dip {:.2g}, p {:.1g}", doubt, s.dip->statistic, s.dip->p);
   if (doubt == "throttled")
     return fmt::format("{}: {:.0f}% of the samples", doubt, 100 * throttled_share(m));
   if (doubt == "timed_out") {
-    return fmt::format("{}: +-{:.2g}% of the median after {:.3g} s", doubt, half_interval_pct(m),
-                       m.walltime_s);
+    return fmt::format("{}: +-{}% of the median after {:.3g} s", doubt,
+                       two_digits(half_interval_pct(m)), m.walltime_s);
   }
   if (doubt == "unsettled_clock" && m.clocks) {
     return fmt::format("{}: {:.0f} MHz, {:.0f} at least", doubt, m.clocks->sm_mhz_median,

@@ -120,6 +120,11 @@ TEST_CASE("samples say what speaks against them") {
   unsettled.clocks = Clocks{1500, 1400, {}, {}, {}};
   CHECK(doubts_about(unsettled) == Names{"unsettled_clock"});
   CHECK(doubt_text(unsettled, "unsettled_clock") == "unsettled_clock: 1500 MHz, 1400 at least");
+  Measurement apart = sound();
+  apart.stats.between_round_cv_pct = 312.4;
+  CHECK(doubt_text(apart, "unsteady_rounds") == "unsteady_rounds: 312% apart");
+  apart.stats.between_round_cv_pct = 5.25;
+  CHECK(doubt_text(apart, "unsteady_rounds") == "unsteady_rounds: 5.2% apart");
   CHECK(doubts_after([](Measurement& m) {
           m.samples_ns.resize(20);
           m.samples_round.resize(20);
@@ -159,9 +164,11 @@ TEST_CASE(
   ReportOptions options;
   options.width = 400;
   CHECK_THAT(report_text(result, options),
-             ContainsSubstring("unreliable") && !ContainsSubstring("wide_interval"));
+             ContainsSubstring("unreliable: 12 of 28 times; -v names what speaks against each\n") &&
+                 !ContainsSubstring("wide_interval"));
   options.details = true;
-  CHECK_THAT(report_text(result, options), ContainsSubstring("wide_interval multimodal"));
+  CHECK_THAT(report_text(result, options),
+             ContainsSubstring("wide_interval multimodal") && !ContainsSubstring("unreliable: "));
   options.explain = true;
   CHECK_THAT(report_text(result, options),
              ContainsSubstring("graph: unreliable, multimodal: dip 0.062, p 0.001"));
