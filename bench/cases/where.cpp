@@ -60,7 +60,8 @@ class Parser {
   std::vector<Step> parse() {
     const Operand all = either();
     if (!token_.empty()) {
-      refuse(text_, "\"" + std::string(token_) + "\" is where an operator or the end is expected");
+      refuse(text_, "\"" + std::string(token_) + "\" is where an operator or the end is expected" +
+                        (token_ == "=" ? "; == compares" : ""));
     }
     require_condition(all);
     return std::move(steps_);

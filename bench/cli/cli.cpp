@@ -393,6 +393,12 @@ int write_text(const std::string& text, const std::string& file, std::ostream& o
 int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   if (p.app.get_subcommands().empty()) {
     const auto extras = p.app.remaining();
+    if (!extras.empty() && extras.front().starts_with("-")) {
+      throw Error(ErrorCode::invalid_argument,
+                  "\"" + extras.front() +
+                      "\" is no option of the program, expected a command before it, such as run; "
+                      "see wbench --help");
+    }
     if (!extras.empty()) {
       std::vector<std::string> names;
       for (const CLI::App* known : p.app.get_subcommands({})) names.push_back(known->get_name());

@@ -48,6 +48,10 @@ std::string with_named_ops(const CLI::App& command, std::string ops,
       throw Error(ErrorCode::invalid_argument,
                   "unknown argument \"" + name + "\", did you mean --" + name + "?");
     }
+    if (name.find_first_not_of("0123456789") == std::string::npos) {
+      throw Error(ErrorCode::invalid_argument,
+                  "unknown argument \"" + name + "\"; commas separate values: --n 4,8,16");
+    }
     ops += (ops.empty() ? "" : ",") + name;
   }
   return ops;

@@ -232,7 +232,10 @@ class JsonlStore final : public HistoryStore {
 
 std::unique_ptr<HistoryStore> open_jsonl_history(const std::string& folder, bool must_exist) {
   const bool exists = fs::exists(folder + "/index.jsonl");
-  if (must_exist && !exists) throw Error(ErrorCode::io, "there is no history in " + folder);
+  if (must_exist && !exists) {
+    throw Error(ErrorCode::io,
+                "there is no history in " + folder + ": run --save and history add begin one");
+  }
   if (!exists) {
     std::error_code error;
     fs::create_directories(folder + "/runs", error);

@@ -138,7 +138,8 @@ class SqliteStore final : public HistoryStore {
 std::unique_ptr<HistoryStore> open_sqlite_history(const std::string& folder, bool must_exist) {
   const std::string path = folder + "/history.sqlite";
   if (must_exist && !std::filesystem::exists(path))
-    throw Error(ErrorCode::io, "there is no history in " + folder);
+    throw Error(ErrorCode::io,
+                "there is no history in " + folder + ": run --save and history add begin one");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw Error(ErrorCode::io, "cannot make " + folder + ": " + error.message());

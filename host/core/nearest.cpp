@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Edit distance with swapped neighbours (optimal string alignment): "linaer" is one slip away.
+// A name in other capitals is meant, "batch-size" may be "batch".
 #include "host/core/nearest.hpp"
 
 #include <algorithm>
@@ -28,16 +29,24 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return at(a.size(), b.size());
 }
 
+std::string lower(std::string_view text) {
+  std::string letters(text);
+  for (char& c : letters) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return letters;
+}
+
 }  // namespace
 
 std::vector<std::string> nearest_of(std::string_view name,
                                     std::span<const std::string_view> names) {
   std::vector<std::pair<size_t, std::string_view>> candidates;
   for (const std::string_view known : names) {
+    if (known != name && lower(known) == lower(name)) return {std::string(known)};
     const size_t distance = edit_distance(name, known);
     const size_t longer = std::max(name.size(), known.size());
     const bool contains = !name.empty() && known.find(name) != std::string_view::npos;
-    if (contains) {
+    const bool goes_on = name.starts_with(known) && 2 * known.size() >= name.size();
+    if (contains || goes_on) {
       candidates.emplace_back(known.starts_with(name) ? 0 : 1, known);
     } else if (distance <= (longer + 2) / 3) {
       candidates.emplace_back(distance, known);

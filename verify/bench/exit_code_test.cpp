@@ -387,6 +387,13 @@ TEST_CASE("help COMMAND is COMMAND --help") {
   CHECK_THAT(unknown.err, ContainsSubstring("did you mean run?"));
   CHECK_THAT(wbench("run help").err,
              ContainsSubstring("unknown argument \"help\", did you mean --help?"));
+  const Outcome early = wbench("--op linear");
+  CHECK(early.code == kUsage);
+  CHECK_THAT(early.err,
+             ContainsSubstring("\"--op\" is no option of the program, expected a command"));
+  const Outcome apart = wbench("run linear --n 4 8");
+  CHECK(apart.code == kUsage);
+  CHECK_THAT(apart.err, ContainsSubstring("unknown argument \"8\"; commas separate values"));
 }
 
 TEST_CASE("an axis is explained by all that it is, and for which primitives") {

@@ -105,8 +105,9 @@ void check_whole(const HistoryStore& store) {
 TEST_CASE("a history keeps runs once each, oldest first, with their documents and medians") {
   const TemporaryFolder folder;
   const std::string where = GENERATE(std::string("store"), std::string("jsonl:store"));
-  CHECK_THROWS_MATCHES(open_history(where, true), Error,
-                       MessageMatches(ContainsSubstring("there is no history in store")));
+  CHECK_THROWS_MATCHES(
+      open_history(where, true), Error,
+      MessageMatches(ContainsSubstring("there is no history in store: run --save")));
   const HistoryRecord second = record(2, 200), first = record(1);
   {
     const auto store = open_history(where);

@@ -98,7 +98,7 @@ TEST_CASE("what is no condition over the primitive's axes is refused") {
   says("dtype and n == 4", "\"dtype\" is no condition");
   says("(n == 4) + 1 == 2", "+ of a condition");
   says("1 < n < 9", "\"<\" is where an operator or the end is expected");
-  says("n = 4", "\"=\" is where");
+  says("n = 4", "\"=\" is where an operator or the end is expected; == compares");
   says("n == 4 && d == 2", "\"&\" is where");
   says("n ==", "it ends where a number");
   says("n == and", "\"and\" is where a number");

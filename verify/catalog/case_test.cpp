@@ -40,6 +40,13 @@ std::vector<std::string> nearest(std::string_view name) {
 
 }  // namespace
 
+TEST_CASE("names in other capitals, and ones that go on, are meant") {
+  const std::vector<std::string_view> options{"--aa", "--d", "--n", "--batch", "--baseline"};
+  CHECK(nearest_of("--N", options) == std::vector<std::string>{"--n"});
+  CHECK(nearest_of("--batch-size", options) == std::vector<std::string>{"--batch"});
+  CHECK(nearest_of("--nothing", options).empty());
+}
+
 TEST_CASE("a case has every axis of its primitive, in the primitive's order") {
   const Case point = make({{"dtype", "fp16"}, {"n", int64_t{8}}});
   REQUIRE(point.entries().size() == 3);

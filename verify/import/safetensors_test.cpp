@@ -85,7 +85,7 @@ TEST_CASE("safetensors: a file worked out by hand") {
   CHECK(file.metadata().at("format") == "pt");
   CHECK(file.find("c") == nullptr);
   CHECK_THROWS_WITH(file.view("A"),
-                    ContainsSubstring("there is no tensor \"A\", did you mean \"a\", "));
+                    ContainsSubstring("there is no tensor \"A\", did you mean \"a\"?"));
 }
 
 TEST_CASE("safetensors: dtypes that no tensor has are listed, not viewed") {
