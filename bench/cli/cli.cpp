@@ -238,6 +238,7 @@ struct Program {
   }
 
   void add_global_options() {
+    app.formatter(help_formatter());  // before there are commands, which take it over
     app.set_version_flag("--version", std::string("wbench ") + version());
     app.add_option("--color", global.color, "auto, always or never")
         ->check(one_of({"auto", "always", "never"}));

@@ -6,8 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "bench/cases/select.hpp"
+#include "bench/report/table.hpp"
+#include "bench/report/terminal.hpp"
 #include "bench/run/summary.hpp"
 
 namespace wide::bench {
@@ -42,7 +45,35 @@ struct AxisMeanings {
   }
 };
 
+/// CLI11 leaves lines as long as they are, and terminals break them within words.
+class WrappingFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return beside_names(CLI::Formatter::make_option_desc(option));
+  }
+
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::ostringstream out;
+    CLI::detail::format_help(out, command->get_display_name(true),
+                             beside_names(command->get_description()), get_column_width());
+    return out.str();
+  }
+
+  std::string make_footer(const CLI::App* app) const override {
+    return wrap(CLI::Formatter::make_footer(app), output_width());
+  }
+
+ private:
+  std::string beside_names(const std::string& text) const {
+    return wrap(text, output_width() - static_cast<int>(get_column_width()));
+  }
+};
+
 }  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() {
+  return std::make_shared<WrappingFormatter>();
+}
 
 std::vector<std::pair<std::string, std::string>> axis_summaries() {
   std::vector<AxisMeanings> axes;

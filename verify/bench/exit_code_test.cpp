@@ -10,10 +10,12 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "bench/cli/commands.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/history/sqlite.hpp"
+#include "bench/report/table.hpp"
 #include "host/core/cpu_device.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
@@ -394,6 +396,18 @@ TEST_CASE("help COMMAND is COMMAND --help") {
   const Outcome apart = wbench("run linear --n 4 8");
   CHECK(apart.code == kUsage);
   CHECK_THAT(apart.err, ContainsSubstring("unknown argument \"8\"; commas separate values"));
+}
+
+TEST_CASE("help fits the terminal, of 120 columns here") {
+  for (const char* command : {"", "run ", "tune ", "compare ", "history ", "suite "}) {
+    std::istringstream help(wbench(std::string(command) + "--help").out);
+    int count = 0;
+    for (std::string line; std::getline(help, line); ++count) {
+      INFO(command << ": " << line);
+      CHECK(display_width(line) <= 120);
+    }
+    CHECK(count > 20);
+  }
 }
 
 TEST_CASE("an axis is explained by all that it is, and for which primitives") {
