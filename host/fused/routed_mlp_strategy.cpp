@@ -36,7 +36,7 @@ std::string routed_layers_reason(RoutedMlpStrategy strategy, const RoutedMlpProb
   using enum RoutedLinearStrategy;
   for (const RoutedLinearProblem& layer : routed_mlp_layers(problem)) {
     const std::string_view name = routed_mlp_layer_strategy(strategy, layer, device);
-    for (const RoutedLinearStrategy one : {sequential, simt, tensor_core, wide}) {
+    for (const RoutedLinearStrategy one : {sequential, simt, tensor_core, wgmma, wide}) {
       if (strategy_name(one) != name) continue;
       const std::string reason = routed_linear_unsupported_reason(one, layer, device);
       if (!reason.empty()) return "routed_linear by " + std::string(name) + ": " + reason;
@@ -58,8 +58,11 @@ std::string_view routed_mlp_layer_strategy(RoutedMlpStrategy strategy,
                                            const DeviceInfo& device) {
   using enum RoutedLinearStrategy;
   if (strategy != RoutedMlpStrategy::layerwise) return strategy_name(strategy);
-  const bool fits = routed_linear_unsupported_reason(tensor_core, layer, device).empty();
-  return strategy_name(fits ? tensor_core : simt);
+  const auto fits = [&](RoutedLinearStrategy one) {
+    return routed_linear_unsupported_reason(one, layer, device).empty();
+  };
+  if (fits(wgmma) && is_routed_wgmma_expected_to_win(layer, device)) return strategy_name(wgmma);
+  return strategy_name(fits(tensor_core) ? tensor_core : simt);
 }
 
 RoutedMlpShape choose_routed_mlp_shape(const RoutedMlpProblem& p, const DeviceInfo& device) {

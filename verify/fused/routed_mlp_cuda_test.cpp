@@ -6,6 +6,7 @@
 // Skipped without a device. Sizes are small enough for a simulated one.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "host/fused/routed_mlp_problem.hpp"
 #include "host/fused/routed_mlp_strategy.hpp"
@@ -15,6 +16,8 @@
 
 namespace wide::test {
 namespace {
+
+using Catch::Matchers::ContainsSubstring;
 
 /// Every strategy with every kind of products that it has.
 struct Way {
@@ -96,6 +99,22 @@ TEST_CASE("routed_mlp on CUDA: rounds of a block, where weights stay and where t
       problem.gathers = true, problem.has_gates = true;
       check_routed_mlp(bench, problem, routing, way.strategy);
     }
+  }
+}
+
+TEST_CASE("routed_mlp on CUDA: layers of many outputs and rows, some by wgmma") {
+  TestDevice bench(require_cuda());
+  if (bench.context().info().compute_capability != 90) SKIP("wgmma needs compute capability 9.0");
+  const Routing routing = routing_of_counts({150, 106}, 4);
+  // Enough tiles of outputs for half of the device's multiprocessors, of which three are rows'.
+  const int64_t hidden = 256 * (bench.context().info().num_multiprocessors / 6 + 1);
+  RoutedMlpProblem problem = routed_mlp_problem(routing, {20, hidden, 12}, Dtype::bf16);
+  problem.gathers = problem.scatters = problem.has_gates = true;
+  problem.x_row_stride = 24;
+  const auto plan = make_routed_mlp_plan(bench.context(), problem, {.strategy = "layerwise"});
+  CHECK_THAT(plan.explain(), ContainsSubstring("wgmma tensor_core"));
+  for (const int64_t misalign : {0, 1}) {
+    check_routed_mlp(bench, problem, routing, "layerwise", misalign);
   }
 }
 

@@ -177,6 +177,12 @@ TEST_CASE("routed_mlp: layers run by the tensor cores where these multiply what 
   problem.allow_tf32 = false, problem.dtype = Dtype::fp16;
   CHECK(by(RoutedMlpStrategy::layerwise) == "tensor_core");
   CHECK(by(RoutedMlpStrategy::sequential) == "sequential");
+  problem.num_rows = 3 * 512, problem.widths = {512, 512};  // 54 of Hopper's tiles are few
+  CHECK(by(RoutedMlpStrategy::layerwise) == "tensor_core");
+  problem.widths = {512, 2048};
+  CHECK(by(RoutedMlpStrategy::layerwise) == "wgmma");
+  problem.dtype = Dtype::fp32, problem.allow_tf32 = true;
+  CHECK(by(RoutedMlpStrategy::layerwise) == "tensor_core");
 }
 
 TEST_CASE("routed_mlp: a block is for twice the mean, but for many rows one of several") {
