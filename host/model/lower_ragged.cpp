@@ -1,13 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <limits>
 
 #include "host/core/check.hpp"
-#include "host/core/plan_checks.hpp"
 #include "host/model/move.hpp"
 #include "host/model/ragged.hpp"
-#include "host/model/routed.hpp"
 #include "wide/ragged_linear.hpp"
 
 namespace wide {
@@ -96,55 +93,7 @@ void lower_ragged_linear(Lowering& l, const Node& node, const LinearOp& op) {
                 });
 }
 
-/// What a mixture is made of.
-void check_choices(const ModelProblem& problem) {
-  const auto text = [](auto number) { return std::to_string(number); };
-  WIDE_REQUIRE(problem.choices >= 1,
-               "model: choices is " + text(problem.choices) + ", expected at least 1");
-  require_enumerator("model", "router", problem.router, kAllRouters.back());
-  require_enumerator("model", "gate", problem.gate, kAllGateFunctions.back());
-  WIDE_REQUIRE(problem.is_routed || !is_mixture(problem),
-               "model: choices is " + text(problem.choices) + " and router is " +
-                   std::string(router_name(problem.router)) +
-                   ", expected 1 and ids where rows are not routed");
-  WIDE_REQUIRE(problem.router != Router::scores || problem.choices <= problem.num_members,
-               "model: choices is " + text(problem.choices) + ", expected at most num_members = " +
-                   text(problem.num_members) + ", to choose from by scores");
-  WIDE_REQUIRE(problem.choices == 1 ||
-                   problem.batch <= std::numeric_limits<int32_t>::max() / problem.choices,
-               "model: batch is " + text(problem.batch) + " and choices is " +
-                   text(problem.choices) + ", expected up to 2^31 - 1 rows that are routed");
-}
-
 }  // namespace
-
-ModelProblem checked_problem(ModelProblem problem) {
-  const auto text = [](auto number) { return std::to_string(number); };
-  WIDE_REQUIRE(problem.num_members >= 1,
-               "model: num_members is " + text(problem.num_members) + ", expected at least 1");
-  if (!problem.batches.empty()) {
-    const size_t count = problem.batches.size();
-    WIDE_REQUIRE(static_cast<int64_t>(count) == problem.num_members,
-                 "model: batches has " + text(count) +
-                     " entries, expected one per member = " + text(problem.num_members));
-    int64_t sum = 0;
-    for (size_t i = 0; i < count; ++i) {
-      WIDE_REQUIRE(problem.batches[i] >= 0, "model: batches of member " + text(i) + " is " +
-                                                text(problem.batches[i]) + ", expected >= 0");
-      WIDE_REQUIRE(!__builtin_add_overflow(sum, problem.batches[i], &sum),
-                   "model: batches are more rows than fit in 64 bits");
-    }
-    WIDE_REQUIRE(sum > 0, "model: batches are 0 for every member, expected rows for at least one");
-    problem.batch = *std::max_element(problem.batches.begin(), problem.batches.end());
-  }
-  WIDE_REQUIRE(!problem.is_routed || problem.batches.empty(),
-               "model: rows are routed, and batches has " + text(problem.batches.size()) +
-                   " entries, expected none: ids tell whose rows there are");
-  WIDE_REQUIRE(problem.batch >= 1,
-               "model: batch is " + text(problem.batch) + ", expected at least 1");
-  check_choices(problem);
-  return problem;
-}
 
 std::vector<int64_t> first_rows(const ModelProblem& problem) {
   if (problem.batches.empty()) return {};

@@ -11,6 +11,7 @@
 #include "host/model/layout.hpp"
 #include "host/model/member_values.hpp"
 #include "host/model/memory.hpp"
+#include "host/model/model_problem.hpp"
 #include "host/model/model_state.hpp"
 #include "host/model/move.hpp"
 #include "host/model/passes.hpp"

@@ -13,9 +13,6 @@
 
 namespace wide {
 
-/// With `batch` set from its batches. Throws invalid_argument for what no model can have.
-ModelProblem checked_problem(ModelProblem problem);
-
 /// N + 1 entries: member i has rows [first[i], first[i + 1]) of the values; none where all members
 /// have one batch.
 std::vector<int64_t> first_rows(const ModelProblem& problem);
