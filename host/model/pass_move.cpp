@@ -59,9 +59,12 @@ Value copy_of(Rewrite& rewrite, const std::string& name, Value old) {
 }  // namespace
 
 Graph Moves::insert(const Graph& graph, const MoveNeeded& needed, Notes& notes) {
+  const auto is_asker = [&](const Node& node) { return node.name == needed.node(); };
+  // Asked for beside the graph's nodes, such as by an output: a copy here would not help.
+  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_asker)) throw needed;
   Rewrite rewrite(graph);
   for (const Node& node : graph.nodes()) {
-    if (node.name == needed.node()) {
+    if (is_asker(node)) {
       copy_for(node, needed, rewrite, notes);
     } else {
       rewrite.copy(node);

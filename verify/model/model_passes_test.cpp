@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "host/model/move.hpp"
 #include "host/model/rewrite.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
@@ -207,6 +208,14 @@ TEST_CASE("passes: a view that others read as it cannot lie is copied behind it"
     g.output("y", layers::linear(g, "fc", x, 3));
     g.output("z", layers::conv(g, "conv", x, 3, {.kernel = {1, 1}, .layout = channels_last}));
   });
+}
+
+TEST_CASE("passes: a copy that no node asks for is refused, not tried again and again") {
+  const Graph graph = built([](GraphBuilder& g) {
+    g.output("y", tanh(g, "tanh", g.input("x", {kBatch, 3})));
+  });
+  Notes notes;
+  CHECK_THROWS_AS(Moves().insert(graph, MoveNeeded("y", {}, "y: lies wrong"), notes), MoveNeeded);
 }
 
 TEST_CASE("passes: one copy of a value that a node reads twice") {
