@@ -7,19 +7,18 @@
 #include <functional>
 #include <string>
 
-#include "verify/support/error_of.hpp"
+#include "verify/support/refusals.hpp"
 #include "wide/graph.hpp"
 
 namespace wide::test {
 
-/// What building a graph "net" throws; any code but invalid_argument is told first.
-inline std::string error_of(const std::function<void(GraphBuilder&)>& build) {
-  return error_of(
-      [&] {
-        GraphBuilder g("net");
-        build(g);
-      },
-      ErrorCode::invalid_argument);
+/// What building a graph "net" throws, which is of this code.
+inline std::string error_of(const std::function<void(GraphBuilder&)>& build,
+                            ErrorCode code = ErrorCode::invalid_argument) {
+  return message_of(code, [&] {
+    GraphBuilder g("net");
+    build(g);
+  });
 }
 
 }  // namespace wide::test
