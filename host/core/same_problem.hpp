@@ -6,81 +6,13 @@
 // problems, and to write one down.
 #pragma once
 
-#include <array>
-#include <charconv>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <vector>
 
 #include "host/core/check.hpp"
-#include "wide/channels.hpp"
-#include "wide/dtype.hpp"
-#include "wide/epilogue.hpp"
-#include "wide/strides.hpp"
+#include "host/core/text.hpp"
 
 namespace wide {
-
-/// A field's value in messages.
-template <class T>
-requires std::is_arithmetic_v<T> std::string text(T value) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return value ? "true" : "false";
-  } else if constexpr (std::is_floating_point_v<T>) {
-    std::array<char, 32> digits;  // the fewest that identify it
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    return std::string(digits.data(), end);
-  } else {
-    return std::to_string(value);
-  }
-}
-inline std::string text(std::string_view value) {
-  return std::string(value);
-}
-inline std::string text(Dtype dtype) {
-  return text(dtype_name(dtype));
-}
-inline std::string text(Activation activation) {
-  return text(activation_name(activation));
-}
-inline std::string text(OutputScale scale) {
-  return text(output_scale_name(scale));
-}
-inline std::string text(Residual residual) {
-  return text(residual_name(residual));
-}
-inline std::string text(const RowStrides& s) {
-  return "{row " + text(s.row) + ", member " + text(s.member) + "}";
-}
-inline std::string text(const ChannelStrides& s) {
-  return "{batch " + text(s.batch) + ", member " + text(s.member) + ", channel " + text(s.channel) +
-         ", row " + text(s.row) + ", column " + text(s.column) + "}";
-}
-inline std::string text(const ConvWeightStrides& s) {
-  return "{member " + text(s.member) + ", out_channel " + text(s.out_channel) + ", in_channel " +
-         text(s.in_channel) + ", row " + text(s.row) + ", column " + text(s.column) + "}";
-}
-inline std::string text(const RecurrentStrides& s) {
-  return "{batch " + text(s.batch) + ", step " + text(s.step) + ", member " + text(s.member) + "}";
-}
-inline std::string text(const ScoreBiasStrides& s) {
-  return "{member " + text(s.member) + ", batch " + text(s.batch) + ", head " + text(s.head) +
-         ", query " + text(s.query) + "}";
-}
-inline std::string text(ChannelLayout layout) {
-  return layout == ChannelLayout::channels_first ? "channels_first" : "channels_last";
-}
-template <class T>
-std::string text(const std::optional<T>& value) {
-  return value ? text(*value) : "none";
-}
-template <class T>
-std::string text(const std::vector<T>& values) {
-  std::string list;
-  for (const T& value : values) list += (list.empty() ? "" : ", ") + text(value);
-  return "[" + list + "]";
-}
 
 /// Compares two problems' fields.
 class SameField {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "host/core/check.hpp"
-#include "host/core/same_problem.hpp"
+#include "host/core/text.hpp"
 #include "host/model/shape_text.hpp"
 #include "wide/error.hpp"
 #include "wide/graph.hpp"

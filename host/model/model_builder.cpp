@@ -5,7 +5,7 @@
 #include "wide/model_builder.hpp"
 
 #include "host/core/check.hpp"
-#include "host/core/same_problem.hpp"
+#include "host/core/text.hpp"
 #include "wide/models.hpp"
 #include "wide/validate_model.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 #include "host/model/routed.hpp"
 
 namespace wide {
@@ -16,7 +17,6 @@ namespace {
 
 /// What a mixture is made of.
 void check_choices(const ModelProblem& problem) {
-  const auto text = [](auto number) { return std::to_string(number); };
   WIDE_REQUIRE(problem.choices >= 1,
                "model: choices is " + text(problem.choices) + ", expected at least 1");
   require_enumerator("model", "router", problem.router, kAllRouters.back());
@@ -37,7 +37,6 @@ void check_choices(const ModelProblem& problem) {
 }  // namespace
 
 ModelProblem checked_problem(ModelProblem problem) {
-  const auto text = [](auto number) { return std::to_string(number); };
   WIDE_REQUIRE(problem.num_members >= 1,
                "model: num_members is " + text(problem.num_members) + ", expected at least 1");
   if (!problem.batches.empty()) {

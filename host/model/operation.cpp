@@ -3,7 +3,7 @@
 //
 // Operations as text: their names, and the attributes that differ from the defaults.
 #include "host/core/check.hpp"
-#include "host/core/same_problem.hpp"
+#include "host/core/text.hpp"
 #include "wide/graph.hpp"
 
 namespace wide {

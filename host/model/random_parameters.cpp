@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "host/core/check.hpp"
-#include "host/core/same_problem.hpp"
+#include "host/core/text.hpp"
 #include "host/pack/member_copy.hpp"
 #include "kernels/common/philox.hpp"
 #include "wide/convert.hpp"

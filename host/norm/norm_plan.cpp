@@ -6,7 +6,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/same_problem.hpp"
+#include "host/core/text.hpp"
 
 namespace wide {
 
