@@ -58,9 +58,7 @@ void require_routed_axes(std::string_view primitive, std::string_view argument,
   WIDE_REQUIRE(!view.is_absent(), name + " is absent, expected " + std::string(axes));
   WIDE_REQUIRE(view.rank() == rank,
                name + " is " + to_string(view.shape) + ", expected " + std::string(axes));
-  WIDE_REQUIRE(view.shape.back() <= 1 || view.strides.back() == 1,
-               name + " has strides " + to_string(view.strides) +
-                   ", expected the last axis contiguous: stride 1");
+  require_last_axis_contiguous(primitive, argument, view);
 }
 
 int64_t require_step(std::string_view primitive, std::string_view argument,

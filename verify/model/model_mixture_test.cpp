@@ -15,7 +15,6 @@
 #include "verify/support/model_run.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/chunked_model.hpp"
-#include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/model_replay.hpp"
 #include "wide/top_k.hpp"
@@ -26,6 +25,7 @@ using namespace wide;
 using Catch::Matchers::ContainsSubstring;
 using test::built;
 using test::ModelRun;
+using test::refusal;
 using test::small_model;
 
 namespace {
@@ -76,16 +76,6 @@ std::string primitives(const ModelPlan& plan) {
   std::string all;
   for (const ModelStep& step : plan.steps()) all += step.primitive + " ";
   return all;
-}
-
-std::string refusal(const Graph& graph, const ModelProblem& problem,
-                    const ModelOptions& options = {}) {
-  try {
-    make_model_plan(Context::cpu(), graph, problem, options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
 #include "wide/chunked_model.hpp"
-#include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/model_replay.hpp"
 #include "wide/routing.hpp"
@@ -24,6 +23,7 @@ using namespace wide;
 using Catch::Matchers::ContainsSubstring;
 using test::built;
 using test::ModelRun;
+using test::refusal;
 using test::small_model;
 
 namespace {
@@ -52,16 +52,6 @@ std::vector<double> row_of(const ModelRun::Outputs& outputs, const std::string& 
   const std::vector<double>& all = outputs.at(name)[0].values;
   const auto length = static_cast<std::ptrdiff_t>(all.size()) / rows;
   return {all.begin() + row * length, all.begin() + (row + 1) * length};
-}
-
-std::string refusal(const Graph& graph, const ModelProblem& problem,
-                    const ModelOptions& options = {}) {
-  try {
-    make_model_plan(Context::cpu(), graph, problem, options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace

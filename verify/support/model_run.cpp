@@ -11,6 +11,7 @@
 
 #include "verify/support/simulation.hpp"
 #include "verify/support/tensors.hpp"
+#include "wide/error.hpp"
 #include "wide/model_replay.hpp"
 
 namespace wide::test {
@@ -104,6 +105,15 @@ Graph small_model(std::string_view name, Dtype dtype) {
     sizes.width = 16, sizes.layers = 2, sizes.heads = 2, sizes.image = 32, sizes.classes = 5;
   }
   return make_named_model(name, sizes);
+}
+
+std::string refusal(const Graph& graph, const ModelProblem& problem, const ModelOptions& options) {
+  try {
+    make_model_plan(Context::cpu(), graph, problem, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 ModelRun::ModelRun(const Context& context, const Graph& graph, const ModelProblem& problem,

@@ -23,6 +23,10 @@ Graph built(const std::function<void(GraphBuilder&)>& build);
 /// A named model that is small enough for plain loops, and for a simulated GPU.
 Graph small_model(std::string_view name, Dtype dtype = Dtype::fp32);
 
+/// Why no plan for the CPU can be made; empty where one can.
+std::string refusal(const Graph& graph, const ModelProblem& problem,
+                    const ModelOptions& options = {});
+
 class ModelRun {
  public:
   ModelRun(const Context& context, const Graph& graph, const ModelProblem& problem,
