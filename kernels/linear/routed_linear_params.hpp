@@ -15,8 +15,8 @@ namespace wide::kernels {
 /// Rows of a block at most, and those up to which it takes the shorter of the kernel's two tiles.
 inline constexpr int32_t kRoutedTile = 64, kRoutedShortTile = 16;
 inline constexpr int64_t kRoutedTileN = 64;  ///< outputs of a block
-inline constexpr int32_t kRoutedWgmmaTile =
-    128;  ///< rows of a slot of wgmma, with tiles of its own
+/// Rows of a slot of wgmma, which has tiles of its own.
+inline constexpr int32_t kRoutedWgmmaTile = 128;
 /// Slots whose blocks are neighbours for the same outputs, before those for the next ones.
 inline constexpr uint32_t kRoutedGroup = 8;
 
