@@ -74,8 +74,9 @@ struct Leniency {
   double slack = 1;              ///< errors up to this many tolerances
 };
 
-/// Where the tolerance is infinite, either infinity passes for the other; where infinities are not
-/// kept, NaN passes for results of an infinity: their tolerance is infinite.
+/// Results of an infinity have an infinite tolerance. Either infinity passes for the other there,
+/// where infinities are not kept NaN, too, and for a finite value what is within 4 u of it, u the
+/// output's unit roundoff.
 Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs,
                 const Leniency& leniency = {});
 
