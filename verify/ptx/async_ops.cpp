@@ -5,10 +5,12 @@
 // asynchronous engine lane by lane.
 #include "verify/simt/async.hpp"
 
+#include <bit>
 #include <cstdlib>
 
 #include "verify/ptx/access.hpp"
 #include "verify/ptx/kernel.hpp"
+#include "verify/simt/cluster.hpp"
 
 namespace wide::ptx {
 
@@ -16,6 +18,7 @@ namespace {
 
 using simt::InstructionClass;
 enum Note : size_t { kBytes, kNote1, kNote2, kNote3 };
+constexpr Note kMaskArgument = kNote2, kIsClusters = kNote3;
 
 template <class Function>
 void for_threads(Step& step, const Function& f) {
@@ -85,11 +88,42 @@ uint64_t map_address(const Step& step, size_t argument, int lane) {
   return reinterpret_cast<uint64_t>(step.launch().parameters.data()) + (address & ~kWindowMask);
 }
 
+/// Where a load goes: `shared` and `mbarrier` are addresses in each of the blocks.
+struct Targets {
+  std::vector<simt::Block*> blocks;
+  uint32_t shared, mbarrier;
+};
+
+/// To the cluster's blocks in a mask where the instruction has one, else to the one that the
+/// address is in.
+Targets targets_of(const Step& step, int lane, uint32_t shared, uint32_t mbarrier) {
+  const simt::ClusterAddress to = locate(step.block(), shared, "a load's destination", step.in.at);
+  const simt::ClusterAddress on = locate(step.block(), mbarrier, "a load's mbarrier", step.in.at);
+  if (&to.block != &on.block) {
+    throw simt::Unsupported(
+        "ptx: a load whose mbarrier is in another block than its destination: " + step.in.text);
+  }
+  Targets targets{{}, to.address, on.address};
+  const auto mask = static_cast<size_t>(step.in.numbers[kMaskArgument]);
+  if (mask == 0) {
+    targets.blocks.push_back(&to.block);
+    return targets;
+  }
+  for (auto blocks = static_cast<uint16_t>(step.value(mask, lane)); blocks != 0;
+       blocks = static_cast<uint16_t>(blocks & (blocks - 1))) {
+    targets.blocks.push_back(&block_of_rank(step.block(),
+                                            static_cast<uint32_t>(std::countr_zero(blocks)),
+                                            "a multicast load", step.in.at));
+  }
+  return targets;
+}
+
 void load_tile(Step& step) {
   for_threads(step, [&](simt::Thread& thread, int lane) {
-    step.block().async->load_tile(thread, shared_address(step, 0, lane), map_address(step, 1, lane),
-                                  coordinates(step, 1, lane), shared_address(step, 2, lane),
-                                  step.in.at);
+    const Targets to =
+        targets_of(step, lane, shared_address(step, 0, lane), shared_address(step, 2, lane));
+    step.block().async->load_tile(thread, to.shared, map_address(step, 1, lane),
+                                  coordinates(step, 1, lane), to.mbarrier, step.in.at, to.blocks);
   });
 }
 void store_tile(Step& step) {
@@ -100,9 +134,11 @@ void store_tile(Step& step) {
 }
 void load_bulk(Step& step) {
   for_threads(step, [&](simt::Thread& thread, int lane) {
-    step.block().async->load_bulk(thread, shared_address(step, 0, lane), address_of(step, 1, lane),
-                                  static_cast<int64_t>(step.value(2, lane)),
-                                  shared_address(step, 3, lane), step.in.at);
+    const Targets to =
+        targets_of(step, lane, shared_address(step, 0, lane), shared_address(step, 3, lane));
+    step.block().async->load_bulk(thread, to.shared, address_of(step, 1, lane),
+                                  static_cast<int64_t>(step.value(2, lane)), to.mbarrier,
+                                  step.in.at, to.blocks);
   });
 }
 void store_bulk(Step& step) {
@@ -122,12 +158,21 @@ void wait_stores(Step& step) {
 }
 void nothing(Step&) {}
 
+/// Notes which argument is the mask of a multicast load. Returns the most arguments that there are:
+/// `first` of them, the mask and a cache hint.
+size_t take_mask(Decoder& d, bool is_load, size_t first) {
+  if (!is_load) return first;
+  const bool has_mask = d.take("multicast::cluster");
+  if (has_mask) d.in.numbers[kMaskArgument] = static_cast<int64_t>(first);
+  return first + (has_mask ? 2 : 1);
+}
+
 void decode_tile(Decoder& d, bool is_load) {
   const std::string_view rank = d.take_one({"1d", "2d", "3d", "4d", "5d"});
   if (rank.empty()) d.refuse("rank is not known");
   d.take("tile");
-  const size_t tile = is_load ? 1 : 0;
-  d.require_arguments(is_load ? 3 : 2, is_load ? 4 : 3);
+  const size_t tile = is_load ? 1 : 0, most = take_mask(d, is_load, 3);
+  d.require_arguments(most - 1, most);
   if (d.in.arguments[tile].parts.size() != static_cast<size_t>(rank[0] - '0') + 1)
     d.refuse("coordinates of another rank");
   d.in.execute = is_load ? load_tile : store_tile;
@@ -159,7 +204,8 @@ void decode_bulk(Decoder& d) {
   if (is_load && d.in.text.find("shared::cluster.shared::cta") != std::string::npos)
     d.refuse("copies to other blocks' shared memory");
   if (is_tile) return decode_tile(d, is_load);
-  d.require_arguments(is_load ? 4 : 3, is_load ? 5 : 4);
+  const size_t most = take_mask(d, is_load, 4);
+  d.require_arguments(most - 1, most);
   d.in.execute = is_load ? load_bulk : store_bulk;
 }
 
@@ -176,10 +222,18 @@ void invalidate(Step& step) {
     step.block().async->invalidate(thread, shared_address(step, 0, lane), step.in.at);
   });
 }
+/// An mbarrier that a thread arrives at: with .shared::cluster it may be another block's.
+simt::ClusterAddress mbarrier_at(const Step& step, size_t argument, int lane) {
+  const uint32_t address = shared_address(step, argument, lane);
+  if (step.in.numbers[kIsClusters] == 0) return {step.block(), address};
+  return locate(step.block(), address, "an mbarrier", step.in.at);
+}
+
 void expect_bytes(Step& step) {
   for_threads(step, [&](simt::Thread& thread, int lane) {
-    step.block().async->expect_bytes(thread, shared_address(step, 0, lane),
-                                     static_cast<uint32_t>(step.value(1, lane)), step.in.at);
+    const simt::ClusterAddress on = mbarrier_at(step, 0, lane);
+    on.block.async->expect_bytes(thread, on.address, static_cast<uint32_t>(step.value(1, lane)),
+                                 step.in.at);
   });
 }
 
@@ -191,9 +245,9 @@ void arrive(Step& step) {
   for_threads(step, [&](simt::Thread& thread, int lane) {
     const bool has_number = step.in.arguments.size() > address + 1;
     const auto number = static_cast<uint32_t>(has_number ? step.value(address + 1, lane) : 1);
-    const uint64_t state =
-        step.block().async->arrive(thread, shared_address(step, address, lane),
-                                   expects ? 1 : number, expects ? number : 0, step.in.at);
+    const simt::ClusterAddress on = mbarrier_at(step, address, lane);
+    const uint64_t state = on.block.async->arrive(thread, on.address, expects ? 1 : number,
+                                                  expects ? number : 0, step.in.at);
     const bool is_wanted = has_state && step.in.arguments[0].kind == Argument::Kind::lanes &&
                            step.in.arguments[0].parts[0].number >= 0;
     if (is_wanted) step.set(step.in.arguments[0].parts[0], lane, state);
@@ -254,8 +308,8 @@ void decode_copy(Decoder& d) {
 
 void decode_mbarrier(Decoder& d) {
   d.in.kind = InstructionClass::synchronise;
-  d.ignore({"shared", "shared::cta", "shared::cluster", "b64", "cta", "cluster", "release",
-            "acquire", "relaxed"});
+  d.in.numbers[kIsClusters] = d.take("shared::cluster");
+  d.ignore({"shared", "shared::cta", "b64", "cta", "cluster", "release", "acquire", "relaxed"});
   if (d.take("init")) {
     d.in.execute = initialise;
   } else if (d.take("inval")) {

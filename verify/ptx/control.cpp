@@ -3,6 +3,7 @@
 //
 // ret exit trap, barriers, and instructions that change no value: hints, sleeps, register counts.
 #include "verify/ptx/decoder.hpp"
+#include "verify/simt/cluster.hpp"
 #include "verify/simt/register_pool.hpp"
 
 namespace wide::ptx {
@@ -10,7 +11,7 @@ namespace wide::ptx {
 namespace {
 
 using simt::InstructionClass;
-enum Note : size_t { kAligned, kReduction, kGrows };
+enum Note : size_t { kAligned, kReduction, kGrows, kReleases };
 
 /// Back to behind the call, or to the end.
 void leave(Step& step);
@@ -98,9 +99,31 @@ void reduce(Step& step) {
   reach(step, reducing);
 }
 
+void arrive_at_cluster(Step& step) {
+  step.is_over =
+      !simt::arrive_at_cluster(step.warp, step.path, step.mask, step.in.numbers[kReleases] != 0,
+                               step.in.numbers[kAligned] != 0, step.in.at);
+}
+
+void wait_for_cluster(Step& step) {
+  step.is_over = !simt::wait_for_cluster(step.warp, step.path, step.mask,
+                                         step.in.numbers[kAligned] != 0, step.in.at);
+}
+
 void synchronise_warp(Step& step) {
   const auto members = static_cast<simt::LaneMask>(step.uniform(0, "__syncwarp's mask"));
   step.is_over = !warp_sync(step.warp, step.path, step.mask, members, step.in.at);
+}
+
+void decode_cluster_barrier(Decoder& d) {
+  d.in.numbers[kAligned] = d.take("aligned");
+  if (d.take("arrive")) {
+    d.in.numbers[kReleases] = d.take_one({"release", "relaxed"}) != "relaxed";
+    d.in.execute = arrive_at_cluster;
+  } else if (d.take("wait")) {
+    d.take("acquire");
+    d.in.execute = wait_for_cluster;
+  }
 }
 
 }  // namespace
@@ -137,7 +160,7 @@ void decode_control(Decoder& d) {
 void decode_barrier(Decoder& d) {
   d.in.kind = InstructionClass::synchronise;
   const bool is_bar = d.opcode() == "bar";
-  if (d.take("cluster")) d.refuse("clusters of several blocks");
+  if (d.take("cluster")) return decode_cluster_barrier(d);
   if (d.take("warp")) {
     if (!d.take("sync")) d.refuse("not known");
     d.in.execute = synchronise_warp;

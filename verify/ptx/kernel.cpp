@@ -52,7 +52,7 @@ constexpr std::string_view kSpecialNames[] = {"%tid.x",
                                               "%nclusterid.z"};
 static_assert(std::size(kSpecialNames) == static_cast<size_t>(Special::count));
 
-/// Clusters are of one block: the launch refuses others.
+/// The place of a block in its cluster: clusters tile the grid.
 uint32_t special_value(Special special, const simt::Warp& warp, int lane) {
   const simt::Block& block = *warp.block;
   const simt::LaunchConfig& config = block.launch.config;
@@ -72,22 +72,16 @@ uint32_t special_value(Special special, const simt::Warp& warp, int lane) {
     case Special::ntid_z:
       return config.block.z;
     case Special::ctaid_x:
-    case Special::clusterid_x:
       return block.index.x;
     case Special::ctaid_y:
-    case Special::clusterid_y:
       return block.index.y;
     case Special::ctaid_z:
-    case Special::clusterid_z:
       return block.index.z;
     case Special::nctaid_x:
-    case Special::nclusterid_x:
       return config.grid.x;
     case Special::nctaid_y:
-    case Special::nclusterid_y:
       return config.grid.y;
     case Special::nctaid_z:
-    case Special::nclusterid_z:
       return config.grid.z;
     case Special::laneid:
       return static_cast<uint32_t>(lane);
@@ -114,11 +108,34 @@ uint32_t special_value(Special special, const simt::Warp& warp, int lane) {
     case Special::total_smem_size:
       return static_cast<uint32_t>(config.dynamic_shared_bytes +
                                    block.launch.program.static_shared_bytes());
+    case Special::cluster_ctaid_x:
+      return block.index.x % config.cluster.x;
+    case Special::cluster_ctaid_y:
+      return block.index.y % config.cluster.y;
+    case Special::cluster_ctaid_z:
+      return block.index.z % config.cluster.z;
     case Special::cluster_nctaid_x:
+      return config.cluster.x;
     case Special::cluster_nctaid_y:
+      return config.cluster.y;
     case Special::cluster_nctaid_z:
+      return config.cluster.z;
+    case Special::cluster_ctarank:
+      return static_cast<uint32_t>(block.rank);
     case Special::cluster_nctarank:
-      return 1;
+      return static_cast<uint32_t>(config.cluster.count());
+    case Special::clusterid_x:
+      return block.index.x / config.cluster.x;
+    case Special::clusterid_y:
+      return block.index.y / config.cluster.y;
+    case Special::clusterid_z:
+      return block.index.z / config.cluster.z;
+    case Special::nclusterid_x:
+      return config.grid.x / config.cluster.x;
+    case Special::nclusterid_y:
+      return config.grid.y / config.cluster.y;
+    case Special::nclusterid_z:
+      return config.grid.z / config.cluster.z;
     default:
       return 0;
   }

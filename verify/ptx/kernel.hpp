@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,7 @@ class DecodedKernel final : public Kernel {
   void begin(simt::Warp& warp) const override;
   void run(simt::Warp& warp, size_t path, int max_steps) const override;
 
+  std::optional<simt::Dim3> required_cluster() const override { return required_cluster_; }
   std::span<const Parameter> parameters() const override { return parameters_; }
   int64_t local_bytes() const override { return local_bytes_; }
   std::vector<Synchroniser> synchronisers() const override;
@@ -103,6 +105,7 @@ class DecodedKernel final : public Kernel {
   std::vector<Parameter> parameters_;
   int64_t register_bytes_ = 0, static_shared_bytes_ = 0, local_bytes_ = 0;
   int max_threads_ = 0, registers_at_entry_ = 0;
+  std::optional<simt::Dim3> required_cluster_;
   std::vector<std::pair<Special, size_t>> specials_;  ///< that it reads, with their places
   bool has_products_ = false;                         ///< wgmma
   mutable std::vector<int64_t> executed_;             ///< by instruction

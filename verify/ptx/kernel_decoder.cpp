@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <numeric>
 
 #include "verify/ptx/register_places.hpp"
 #include "verify/ptx/text.hpp"
@@ -26,15 +28,22 @@ int64_t integer(std::string_view text) {
 
 constexpr int64_t kRegisters = 65536;  // of a multiprocessor
 
-/// The product of a directive's numbers, such as ".maxntid 32, 4, 1"; 0 where it is absent.
-int64_t number_in(const std::string& header, const std::string& name) {
+/// A directive's numbers, such as ".maxntid 32, 4, 1"; none where it is absent.
+std::vector<int64_t> numbers_in(const std::string& header, const std::string& name) {
   const size_t at = header.find(name + ' ');
-  if (at == std::string::npos) return 0;
+  if (at == std::string::npos) return {};
   const size_t begin = at + name.size(), end = header.find_first_of(".{", begin);
-  int64_t product = 1;
+  std::vector<int64_t> numbers;
   for (const std::string& one : split(std::string_view(header).substr(begin, end - begin), ','))
-    product *= std::max<int64_t>(1, integer(one));
-  return product;
+    numbers.push_back(std::max<int64_t>(1, integer(one)));
+  return numbers;
+}
+
+/// Their product; 0 where the directive is absent.
+int64_t number_in(const std::string& header, const std::string& name) {
+  const std::vector<int64_t> numbers = numbers_in(header, name);
+  if (numbers.empty()) return 0;
+  return std::accumulate(numbers.begin(), numbers.end(), int64_t{1}, std::multiplies<>());
 }
 
 /// ".shared .align 4 .b8 name[128]": what a declaration of an array says.
@@ -123,6 +132,13 @@ void KernelDecoder::read_header() {
     kernel_.registers_at_entry_ = static_cast<int>(std::min<int64_t>(share / 8 * 8, 255));
   } else {
     kernel_.registers_at_entry_ = static_cast<int>(most);
+  }
+  std::vector<int64_t> cluster = numbers_in(header, ".reqnctapercluster");
+  if (!cluster.empty()) {
+    cluster.resize(3, 1);
+    kernel_.required_cluster_ = {static_cast<uint32_t>(cluster[0]),
+                                 static_cast<uint32_t>(cluster[1]),
+                                 static_cast<uint32_t>(cluster[2])};
   }
   const size_t open = header.find('('), close = header.rfind(')');
   if (open == std::string::npos || close == std::string::npos) return;

@@ -30,6 +30,8 @@ struct Parameter {
 class Kernel : public simt::Program {
  public:
   virtual std::span<const Parameter> parameters() const = 0;
+  /// Blocks of a cluster, where the kernel was compiled for certain ones.
+  virtual std::optional<simt::Dim3> required_cluster() const = 0;
   virtual int64_t local_bytes() const = 0;
   /// Synchronising instructions (barriers, fences, waits, arrives, commits, expect_tx), for
   /// mutation.

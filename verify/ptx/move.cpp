@@ -4,6 +4,7 @@
 // mov (packing and unpacking lists too), cvta, isspacep.
 #include "verify/ptx/decoder.hpp"
 #include "verify/ptx/kernel.hpp"
+#include "verify/simt/cluster.hpp"
 
 namespace wide::ptx {
 
@@ -68,12 +69,13 @@ void is_in_window(Step& s) {
   for_lanes(s.mask, [&](int l) { d[l] = (s.value(1, l) & kWindowMask) == tag; });
 }
 
-/// A cluster is one block, whose own addresses are the cluster's of rank 0.
+/// Of shared addresses; generic ones keep the rest of their bits.
 void map_address(Step& s) {
   for_lanes(s.mask, [&](int l) {
-    if (static_cast<uint32_t>(s.value(2, l)) != 0)
-      throw simt::Unsupported("ptx: clusters of several blocks: " + s.in.text);
-    s.set(s.in.arguments[0].parts[0], l, s.value(1, l));
+    const uint64_t address = s.value(1, l), rest = address & ~uint64_t{0xffffffff};
+    const auto rank = static_cast<uint32_t>(s.value(2, l));
+    s.set(s.in.arguments[0].parts[0], l,
+          rest | map_to_rank(s.block(), static_cast<uint32_t>(address), rank, s.in.at));
   });
 }
 

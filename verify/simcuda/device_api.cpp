@@ -76,7 +76,7 @@ const std::map<int, int>& attributes(int architecture) {
       {cudaDevAttrComputeCapabilityMajor, m.major},
       {cudaDevAttrComputeCapabilityMinor, m.minor},
       {cudaDevAttrCooperativeLaunch, 0},
-      {cudaDevAttrClusterLaunch, 0},
+      {cudaDevAttrClusterLaunch, m.major >= 9},
       {cudaDevAttrAsyncEngineCount, 3},
       {cudaDevAttrEccEnabled, 1},
       {cudaDevAttrIntegrated, 0},

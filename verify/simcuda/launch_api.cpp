@@ -13,6 +13,7 @@
 #include "verify/simcuda/device_model.hpp"
 #include "verify/simcuda/fatbin.hpp"
 #include "verify/simcuda/report.hpp"
+#include "verify/simt/cluster.hpp"
 
 namespace wide::simcuda {
 
@@ -98,7 +99,23 @@ struct LaunchRequest {
   size_t dynamic_shared_bytes = 0;
   cudaStream_t stream = nullptr;
   bool is_programmatic = false;
+  dim3 cluster{1, 1, 1};
 };
+
+/// Clusters tile the grid, and are those that the kernel was compiled for, if it was for any.
+cudaError_t check_cluster(const LaunchRequest& r, const ptx::Kernel& kernel,
+                          const DeviceModel& model) {
+  const simt::Dim3 cluster = extents(r.cluster);
+  if (cluster.count() == 0 || cluster.count() > simt::kMaxClusterBlocks ||
+      r.grid.x % cluster.x != 0 || r.grid.y % cluster.y != 0 || r.grid.z % cluster.z != 0) {
+    return cudaErrorInvalidClusterSize;
+  }
+  if (cluster.count() > 1 && model.major < 9) return cudaErrorInvalidClusterSize;
+  const auto required = kernel.required_cluster();
+  const bool fits = !required || (required->x == cluster.x && required->y == cluster.y &&
+                                  required->z == cluster.z);
+  return fits ? cudaSuccess : cudaErrorInvalidClusterSize;
+}
 
 /// The limits that a device checks before it launches.
 cudaError_t check(const LaunchRequest& r, const ptx::Kernel& kernel, const KernelEntry& entry,
@@ -115,7 +132,7 @@ cudaError_t check(const LaunchRequest& r, const ptx::Kernel& kernel, const Kerne
       dynamic + kernel.static_shared_bytes() > model.shared_bytes_opt_in) {
     return cudaErrorInvalidValue;
   }
-  return cudaSuccess;
+  return check_cluster(r, kernel, model);
 }
 
 cudaError_t run(const Operation& operation, const ptx::Kernel& kernel, const LaunchRequest& r,
@@ -124,6 +141,7 @@ cudaError_t run(const Operation& operation, const ptx::Kernel& kernel, const Lau
   simt::LaunchConfig config;
   config.grid = extents(r.grid);
   config.block = extents(r.block);
+  config.cluster = extents(r.cluster);
   config.dynamic_shared_bytes = static_cast<int64_t>(r.dynamic_shared_bytes);
   config.id = operation.id;
   config.is_ordered_after = [&](uint32_t earlier) {
@@ -145,10 +163,13 @@ cudaError_t run(const Operation& operation, const ptx::Kernel& kernel, const Lau
   return error;
 }
 
-cudaError_t launch(Device& d, KernelEntry* entry, const LaunchRequest& request, void** arguments) {
+cudaError_t launch(Device& d, KernelEntry* entry, LaunchRequest request, void** arguments) {
   cudaError_t error = cudaSuccess;
   const ptx::Kernel* kernel = resolve(d, entry, error);
   if (kernel == nullptr) return error;
+  if (const auto required = kernel->required_cluster();
+      required && extents(request.cluster).count() == 1)
+    request.cluster = {required->x, required->y, required->z};
   error = check(request, *kernel, *entry, device_model(d.architecture));
   if (error != cudaSuccess) return error;
   entry->has_run = true;
@@ -187,7 +208,7 @@ cudaError_t read_attributes(Device& d, const cudaLaunchConfig_t& config, LaunchR
     switch (attribute.id) {
       case cudaLaunchAttributeClusterDimension: {
         const auto& c = attribute.val.clusterDim;
-        if (c.x != 1 || c.y != 1 || c.z != 1) return d.unsupported("clusters of several blocks");
+        request.cluster = {c.x, c.y, c.z};
         break;
       }
       case cudaLaunchAttributeProgrammaticStreamSerialization:

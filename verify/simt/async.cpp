@@ -101,16 +101,20 @@ void Async::fence_proxy(Thread& thread) {
 // ---- bulk copies and tiles
 
 void Async::load_tile(Thread& thread, uint32_t shared, uint64_t tensor_map,
-                      std::span<const int32_t> coordinates, uint32_t mbarrier, Location at) {
-  state_->bulk.load_tile(thread, shared, tensor_map, coordinates, mbarrier, at);
+                      std::span<const int32_t> coordinates, uint32_t mbarrier, Location at,
+                      std::span<Block* const> targets) {
+  state_->bulk.load_tile(thread, shared, tensor_map, coordinates, mbarrier, at, targets);
 }
 void Async::store_tile(Thread& thread, uint64_t tensor_map, std::span<const int32_t> coordinates,
                        uint32_t shared, Location at) {
   state_->bulk.store_tile(thread, tensor_map, coordinates, shared, at);
 }
 void Async::load_bulk(Thread& thread, uint32_t shared, uint64_t global, int64_t bytes,
-                      uint32_t mbarrier, Location at) {
-  state_->bulk.load_bulk(thread, shared, global, bytes, mbarrier, at);
+                      uint32_t mbarrier, Location at, std::span<Block* const> targets) {
+  state_->bulk.load_bulk(thread, shared, global, bytes, mbarrier, at, targets);
+}
+void Async::begin_load(Thread& thread, const BulkRegion& region, uint32_t mbarrier, Location at) {
+  state_->bulk.begin_load(thread, region, mbarrier, at);
 }
 void Async::store_bulk(Thread& thread, uint64_t global, uint32_t shared, int64_t bytes,
                        Location at) {

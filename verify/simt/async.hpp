@@ -36,6 +36,8 @@ struct WgmmaOperands {
   bool scale_d = true;
 };
 
+class BulkRegion;  // bulk_region.hpp
+
 class Async {
  public:
   explicit Async(Block& block);
@@ -74,12 +76,16 @@ class Async {
 
   // ---- bulk copies and tiles (TMA), by the one thread that issues them. A tensor map is named by
   // its device address, or by where the host has it in Launch::parameters.
+  // Loads come here, or to the targets, blocks of the cluster, each at the same addresses.
   void load_tile(Thread& thread, uint32_t shared, uint64_t tensor_map,
-                 std::span<const int32_t> coordinates, uint32_t mbarrier, Location at);
+                 std::span<const int32_t> coordinates, uint32_t mbarrier, Location at,
+                 std::span<Block* const> targets = {});
   void store_tile(Thread& thread, uint64_t tensor_map, std::span<const int32_t> coordinates,
                   uint32_t shared, Location at);
   void load_bulk(Thread& thread, uint32_t shared, uint64_t global, int64_t bytes, uint32_t mbarrier,
-                 Location at);
+                 Location at, std::span<Block* const> targets = {});
+  /// One that a thread of the cluster has issued comes here.
+  void begin_load(Thread& thread, const BulkRegion& region, uint32_t mbarrier, Location at);
   void store_bulk(Thread& thread, uint64_t global, uint32_t shared, int64_t bytes, Location at);
   void commit_stores(Thread& thread);
   /// `only_read`: the sources may be overwritten; else the results are written too.

@@ -18,11 +18,6 @@ namespace {
 constexpr int kSyncWarp = -1;
 constexpr const char* kParted = "the rest of the warp at a barrier";
 
-template <class Function>
-void for_lanes(LaneMask lanes, const Function& function) {
-  for (; lanes != 0; lanes &= lanes - 1) function(std::countr_zero(lanes));
-}
-
 /// The hardware counts warps: where a whole warp came, its lanes that exited came with it.
 int arrivals(const Warp& warp, LaneMask lanes) {
   const bool is_whole = lanes == (warp.exists & ~warp.exited);
@@ -131,6 +126,14 @@ void report_parted(Warp& warp, const Collective& open) {
                             open.at);
 }
 
+/// Lanes that met, of any paths.
+void block_again(Warp& warp, LaneMask met, const char* waits_for, Location at) {
+  for (size_t i = 0; i < warp.paths.size(); ++i) {
+    const LaneMask lanes = warp.paths[i].lanes & met;
+    if (lanes != 0) warp.block_lanes(warp.paths[i], lanes, waits_for, at);
+  }
+}
+
 /// The lanes of a warp that met at a barrier; they are blocked again where it is not complete.
 void pass_together(Warp& warp, const Collective& met, BarrierArrival arrival) {
   arrival.result.lanes = arrival.predicates = 0;
@@ -139,11 +142,7 @@ void pass_together(Warp& warp, const Collective& met, BarrierArrival arrival) {
     arrival.result.lanes |= bit;
     if (met.inputs[static_cast<size_t>(lane)][0] != 0) arrival.predicates |= bit;
   });
-  if (pass(warp, met.arrived, arrival)) return;
-  for (size_t i = 0; i < warp.paths.size(); ++i) {
-    const LaneMask lanes = warp.paths[i].lanes & met.arrived;
-    if (lanes != 0) warp.block_lanes(warp.paths[i], lanes, "barrier", arrival.at);
-  }
+  if (!pass(warp, met.arrived, arrival)) block_again(warp, met.arrived, "barrier", arrival.at);
 }
 
 void synchronise_members(Warp& warp, LaneMask members) {
@@ -170,6 +169,20 @@ bool reach_barrier(Warp& warp, Path& path, LaneMask lanes, const BarrierArrival&
   }
   if (pass(warp, lanes, arrival)) return true;
   warp.block_lanes(path, lanes, "barrier", arrival.at);
+  return false;
+}
+
+bool reach_together(Warp& warp, Path& path, LaneMask lanes, bool is_aligned, const char* waits_for,
+                    Location at, const std::function<bool(LaneMask)>& pass_lanes) {
+  if (is_aligned && lanes != (warp.exists & ~warp.exited)) {
+    collective(warp, path, lanes, kSyncWarp - 1 - path.pc, kAllLanes, {}, nullptr, nullptr, kParted,
+               at, [=, &warp](Collective& met) {
+                 if (!pass_lanes(met.arrived)) block_again(warp, met.arrived, waits_for, at);
+               });
+    return path.is_ready;
+  }
+  if (pass_lanes(lanes)) return true;
+  warp.block_lanes(path, lanes, waits_for, at);
   return false;
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "verify/simt/async.hpp"
 #include "verify/simt/global_memory.hpp"
 #include "verify/simt/mbarrier.hpp"
 #include "verify/simt/shared_memory.hpp"
@@ -97,25 +98,23 @@ bool BulkCopies::lands_at_once() {
 // ---- loads
 
 void BulkCopies::load_tile(Thread& thread, uint32_t shared, uint64_t tensor_map,
-                           std::span<const int32_t> coordinates, uint32_t mbarrier, Location at) {
-  begin_load(thread, tile(thread, shared, tensor_map, coordinates, "tile load", at), mbarrier, at);
+                           std::span<const int32_t> coordinates, uint32_t mbarrier, Location at,
+                           std::span<Block* const> targets) {
+  load(thread, tile(thread, shared, tensor_map, coordinates, "tile load", at), mbarrier, at,
+       targets);
 }
 
 void BulkCopies::load_bulk(Thread& thread, uint32_t shared, uint64_t global, int64_t bytes,
-                           uint32_t mbarrier, Location at) {
+                           uint32_t mbarrier, Location at, std::span<Block* const> targets) {
   require_pieces(thread, bytes, "bulk load", at);
   block_.shared->require(thread, shared, bytes, kPiece, "bulk load", at);
   block_.launch.memory.require(thread, global, bytes, kPiece, "bulk load", at);
-  begin_load(thread, BulkRegion(shared, global, bytes), mbarrier, at);
+  load(thread, BulkRegion(shared, global, bytes), mbarrier, at, targets);
 }
 
-void BulkCopies::begin_load(Thread& thread, const BulkRegion& region, uint32_t mbarrier,
-                            Location at) {
-  const int index = mbarriers_.find(thread, mbarrier, "bulk load", at);
-  if (index < 0) return;
-  mbarriers_.require_visible(thread, index, "bulk load", at);
-  const Epoch epoch = mbarriers_.phase_end(index);
-  block_.shared->write_as(thread, epoch, region.shared(), region.bytes(), at);
+/// What several blocks get is read once.
+void BulkCopies::load(Thread& thread, const BulkRegion& region, uint32_t mbarrier, Location at,
+                      std::span<Block* const> targets) {
   Launch& launch = block_.launch;
   region.for_rows([&](const BulkRegion::Row& row) {
     const int64_t bytes = row.end - row.begin;
@@ -125,7 +124,18 @@ void BulkCopies::begin_load(Thread& thread, const BulkRegion& region, uint32_t m
     launch.memory.count_request(row.global, sectors(row.global, bytes), false);
     launch.counters.bulk_load_bytes += bytes;
   });
-  loads_.push_back({region, thread.index, index, epoch, at});
+  if (targets.empty()) begin_load(thread, region, mbarrier, at);
+  for (Block* target : targets) target->async->begin_load(thread, region, mbarrier, at);
+}
+
+void BulkCopies::begin_load(Thread& thread, const BulkRegion& region, uint32_t mbarrier,
+                            Location at) {
+  const int index = mbarriers_.find(thread, mbarrier, "bulk load", at);
+  if (index < 0) return;
+  mbarriers_.require_visible(thread, index, "bulk load", at);
+  const Epoch epoch = mbarriers_.phase_end(index);
+  block_.shared->write_as(thread, epoch, region.shared(), region.bytes(), at);
+  loads_.push_back({region, &thread, index, epoch, at});
   if (lands_at_once()) {
     land(loads_.size() - 1);
   } else {
@@ -139,9 +149,9 @@ void BulkCopies::land(size_t load) {
   const BulkRegion& region = done.region;
   const Epoch now = mbarriers_.phase_end(done.mbarrier);
   if (now.time != done.epoch.time) {
-    Thread& thread = block_.threads[static_cast<size_t>(done.thread)];
+    Thread& thread = *done.thread;
     block_.launch.report(FindingKind::mbarrier, block_,
-                         "a bulk load of " + to_string(thread) +
+                         "a bulk load of " + name_in(block_, thread) +
                              " lands after its mbarrier's phase was complete: the phase was told "
                              "to expect fewer bytes",
                          done.at);
@@ -265,11 +275,9 @@ void BulkCopies::progress_store() {
 
 void BulkCopies::end_of_block() {
   for (const Load& load : loads_) {
-    block_.launch.report(FindingKind::unfinished, block_,
-                         "ends while a bulk load of " +
-                             to_string(block_.threads[static_cast<size_t>(load.thread)]) +
-                             " is under way",
-                         load.at);
+    block_.launch.report(
+        FindingKind::unfinished, block_,
+        "ends while a bulk load of " + name_in(block_, *load.thread) + " is under way", load.at);
     mbarriers_.complete_bytes(load.mbarrier, load.region.bytes());  // said of the load
   }
   for (Store& store : stores_) {

@@ -21,12 +21,16 @@ class BulkCopies {
  public:
   BulkCopies(Block& block, Mbarriers& mbarriers) : block_(block), mbarriers_(mbarriers) {}
 
+  /// Into this block, or the targets: to `shared` of each, where the bytes complete on `mbarrier`.
   void load_tile(Thread& thread, uint32_t shared, uint64_t tensor_map,
-                 std::span<const int32_t> coordinates, uint32_t mbarrier, Location at);
+                 std::span<const int32_t> coordinates, uint32_t mbarrier, Location at,
+                 std::span<Block* const> targets = {});
   void store_tile(Thread& thread, uint64_t tensor_map, std::span<const int32_t> coordinates,
                   uint32_t shared, Location at);
   void load_bulk(Thread& thread, uint32_t shared, uint64_t global, int64_t bytes, uint32_t mbarrier,
-                 Location at);
+                 Location at, std::span<Block* const> targets = {});
+  /// A load into this block, by a thread of its cluster.
+  void begin_load(Thread& thread, const BulkRegion& region, uint32_t mbarrier, Location at);
   void store_bulk(Thread& thread, uint64_t global, uint32_t shared, int64_t bytes, Location at);
   void commit_stores(Thread& thread);
   void wait_stores(Thread& thread, int pending, bool only_read);
@@ -41,7 +45,7 @@ class BulkCopies {
  private:
   struct Load {
     BulkRegion region;
-    int thread;
+    Thread* thread;
     int mbarrier;
     Epoch epoch;  ///< of the writes
     Location at;
@@ -58,7 +62,8 @@ class BulkCopies {
 
   BulkRegion tile(const Thread& thread, uint32_t shared, uint64_t tensor_map,
                   std::span<const int32_t> coordinates, const char* what, Location at) const;
-  void begin_load(Thread& thread, const BulkRegion& region, uint32_t mbarrier, Location at);
+  void load(Thread& thread, const BulkRegion& region, uint32_t mbarrier, Location at,
+            std::span<Block* const> targets);
   void begin_store(Thread& thread, const BulkRegion& region, Location at);
   void land(size_t load);
   void read_source(Store& store);

@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scheduler. Blocks run to their end one after another, as long as they can; a block that goes
-// on for long (it may wait for another one) makes room, so that hand-offs between blocks work. With
-// a seed, several blocks are under way at a time and every choice is random, and repeatable.
+// The scheduler. Clusters, mostly of one block, run to their end one after another, as long as they
+// can; one that goes on for long (it may wait for another one) makes room, so that hand-offs
+// between blocks work. With a seed, several are under way at a time and every choice is random, and
+// repeatable.
 #include <algorithm>
 #include <bit>
 #include <string>
 
 #include "verify/simt/async.hpp"
 #include "verify/simt/barrier.hpp"
+#include "verify/simt/cluster.hpp"
 #include "verify/simt/global_memory.hpp"
 #include "verify/simt/register_pool.hpp"
 #include "verify/simt/shared_memory.hpp"
@@ -22,9 +24,9 @@ constexpr int kStepsInOrder = 4096;  // of a path, before the next warp's turn
 constexpr int64_t kPatience =
     20'000;  // instructions of a warp that does not block, before lanes may part
 constexpr int kMaxRandomSteps = 256;       // the same with a seed
-constexpr int64_t kTurnInOrder = 1 << 18;  // instructions of a block, before another block's turn
+constexpr int64_t kTurnInOrder = 1 << 18;  // instructions of a cluster, before another one's turn
 constexpr int64_t kRandomTurn = 1 << 12;
-constexpr int kRandomBlocks = 3;             // under way at a time, with a seed
+constexpr int kRandomClusters = 3;           // under way at a time, with a seed
 constexpr int64_t kResidentBytes = 4 << 20;  // of shared memory, of all blocks under way
 constexpr int64_t kMinBlockBytes = 16 << 10;
 
@@ -33,18 +35,18 @@ class Scheduler {
   explicit Scheduler(Launch& launch) : launch_(launch) {}
 
   void run() {
-    const int64_t total = launch_.config.grid.count();
+    const int64_t total = launch_.config.grid.count() / launch_.config.cluster.count();
     int64_t next = 0;
-    size_t wanted = is_random() ? kRandomBlocks : 1;
+    size_t wanted = is_random() ? kRandomClusters : 1;
     while (next < total || !resident_.empty()) {
       while (next < total && resident_.size() < std::min(wanted, capacity())) {
-        resident_.push_back(std::make_unique<Block>(launch_, next++));
+        resident_.push_back(std::make_unique<Cluster>(launch_, next++));
       }
       const size_t chosen = is_random() ? random(resident_.size()) : turn_++ % resident_.size();
       if (run_turn(*resident_[chosen])) {
         resident_.erase(resident_.begin() + static_cast<std::ptrdiff_t>(chosen));
       } else if (!is_random()) {
-        ++wanted;  // it may wait for a block that has not begun
+        ++wanted;  // it may wait for one that has not begun
       }
     }
   }
@@ -60,22 +62,59 @@ class Scheduler {
         std::max<int64_t>(2, kResidentBytes / std::max(bytes, kMinBlockBytes)));
   }
 
-  /// Runs a block until it ends (true) or its turn is over.
-  bool run_turn(Block& block) {
+  /// Runs a cluster until it ends (true) or its turn is over.
+  bool run_turn(Cluster& cluster) {
+    const auto progress = [](Block& block) { return block.async->progress(); };
     const int64_t end = launch_.instructions + (is_random() ? kRandomTurn : kTurnInOrder);
-    while (!block.is_done()) {
+    while (!end_blocks(cluster)) {
       if (launch_.instructions >= end) return false;
       if (launch_.options.delivery == Delivery::random && random(16) == 0) {
-        block.async->progress();
+        one_of(cluster, progress);
       }
-      if (run_some(block) || block.async->progress() || part_barriers(block)) continue;
-      if (block.async->pass_time()) continue;
-      deadlock(block);
+      if (is_random() ? one_of(cluster, [&](Block& block) { return run_some(block); })
+                      : each_of(cluster, [&](Block& block) { return run_some(block); })) {
+        continue;
+      }
+      if (one_of(cluster, progress) || each_of(cluster, part_barriers)) continue;
+      if (each_of(cluster, [](Block& block) { return block.async->pass_time(); })) continue;
+      deadlock(cluster);
     }
-    block.async->end_of_block();
-    check_register_pool(block);
-    report_unfinished_barriers(block);
     return true;
+  }
+
+  /// Checks the blocks that have ended since. Whether all have.
+  static bool end_blocks(Cluster& cluster) {
+    bool all = true;
+    for (const auto& block : cluster.blocks) {
+      if (block->has_ended) continue;
+      if (!block->is_done()) {
+        all = false;
+        continue;
+      }
+      block->has_ended = true;
+      block->async->end_of_block();
+      check_register_pool(*block);
+      report_unfinished_barriers(*block);
+    }
+    return all;
+  }
+
+  /// Whether it did something in any of the blocks, tried in all of them.
+  template <class Function>
+  static bool each_of(Cluster& cluster, const Function& function) {
+    bool any = false;
+    for (const auto& block : cluster.blocks) any = function(*block) || any;
+    return any;
+  }
+  /// The same, but only until it did.
+  template <class Function>
+  bool one_of(Cluster& cluster, const Function& function) {
+    const size_t count = cluster.blocks.size();
+    const size_t first = is_random() && count > 1 ? random(count) : 0;
+    for (size_t i = 0; i < count; ++i) {
+      if (function(*cluster.blocks[(first + i) % count])) return true;
+    }
+    return false;
   }
 
   /// Gives every warp that can run a slice, or one warp with a seed; false: none can.
@@ -104,6 +143,7 @@ class Scheduler {
     if (warp.exited != exited) {
       warp.run_length = 0;
       lanes_exited(warp);
+      cluster_lanes_exited(*warp.block->cluster);
     }
     if (warp.run_length > Launch::kMaxRunLength) endless(warp, at);
     return true;
@@ -126,7 +166,7 @@ class Scheduler {
   }
 
   /// What every thread of the block waits for, lanes that wait alike together.
-  std::string waiting(const Block& block) const {
+  static std::string waiting(const Block& block) {
     std::string text, previous;
     for (const Warp& warp : block.warps) {
       for (const Path& path : warp.paths) {
@@ -142,10 +182,15 @@ class Scheduler {
     return text;
   }
 
-  [[noreturn]] void deadlock(Block& block) {
-    std::string text = "no thread can run:" + waiting(block);
-    const std::string barriers = block.async->describe();
-    if (!barriers.empty()) text += "\n    " + barriers;
+  [[noreturn]] void deadlock(const Cluster& cluster) {
+    std::string text = "no thread can run:";
+    for (const auto& block : cluster.blocks) {
+      if (cluster.blocks.size() > 1) text += "\n  rank " + std::to_string(block->rank) + ":";
+      text += waiting(*block);
+      const std::string barriers = block->async->describe();
+      if (!barriers.empty()) text += "\n    " + barriers;
+    }
+    const Block& block = first_left(cluster);
     launch_.report(FindingKind::deadlock, block, text, block_location(block));
     throw Fault(Fault::Kind::launch_timeout, launch_.program.name() + ": " + text);
   }
@@ -158,6 +203,13 @@ class Scheduler {
     throw Fault(Fault::Kind::launch_timeout, launch_.program.name() + ": " + text);
   }
 
+  static const Block& first_left(const Cluster& cluster) {
+    for (const auto& block : cluster.blocks) {
+      if (!block->has_ended) return *block;
+    }
+    return *cluster.blocks.front();
+  }
+
   static Location block_location(const Block& block) {
     for (const Warp& warp : block.warps) {
       if (!warp.paths.empty()) return warp.paths.front().at;
@@ -166,7 +218,7 @@ class Scheduler {
   }
 
   Launch& launch_;
-  std::vector<std::unique_ptr<Block>> resident_;
+  std::vector<std::unique_ptr<Cluster>> resident_;
   size_t turn_ = 0, slices_ = 0;
 };
 

@@ -19,15 +19,28 @@ Knowledge Thread::release() {
   return released;
 }
 
+bool Thread::knows(const Block& of, Epoch epoch) const {
+  return &of == block ? knows(epoch) : known.includes(of.linear_index, epoch);
+}
+
+bool Thread::knew_at_proxy_fence(const Block& of, Epoch epoch) const {
+  return &of == block ? proxy_known.includes(epoch) : proxy_known.includes(of.linear_index, epoch);
+}
+
 bool Thread::knows_proxy_fence(const Thread& writer, uint32_t written) const {
   const std::vector<uint32_t>& fences = writer.proxy_fences;
   const auto first = std::lower_bound(fences.begin(), fences.end(), written);
-  return first != fences.end() && knows({writer.index, *first});
+  return first != fences.end() && knows(*writer.block, {writer.index, *first});
 }
 
 std::string to_string(const Thread& thread) {
   return "thread " + std::to_string(thread.index) + " (warp " + std::to_string(thread.warp) +
          " lane " + std::to_string(thread.lane) + ")";
+}
+
+std::string name_in(const Block& block, const Thread& thread) {
+  if (thread.block == &block) return to_string(thread);
+  return to_string(thread) + " of the block of rank " + std::to_string(thread.block->rank);
 }
 
 Path& Warp::path_of(int lane) {
@@ -58,7 +71,8 @@ void Warp::block_lanes(Path& path, LaneMask lanes, const char* what, Location at
   run_length = 0;
 }
 
-Block::Block(Launch& owner, int64_t linear) : launch(owner), linear_index(linear) {
+Block::Block(Launch& owner, int64_t linear, Cluster* of, int its_rank)
+    : launch(owner), linear_index(linear), cluster(of), rank(its_rank) {
   const Dim3& grid = launch.config.grid;
   index = {static_cast<uint32_t>(linear % grid.x), static_cast<uint32_t>(linear / grid.x % grid.y),
            static_cast<uint32_t>(linear / grid.x / grid.y)};

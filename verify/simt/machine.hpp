@@ -25,6 +25,7 @@ namespace wide::simt {
 
 class Async;  // async.hpp: copies, mbarriers and matrix products of a block under way
 class Block;
+struct Cluster;      // cluster.hpp
 class GlobalMemory;  // global_memory.hpp
 class Launch;
 class SharedMemory;  // shared_memory.hpp
@@ -44,9 +45,16 @@ struct Thread {
   Knowledge fence_released, fence_pending;
   bool has_released = false;
   bool waited_for_grid = false;  ///< griddepcontrol.wait
+  /// barrier.cluster: arrived in this phase, and has not waited for its end.
+  bool is_at_cluster_barrier = false;
+  uint32_t cluster_phase = 0;
 
   Epoch now() const { return {index, time}; }
   bool knows(Epoch epoch) const { return epoch.slot == index || known.includes(epoch); }
+  /// The same of a slot of another block, or of this thread's own.
+  bool knows(const Block& of, Epoch epoch) const;
+  /// Whether it knew of the epoch when it fenced by fence.proxy.async.
+  bool knew_at_proxy_fence(const Block& of, Epoch epoch) const;
   /// Whether `writer` fenced after it wrote at time `written`, and this thread knows of that fence.
   bool knows_proxy_fence(const Thread& writer, uint32_t written) const;
   /// What another thread learns from this one here; later accesses are after that.
@@ -54,6 +62,8 @@ struct Thread {
 };
 /// "thread 37 (warp 1 lane 5)"
 std::string to_string(const Thread& thread);
+/// The same, with its block where that is not this one.
+std::string name_in(const Block& block, const Thread& thread);
 
 /// Lanes of a warp that run together.
 struct Path {
@@ -143,11 +153,14 @@ struct NamedBarrier {
 
 class Block {
  public:
-  Block(Launch& launch, int64_t linear_index);
+  Block(Launch& launch, int64_t linear_index, Cluster* cluster = nullptr, int rank = 0);
   ~Block();
 
   Launch& launch;
   int64_t linear_index;
+  Cluster* cluster;  ///< null: a block by itself, of which clusters are not asked
+  int rank;          ///< in it
+  bool has_ended = false;
   Dim3 index{0, 0, 0};
   std::vector<Thread> threads;
   std::vector<Warp> warps;

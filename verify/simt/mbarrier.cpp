@@ -36,17 +36,17 @@ int Mbarriers::find(const Thread& thread, uint32_t address, const char* what, Lo
   for (size_t i = 0; i < list_.size(); ++i) {
     const Mbarrier& mbarrier = list_[i];
     if (mbarrier.address != address || !mbarrier.is_live) continue;
-    if (!thread.knows(mbarrier.init)) {
+    if (!thread.knows(block_, mbarrier.init)) {
       const Thread& initialiser = block_.threads[static_cast<size_t>(mbarrier.init.slot)];
       block_.launch.report(FindingKind::race, block_,
-                           std::string(what) + " of " + to_string(thread) + " on " +
+                           std::string(what) + " of " + name_in(block_, thread) + " on " +
                                name(mbarrier) + ", whose init by " + to_string(initialiser) +
                                " is not ordered before it",
                            at, mbarrier.at);
     }
     return static_cast<int>(i);
   }
-  report(std::string(what) + " of " + to_string(thread) + " at shared+" +
+  report(std::string(what) + " of " + name_in(block_, thread) + " at shared+" +
              hexadecimal(address - kSharedBase) + ", where no mbarrier was initialised",
          at);
   return -1;
@@ -119,10 +119,11 @@ void Mbarriers::require_visible(const Thread& thread, int index, const char* wha
                                 Location at) const {
   const Mbarrier& mbarrier = list_[static_cast<size_t>(index)];
   // Either side may have fenced: the initialiser, or whoever knows of its init.
-  const bool is_fenced = mbarrier.fence.slot >= 0 && thread.knows(mbarrier.fence);
-  if (is_fenced || thread.proxy_known.includes(mbarrier.init)) return;
+  const bool is_fenced = mbarrier.fence.slot >= 0 && thread.knows(block_, mbarrier.fence);
+  if (is_fenced || thread.knew_at_proxy_fence(block_, mbarrier.init)) return;
   block_.launch.report(FindingKind::proxy, block_,
-                       std::string(what) + " of " + to_string(thread) + " uses " + name(mbarrier) +
+                       std::string(what) + " of " + name_in(block_, thread) + " uses " +
+                           name(mbarrier) +
                            ", whose init no fence.mbarrier_init or fence.proxy.async made "
                            "visible to the async proxy",
                        at, mbarrier.at);
@@ -149,11 +150,28 @@ uint64_t Mbarriers::arrive(Thread& thread, uint32_t address, uint32_t count,
   Mbarrier& mbarrier = list_[static_cast<size_t>(index)];
   const uint64_t token = mbarrier.phase;
   expect(mbarrier, expected_bytes, at);
-  mbarrier.gathered.join(thread.known);
-  mbarrier.gathered.join(thread.now(), block_.num_slots());
-  ++thread.time;
+  if (thread.block == &block_) {
+    mbarrier.gathered.join(thread.known);
+    mbarrier.gathered.join(thread.now(), block_.num_slots());
+    ++thread.time;
+  } else {
+    arrive_from_afar(mbarrier, thread, at);
+  }
   count_arrivals(mbarrier, count, at);
   return token;
+}
+
+void Mbarriers::arrive_from_afar(Mbarrier& mbarrier, Thread& thread, Location at) {
+  const auto known = std::find_if(visitors_.begin(), visitors_.end(), [&](const Visitor& visitor) {
+    return visitor.thread == &thread;
+  });
+  if (known == visitors_.end()) {
+    visitors_.push_back({&thread, thread.now(), at});
+  } else {
+    known->last = thread.now(), known->at = at;
+  }
+  mbarrier.gathered.import(thread.release().exported(thread.block->linear_index),
+                           block_.linear_index);
 }
 
 void Mbarriers::arrive_for(int index, Epoch epoch) {
@@ -262,6 +280,16 @@ bool Mbarriers::pass_time() {
 }
 
 void Mbarriers::end_of_block() {
+  for (const Visitor& visitor : visitors_) {
+    const auto knows = [&](const Thread& thread) {
+      return thread.knows(*visitor.thread->block, visitor.last);
+    };
+    if (std::any_of(block_.threads.begin(), block_.threads.end(), knows)) continue;
+    block_.launch.report(FindingKind::unfinished, block_,
+                         "ends while " + name_in(block_, *visitor.thread) +
+                             " may still arrive at its mbarriers: nothing orders that before",
+                         visitor.at);
+  }
   for (const Mbarrier& mbarrier : list_) {
     if (!mbarrier.is_live || mbarrier.bytes == 0) continue;
     const std::string bytes = std::to_string(std::abs(mbarrier.bytes));

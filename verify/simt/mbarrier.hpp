@@ -18,6 +18,8 @@ class Mbarriers {
  public:
   explicit Mbarriers(Block& block) : block_(block) {}
 
+  // The threads of init() and invalidate() are the block's; the others may be of its cluster.
+
   void init(Thread& thread, uint32_t address, uint32_t count, Location at);
   void invalidate(Thread& thread, uint32_t address, Location at);
   void expect_bytes(Thread& thread, uint32_t address, uint32_t bytes, Location at);
@@ -69,6 +71,7 @@ class Mbarriers {
   void report(const std::string& text, Location at, Location against = {}) const;
   Mbarrier& free_slot();
   void expect(Mbarrier& mbarrier, uint32_t bytes, Location at);
+  void arrive_from_afar(Mbarrier& mbarrier, Thread& thread, Location at);
   void count_arrivals(Mbarrier& mbarrier, int64_t count, Location at);
   void complete_if_due(Mbarrier& mbarrier);
   /// These lanes ask again: how many phases have passed since they began to wait.
@@ -76,8 +79,15 @@ class Mbarriers {
 
   Block& block_;
   std::vector<Mbarrier> list_;  ///< by slot
-  int64_t num_events_ = 0;      ///< in the block, when time passed last
-  int num_idle_ = 0;            ///< times since one came
+  /// A thread of another block that has arrived here, and when and where last.
+  struct Visitor {
+    const Thread* thread;
+    Epoch last;
+    Location at;
+  };
+  std::vector<Visitor> visitors_;
+  int64_t num_events_ = 0;  ///< in the block, when time passed last
+  int num_idle_ = 0;        ///< times since one came
 };
 
 }  // namespace wide::simt

@@ -41,8 +41,14 @@ struct SharedMemory::Shadow {
     uint32_t begin;  ///< offset of the access
     Epoch writer{};  ///< of write_as, else the thread's own
     bool is_atomic() const { return kind == SharedAccess::atomic; }
-    bool knows(Epoch epoch) const { return thread.knows(epoch); }
   };
+
+  /// Threads of other blocks of the cluster come here, too, by their copies.
+  bool knows(const Access& access, Epoch epoch) const { return access.thread.knows(block, epoch); }
+  bool is_own(const Access& access, int slot) const {
+    return slot == access.thread.index && access.thread.block == &block;
+  }
+  std::string name(const Access& access) const { return name_in(block, access.thread); }
 
   /// Calls function(cell, level, index, offset) for every cell of the range.
   template <class Function>
@@ -102,8 +108,8 @@ struct SharedMemory::Shadow {
 void SharedMemory::Shadow::check_mbarrier(const Access& access, const SharedCell& cell, int level,
                                           size_t index, const char* does) const {
   if ((cell.flags & SharedCell::kMbarrier) == 0) return;
-  report(FindingKind::mbarrier, access, cell.location, [=] {
-    return to_string(access.thread) + " " + does + where(access, level, index) +
+  report(FindingKind::mbarrier, access, cell.location, [=, this] {
+    return name(access) + " " + does + where(access, level, index) +
            ", which is an mbarrier's until its mbarrier.inval";
   });
 }
@@ -112,8 +118,8 @@ void SharedMemory::Shadow::check_read(const Access& access, SharedCell& cell, in
                                       size_t index) {
   check_mbarrier(access, cell, level, index, "reads");
   if ((cell.flags & SharedCell::kInitialised) == 0) {
-    report(FindingKind::uninitialised_read, access, 0, [=] {
-      return to_string(access.thread) + " reads" + where(access, level, index) +
+    report(FindingKind::uninitialised_read, access, 0, [=, this] {
+      return name(access) + " reads" + where(access, level, index) +
              ", which nothing has written in this block";
     });
     cell.flags |= SharedCell::kInitialised;  // said once
@@ -122,13 +128,13 @@ void SharedMemory::Shadow::check_read(const Access& access, SharedCell& cell, in
   const Epoch written{cell.writer, cell.time};
   if ((cell.flags & SharedCell::kInFlight) != 0) {
     report(FindingKind::in_flight, access, cell.location, [=, this] {
-      return to_string(access.thread) + " reads" + where(access, level, index) +
-             " while a cp.async of " + slot_name(written.slot) + " to it has not been waited for";
+      return name(access) + " reads" + where(access, level, index) + " while a cp.async of " +
+             slot_name(written.slot) + " to it has not been waited for";
     });
-  } else if (written.slot != access.thread.index && !access.knows(written) &&
+  } else if (!is_own(access, written.slot) && !knows(access, written) &&
              !(access.is_atomic() && (cell.flags & SharedCell::kAtomic) != 0)) {
     report(FindingKind::race, access, cell.location, [=, this] {
-      return to_string(access.thread) + " reads" + where(access, level, index) + " that " +
+      return name(access) + " reads" + where(access, level, index) + " that " +
              slot_name(written.slot) + " wrote" + kUnsynchronised;
     });
   }
@@ -149,12 +155,12 @@ void SharedMemory::Shadow::check_proxy(const Access& access, const SharedCell& c
   // the reader afterwards.
   const Thread& writer = block.threads[cell.writer];
   if (access.thread.knows_proxy_fence(writer, cell.time) ||
-      access.thread.proxy_known.includes({cell.writer, cell.time})) {
+      access.thread.knew_at_proxy_fence(block, {cell.writer, cell.time})) {
     return;
   }
   report(FindingKind::proxy, access, cell.location, [&] {
-    return "the async proxy, for " + to_string(access.thread) + ", " + does +
-           where(access, level, index) + " that " + to_string(writer) +
+    return "the async proxy, for " + name(access) + ", " + does + where(access, level, index) +
+           " that " + to_string(writer) +
            " wrote through the generic proxy, without fence.proxy.async in between";
   });
 }
@@ -183,13 +189,13 @@ void SharedMemory::Shadow::check_write(const Access& access, const SharedCell& c
     const Epoch written{cell.writer, cell.time};
     if ((cell.flags & SharedCell::kInFlight) != 0) {
       report(FindingKind::in_flight, access, cell.location, [=, this] {
-        return to_string(access.thread) + " writes" + where(access, level, index) +
-               " while a cp.async of " + slot_name(written.slot) + " to it has not been waited for";
+        return name(access) + " writes" + where(access, level, index) + " while a cp.async of " +
+               slot_name(written.slot) + " to it has not been waited for";
       });
-    } else if (written.slot != access.thread.index && !access.knows(written) &&
+    } else if (!is_own(access, written.slot) && !knows(access, written) &&
                !(access.is_atomic() && (cell.flags & SharedCell::kAtomic) != 0)) {
       report(FindingKind::race, access, cell.location, [=, this] {
-        return to_string(access.thread) + " writes" + where(access, level, index) + " over what " +
+        return name(access) + " writes" + where(access, level, index) + " over what " +
                slot_name(written.slot) + " wrote" + kUnsynchronised;
       });
     } else if (access.kind == SharedAccess::async_proxy) {
@@ -208,9 +214,9 @@ void SharedMemory::Shadow::check_readers(const Access& access, const SharedCell&
     for (const SharedReader& reader : {readers.last, readers.other}) {
       if (reader.time == 0 || (access.is_atomic() && reader.is_atomic)) continue;
       const int slot = warp * kLanes + static_cast<int>(reader.lane);
-      if (slot == access.thread.index || access.knows({slot, reader.time})) continue;
+      if (is_own(access, slot) || knows(access, {slot, reader.time})) continue;
       report(FindingKind::race, access, reader.location, [=, this] {
-        return to_string(access.thread) + " writes" + where(access, level, index) + " over what " +
+        return name(access) + " writes" + where(access, level, index) + " over what " +
                slot_name(slot) + " read" + kUnsynchronised;
       });
       break;
@@ -225,14 +231,14 @@ void SharedMemory::Shadow::check_async_readers(const Access& access, int64_t byt
     for (LaneMask warps = cells.async_warps(unit); warps != 0; warps &= warps - 1) {
       const AsyncReads& reads = cells.async_reads(unit, std::countr_zero(warps));
       const auto writes = [&] {
-        return to_string(access.thread) + " writes" + where(access, SharedShadow::kCoarsest, unit);
+        return name(access) + " writes" + where(access, SharedShadow::kCoarsest, unit);
       };
       if (reads.under_way > 0) {
         report(FindingKind::in_flight, access, reads.location, [&] {
           return writes() + " while an asynchronous operation of " + slot_name(reads.issuer) +
                  " may still be reading it";
         });
-      } else if (!access.knows({reads.slot, reads.time})) {
+      } else if (!knows(access, {reads.slot, reads.time})) {
         report(FindingKind::race, access, reads.location, [&] {
           const bool is_thread = reads.slot < block.num_threads();
           return writes() + " over what " + (is_thread ? "an asynchronous operation of " : "") +

@@ -45,7 +45,7 @@ class SharedMemory {
   void write(Thread& thread, uint32_t address, int64_t bytes, SharedAccess kind,
              const Location& at);
   /// A write in the name of a slot that is no thread: an mbarrier's asynchronous copies. `issuer`
-  /// is who began it: it must have known what was there.
+  /// is who began it, maybe in another block of the cluster: it must have known what was there.
   void write_as(Thread& issuer, Epoch writer, uint32_t address, int64_t bytes, const Location& at);
   /// The bytes of a cp.async of `thread` have landed: they are its own generic writes from now on.
   void land(Thread& thread, uint32_t address, int64_t bytes);

@@ -37,7 +37,6 @@ TEST_CASE("ptx: what is unknown is refused by name") {
       {"vset4.u32.u32.eq %w, %aw, %bw, %cw;", "vset4"},
       {"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%w, %aw}, {%bw}, {%cw}, {%w, %aw};", "s8"},
       {"mma.sync.aligned.m16n8k32.row.col.s32.u4.u4.s32 {%w, %aw}, {%bw}, {%cw}, {%w, %aw};", "u4"},
-      {"barrier.cluster.arrive.aligned;", "cluster"},
       {"cp.async.bulk.tensor.2d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
        "[%aw], [%al, {%bw, %cw}], [%w];",
        "im2col"},
@@ -51,7 +50,6 @@ TEST_CASE("ptx: what is unknown is refused by name") {
       {"ld.texture.u32 %w, [%al];", "texture"},
       {"mov.u32 %w, %clock_of_ages;", "%clock_of_ages"},
       {"mov.u32 %nowhere, 1;", "%nowhere"},
-      {"mapa.shared::cluster.u32 %w, %aw, 1;", "clusters of several blocks"},
       {"bra nowhere;", "nowhere"},
       {"@%ap call anywhere;", "a call under a predicate"},
       {"{ ELSEWHERE: } bra ELSEWHERE;", "ELSEWHERE"},

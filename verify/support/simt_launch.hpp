@@ -22,6 +22,7 @@ struct SimtShape {
   simt::Dim3 grid, block;
   int64_t dynamic_shared_bytes = 0;
   bool is_programmatic = false;
+  simt::Dim3 cluster{};
 };
 
 struct SimtOutcome {
@@ -74,6 +75,7 @@ class SimtDevice {
     simt::LaunchConfig config;
     config.grid = shape.grid;
     config.block = shape.block;
+    config.cluster = shape.cluster;
     config.dynamic_shared_bytes = shape.dynamic_shared_bytes;
     config.is_programmatic = shape.is_programmatic;
     return launch(kernel, config, options, ptx::pack(arguments...));
