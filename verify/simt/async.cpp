@@ -90,6 +90,10 @@ bool Async::pass_time() {
 }
 void Async::fence_mbarrier_init(Thread& thread) {
   state_->mbarriers.fence_init(thread);
+  state_->mbarriers.fence_init_for_cluster(thread);
+}
+void Async::meet_cluster(const Thread& thread, uint32_t phase) {
+  state_->mbarriers.meet_cluster(thread, phase);
 }
 void Async::fence_proxy(Thread& thread) {
   state_->mbarriers.fence_init(thread);

@@ -72,6 +72,9 @@ class Async {
   /// Wakes all that wait, their time over; false: nobody does, or nothing came of it for long.
   bool pass_time();
   void fence_mbarrier_init(Thread& thread);
+  /// The thread arrives at the cluster's barrier in that phase: for all who wait for its end, the
+  /// mbarriers of its fence_mbarrier_init() are initialised.
+  void meet_cluster(const Thread& thread, uint32_t phase);
   void fence_proxy(Thread& thread);
 
   // ---- bulk copies and tiles (TMA), by the one thread that issues them. A tensor map is named by

@@ -9,6 +9,7 @@
 #include <bit>
 #include <string>
 
+#include "verify/simt/async.hpp"
 #include "verify/simt/barrier.hpp"
 #include "verify/simt/text.hpp"
 
@@ -33,6 +34,7 @@ void leave(const ClusterBarrier& barrier, Warp& warp, LaneMask lanes) {
     Thread& thread = warp.thread(lane);
     thread.known.import(barrier.published, warp.block->linear_index);
     thread.is_at_cluster_barrier = false;
+    thread.cluster_phases_over = thread.cluster_phase + 1;
   });
 }
 
@@ -94,6 +96,7 @@ void arrive(Warp& warp, LaneMask lanes, bool releases, Location at) {
     if (releases) released.join(thread.release());
     thread.is_at_cluster_barrier = true;
     thread.cluster_phase = barrier.phase;
+    warp.block->async->meet_cluster(thread, barrier.phase);
   });
   barrier.gathered.join(released.exported(warp.block->linear_index));
   complete_if_due(cluster);

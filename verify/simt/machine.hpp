@@ -48,6 +48,7 @@ struct Thread {
   /// barrier.cluster: arrived in this phase, and has not waited for its end.
   bool is_at_cluster_barrier = false;
   uint32_t cluster_phase = 0;
+  uint32_t cluster_phases_over = 0;  ///< whose end it has waited for
 
   Epoch now() const { return {index, time}; }
   bool knows(Epoch epoch) const { return epoch.slot == index || known.includes(epoch); }

@@ -36,7 +36,7 @@ int Mbarriers::find(const Thread& thread, uint32_t address, const char* what, Lo
   for (size_t i = 0; i < list_.size(); ++i) {
     const Mbarrier& mbarrier = list_[i];
     if (mbarrier.address != address || !mbarrier.is_live) continue;
-    if (!thread.knows(block_, mbarrier.init)) {
+    if (!thread.knows(block_, mbarrier.init) && !has_met(thread, mbarrier)) {
       const Thread& initialiser = block_.threads[static_cast<size_t>(mbarrier.init.slot)];
       block_.launch.report(FindingKind::race, block_,
                            std::string(what) + " of " + name_in(block_, thread) + " on " +
@@ -115,12 +115,31 @@ void Mbarriers::fence_init(const Thread& thread) {
   }
 }
 
+void Mbarriers::fence_init_for_cluster(const Thread& thread) {
+  for (Mbarrier& mbarrier : list_) {
+    if (mbarrier.is_live && mbarrier.init.slot == thread.index)
+      mbarrier.is_fenced_for_cluster = true;
+  }
+}
+
+void Mbarriers::meet_cluster(const Thread& thread, uint32_t phase) {
+  for (Mbarrier& mbarrier : list_) {
+    const bool is_own = mbarrier.is_live && mbarrier.init.slot == thread.index;
+    if (is_own && mbarrier.is_fenced_for_cluster && !mbarrier.meeting) mbarrier.meeting = phase;
+  }
+}
+
+bool Mbarriers::has_met(const Thread& thread, const Mbarrier& mbarrier) {
+  return mbarrier.meeting && thread.cluster_phases_over > *mbarrier.meeting;
+}
+
 void Mbarriers::require_visible(const Thread& thread, int index, const char* what,
                                 Location at) const {
   const Mbarrier& mbarrier = list_[static_cast<size_t>(index)];
   // Either side may have fenced: the initialiser, or whoever knows of its init.
   const bool is_fenced = mbarrier.fence.slot >= 0 && thread.knows(block_, mbarrier.fence);
-  if (is_fenced || thread.knew_at_proxy_fence(block_, mbarrier.init)) return;
+  if (is_fenced || has_met(thread, mbarrier) || thread.knew_at_proxy_fence(block_, mbarrier.init))
+    return;
   block_.launch.report(FindingKind::proxy, block_,
                        std::string(what) + " of " + name_in(block_, thread) + " uses " +
                            name(mbarrier) +

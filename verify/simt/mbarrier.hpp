@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ class Mbarriers {
   bool pass_time();
   /// The inits of this thread are visible to the asynchronous proxy from here on.
   void fence_init(const Thread& thread);
+  /// They are to whoever meets the thread at the cluster's barrier from here on, too.
+  void fence_init_for_cluster(const Thread& thread);
+  void meet_cluster(const Thread& thread, uint32_t phase);
 
   // ---- for asynchronous operations: mbarriers by index
 
@@ -62,11 +66,15 @@ class Mbarriers {
     uint32_t phase = 0;
     uint32_t time = 0;  ///< phases of all mbarriers that had this slot
     Epoch init, fence;
+    bool is_fenced_for_cluster = false;
+    std::optional<uint32_t> meeting;  ///< phase of the cluster's barrier: known after its end
     Knowledge gathered, published;
     std::vector<Waiter> waiters;  ///< until they have asked again
     Location at;                  ///< of the init
   };
 
+  /// Whether the thread met the initialiser, who had fenced, at the cluster's barrier.
+  static bool has_met(const Thread& thread, const Mbarrier& mbarrier);
   std::string name(const Mbarrier& mbarrier) const;
   void report(const std::string& text, Location at, Location against = {}) const;
   Mbarrier& free_slot();

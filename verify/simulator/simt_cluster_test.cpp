@@ -61,6 +61,13 @@ const std::string kInit =
 const std::string kMeet =
     "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n";
 
+const std::string kMeetRelaxed =
+    "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;\n";
+
+std::string without(std::string text, const std::string& what, const std::string& instead = "") {
+  return text.replace(text.find(what), what.size(), instead);
+}
+
 /// Each block's half, which thread 0 loads into the tiles of both.
 std::string load(const std::string& mask = "3") {
   return "@%p1 bra $issued;\n"
@@ -137,10 +144,18 @@ TEST_CASE("clusters: two blocks fill a stage for both, round after round") {
       {"right", kInit + kMeet + two + kMeet},
       {"a block's barrier for the cluster's at the start", kInit + "bar.sync 0;\n" + two + kMeet,
        race, "of the block of rank"},
+      {"arrivals that release nothing but fenced mbarriers", kInit + kMeetRelaxed + two + kMeet},
       {"arrivals that release nothing",
-       kInit + "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;\n" +
+       without(kInit, "fence.mbarrier_init.release.cluster;") + kMeetRelaxed + two + kMeet, race,
+       "whose init by thread 0"},
+      {"a fence of the other kind",
+       without(kInit, "fence.mbarrier_init.release.cluster;", "fence.proxy.async;") + kMeetRelaxed +
            two + kMeet,
        race, "whose init by thread 0"},
+      {"a write beside them",
+       kInit + "shl.b32 %r20, %r1, 2; add.u32 %r20, %r3, %r20; st.shared.u32 [%r20], %r1;\n" +
+           kMeetRelaxed + two + kMeet,
+       race, "of the block of rank"},
       {"nobody waits for readers", kInit + kMeet + first_round(kBoth) + second_round("") + kMeet,
        race, "read"},
       {"readers do not tell the other block",
