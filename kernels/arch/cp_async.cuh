@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "kernels/arch/target.cuh"
+
 namespace wide::kernels::arch {
 
 /// Both addresses are aligned to 16 bytes; reads the first `source_bytes` in [0, 16], writes 16.
@@ -41,14 +43,20 @@ struct CacheHint {
   }
 };
 
-/// The same with an L2 cache hint.
+/// The same with an L2 cache hint, before compute capability 9.0. For later ones ptxas 12.4 to 13.3
+/// takes the hint and a uniform part of the address from registers that nothing has written
+/// (LDGSTS [R+UR0], desc[UR1]), and the instruction is illegal or goes astray.
 __device__ inline void cp_async_16(void* shared, const void* global, int source_bytes,
                                    const CacheHint& hint) {
-  const auto destination = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-  asm volatile(
-      "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(destination),
-      "l"(global), "r"(source_bytes), "l"(hint.policy)
-      : "memory");
+  if constexpr (kHasSm90) {
+    cp_async_16(shared, global, source_bytes);
+  } else {
+    const auto destination = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+    asm volatile(
+        "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(destination),
+        "l"(global), "r"(source_bytes), "l"(hint.policy)
+        : "memory");
+  }
 }
 
 /// Commits the copies that this thread has issued as a group.

@@ -27,6 +27,7 @@ struct KernelText {
 
 /// What a module knows, for its kernels' decoding.
 struct Symbols {
+  int target = 0;  ///< 90 of sm_90a
   std::map<std::string, Variable> variables;
   std::vector<std::string> shared;  ///< declarations at module scope
   std::map<int, std::string> files;

@@ -26,7 +26,8 @@ int64_t integer(std::string_view text) {
   return value;
 }
 
-constexpr int64_t kRegisters = 65536;  // of a multiprocessor
+constexpr int64_t kRegisters = 65536;   // of a multiprocessor
+constexpr int kFirstWithoutHints = 90;  // of cp.async: seen of ptxas 12.4 and 13.0
 
 /// A directive's numbers, such as ".maxntid 32, 4, 1"; none where it is absent.
 std::vector<int64_t> numbers_in(const std::string& header, const std::string& name) {
@@ -480,6 +481,10 @@ void KernelDecoder::statement(std::string_view text) {
   const Decode decode_one = find_decoder(opcode);
   if (decode_one == nullptr) refuse("no execution for " + in.text);
   for (const std::string& one : split(rest, ',')) in.arguments.push_back(argument(one));
+  if (symbols_.target >= kFirstWithoutHints && mnemonic.starts_with("cp.async.c") &&
+      mnemonic.ends_with("L2::cache_hint")) {
+    refuse("from sm_90 on ptxas takes address and hint from unwritten registers: " + in.text);
+  }
   Decoder decoder(in, mnemonic);
   decode_one(decoder);
   decoder.finish();

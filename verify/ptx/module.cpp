@@ -109,10 +109,12 @@ void Module::State::top_level(std::string_view line) {
     symbols.files[id] = std::string(line.substr(quote + 1, line.rfind('"') - quote - 1));
     return;
   }
+  if (const size_t sm = line.find("sm_"); line.starts_with(".target") && sm != line.npos)
+    symbols.target = std::atoi(std::string(line.substr(sm + 3)).c_str());
   const bool continues = !declaration_.empty();
   if (!continues && !has_word(line, ".global") && !has_word(line, ".const") &&
       !has_word(line, ".shared")) {
-    return;  // .version, .target, sections
+    return;  // .version, sections
   }
   declaration_.append(line).append(" ");
   if (!line.ends_with(";")) return;

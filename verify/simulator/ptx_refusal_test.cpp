@@ -50,6 +50,8 @@ TEST_CASE("ptx: what is unknown is refused by name") {
       {"ld.texture.u32 %w, [%al];", "texture"},
       {"mov.u32 %w, %clock_of_ages;", "%clock_of_ages"},
       {"mov.u32 %nowhere, 1;", "%nowhere"},
+      {"cp.async.cg.shared.global.L2::cache_hint [%aw], [%al], 16, %bw, %cl;",
+       "unwritten registers"},
       {"bra nowhere;", "nowhere"},
       {"@%ap call anywhere;", "a call under a predicate"},
       {"{ ELSEWHERE: } bra ELSEWHERE;", "ELSEWHERE"},
