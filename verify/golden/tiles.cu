@@ -203,11 +203,11 @@ std::vector<Case> tile_cases() {
   add<2>(cases, "2d_32b", {{64, 24}, {16, 16}, {{16, 4}}, TileSwizzle::bytes_32});
   add<2>(cases, "2d_64b", {{64, 24}, {32, 16}, {{32, 4}}, TileSwizzle::bytes_64});
   add<2>(cases, "2d_128b", {{128, 24}, {64, 16}, {{64, 4}}, TileSwizzle::bytes_128});
-  add<2>(cases, "2d_before", {{64, 24}, {32, 16}, {{-5, -3}}, TileSwizzle::bytes_64});
+  add<2>(cases, "2d_before", {{64, 24}, {32, 16}, {{-8, -3}}, TileSwizzle::bytes_64});
   add<2>(cases, "2d_after", {{72, 24}, {64, 16}, {{40, 20}}, TileSwizzle::bytes_128});
-  add<1>(cases, "1d", {{200}, {64}, {{150}}});
+  add<1>(cases, "1d", {{200}, {64}, {{152}}});
   add<3>(cases, "3d", {{64, 10, 3}, {64, 8, 2}, {{0, 5, 1}}, TileSwizzle::bytes_128});
-  add<4>(cases, "4d", {{24, 5, 4, 3}, {16, 3, 2, 2}, {{4, 3, 1, 2}}, TileSwizzle::bytes_32});
+  add<4>(cases, "4d", {{24, 5, 4, 3}, {16, 3, 2, 2}, {{8, 3, 1, 2}}, TileSwizzle::bytes_32});
   add<5>(cases, "5d", {{16, 4, 3, 3, 2}, {8, 2, 2, 2, 1}, {{8, 1, 2, 0, 1}}});
   // Rows of no whole 16 bytes: what follows them is neither read nor written.
   add<2>(cases, "2d_ragged",
@@ -221,7 +221,7 @@ std::vector<Case> tile_cases() {
   // Every second row, from one before the tensor and to behind its end.
   using enum TileSwizzle;
   add_load<2>(cases, "2d_steps", {{64, 24}, {64, 16}, {{0, 4}}, bytes_128, {1, 2}});
-  add_load<2>(cases, "2d_steps_before", {{64, 24}, {32, 16}, {{-5, -3}}, bytes_64, {1, 2}});
+  add_load<2>(cases, "2d_steps_before", {{64, 24}, {32, 16}, {{-8, -3}}, bytes_64, {1, 2}});
   add_load<2>(cases, "2d_steps_after", {{72, 24}, {64, 15}, {{40, 19}}, bytes_128, {1, 2}});
   add_load<3>(cases, "3d_steps", {{64, 10, 7}, {64, 8, 4}, {{0, -1, 4}}, bytes_128, {1, 2, 3}});
   return cases;

@@ -76,6 +76,14 @@ BulkRegion BulkCopies::tile(const Thread& thread, uint32_t shared, uint64_t tens
                " coordinates of a tensor map of rank " + std::to_string(map.rank),
            at);
   }
+  if (coordinates[0] * map.element_bytes % kPiece != 0) {
+    refuse(thread,
+           std::string(what) + " at coordinate " + std::to_string(coordinates[0]) + " of " +
+               std::to_string(map.element_bytes) +
+               "-byte elements, expected a box that begins at a "
+               "multiple of 16 bytes",
+           at);
+  }
   const std::string error = tensor_map_error(map);
   if (!error.empty()) refuse(thread, std::string(what) + ": " + error, at);
   const int inner = map.box[0] * map.element_bytes;

@@ -215,6 +215,12 @@ TEST_CASE("what the hardware would not do is refused") {
     CHECK_THROWS_AS(test.load(two), Fault);
     CHECK(test.found_only(FindingKind::tma));
   }
+  SECTION("a box that begins within 16 bytes") {
+    for (const int32_t coordinate : {2, -1, 63}) {
+      CHECK_THROWS_AS(test.load(std::array{coordinate}), Fault);
+      CHECK(test.found_only(FindingKind::tma));
+    }
+  }
   SECTION("no tensor map") {
     test.map.magic = 0;
     test.set_map(test.map);

@@ -79,7 +79,8 @@ Tile random_tile(std::mt19937& random) {
     }
     budget = std::max(budget, stride);
     const auto extent = static_cast<int64_t>(map.extent[i]);
-    tile.coordinates.push_back(static_cast<int32_t>(pick(-extent, extent + 1)));
+    const int64_t step = i == 0 ? 16 / map.element_bytes : 1;  // boxes begin at 16 bytes
+    tile.coordinates.push_back(static_cast<int32_t>(pick(-extent, extent + 1) / step * step));
   }
   tile.tensor_bytes = budget;
   return tile;
