@@ -5,12 +5,17 @@
 #include <algorithm>
 
 #include "host/core/check.hpp"
+#include "host/core/nearest.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/tuned_choice.hpp"
 
 namespace wide {
 
 namespace {
+
+bool is_among(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 std::string unverified_text(const DeviceInfo& device) {
   return "unverified on compute capability " + std::to_string(device.compute_capability);
@@ -179,12 +184,18 @@ std::string kernel_device_reason(const DeviceInfo& device) {
 }
 
 ChosenCandidate choose_candidate(const StrategyRequest& request,
-                                 std::span<const StrategyCandidate> candidates) {
+                                 std::span<const StrategyCandidate> candidates,
+                                 std::span<const std::string_view> elsewhere) {
   std::vector<std::string_view> known{kAuto, kAutoUnverified};
   for (const StrategyCandidate& candidate : candidates) {
-    if (std::find(known.begin(), known.end(), candidate.name) == known.end()) {
-      known.push_back(candidate.name);
-    }
+    if (!is_among(known, candidate.name)) known.push_back(candidate.name);
+  }
+  if (is_among(elsewhere, request.name) && !is_among(known, request.name)) {
+    const bool is_cpu = request.device.device.type == DeviceType::cpu;
+    throw_unsupported(std::string(request.primitive) + ": strategy is \"" +
+                      std::string(request.name) + "\", which runs on " +
+                      (is_cpu ? "CUDA devices" : "the CPU") + " only" +
+                      expected_name(request.name, known));
   }
   require_known_strategy(request.primitive, request.name, known);
   return is_automatic(request.name) ? choose_automatically(request, candidates)

@@ -89,8 +89,10 @@ struct ChosenCandidate {
   size_t index = 0;
   std::string explain, policy{};
 };
+/// `elsewhere`: names of strategies of other kinds of devices.
 ChosenCandidate choose_candidate(const StrategyRequest& request,
-                                 std::span<const StrategyCandidate> candidates);
+                                 std::span<const StrategyCandidate> candidates,
+                                 std::span<const std::string_view> elsewhere);
 
 /// Whether the candidate is the CPU's, the vendor's, `sequential` or verified.
 bool is_proved(const StrategyRequest& request, const StrategyCandidate& candidate);
@@ -107,7 +109,7 @@ std::string member_text(const StrategyRequest& request);
 /// `unsupported_reason` and `vendor_refusal` say why not, and are empty where it can; the latter,
 /// which may take seconds, is called only for a strategy that is taken if it is empty. Throws
 /// invalid_argument for an unknown name, unsupported with the reasons for a strategy that cannot
-/// run, or where none is left.
+/// run, if only because it is another device's, or where none is left.
 template <class Strategy, class Problem>
 StrategyChoice<Strategy> choose_strategy(
     const StrategyRequest& request, std::span<const StrategyRow<Strategy, Problem>> table,
@@ -117,8 +119,12 @@ StrategyChoice<Strategy> choose_strategy(
   const DeviceInfo& device = request.device;
   std::vector<Strategy> strategies;
   std::vector<StrategyCandidate> candidates;
+  std::vector<std::string_view> elsewhere;
   for (const StrategyRow<Strategy, Problem>& row : table) {
-    if (row.device != device.device.type) continue;
+    if (row.device != device.device.type) {
+      elsewhere.push_back(strategy_name(row.strategy));
+      continue;
+    }
     strategies.push_back(row.strategy);
     candidates.push_back(
         {strategy_name(row.strategy), row.is_vendors, row.why,
@@ -130,7 +136,7 @@ StrategyChoice<Strategy> choose_strategy(
            return row.is_expected_to_win == nullptr || row.is_expected_to_win(problem, device);
          }});
   }
-  ChosenCandidate chosen = choose_candidate(request, candidates);
+  ChosenCandidate chosen = choose_candidate(request, candidates, elsewhere);
   return {strategies[chosen.index], std::move(chosen.explain), std::move(chosen.policy)};
 }
 

@@ -8,6 +8,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <set>
 
+#include "verify/support/error_of.hpp"
 #include "verify/support/known_devices.hpp"
 #include "wide/error.hpp"
 
@@ -86,9 +87,12 @@ TEST_CASE("strategy choice: by name") {
         "compute capability 90");
   CHECK_THROWS_MATCHES(choose("odd", {.impossible = {Way::odd}}), Error,
                        Message("play: strategy odd cannot run this problem: it cannot"));
-  CHECK_THROWS_MATCHES(choose("wide"), Error,
-                       Message("play: strategy is \"wide\", expected one of auto, "
-                               "auto_unverified, fast, steady, vendor, sequential, odd"));
+  CHECK(test::error_of([&] { choose("wide"); }, ErrorCode::unsupported) ==
+        "play: strategy is \"wide\", which runs on the CPU only, expected one of auto, "
+        "auto_unverified, fast, steady, vendor, sequential, odd");
+  CHECK(test::error_of([&] { choose("zzzzz"); }, ErrorCode::invalid_argument) ==
+        "play: strategy is \"zzzzz\", expected one of auto, auto_unverified, fast, steady, vendor, "
+        "sequential, odd");
   CHECK_THROWS_MATCHES(choose("vendr"), Error,
                        Message("play: strategy is \"vendr\", did you mean vendor?"));
 }

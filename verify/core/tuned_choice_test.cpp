@@ -32,7 +32,7 @@ struct Chooser {
         {"odd", false, "", cannot, none, wins},
         {"vendor", true, "one call", none, refuses, wins},
         {"sequential", false, "member after member", none, none, wins}};
-    const ChosenCandidate chosen = choose_candidate(request, candidates);
+    const ChosenCandidate chosen = choose_candidate(request, candidates, {});
     CHECK(chosen.explain.starts_with(std::string(candidates[chosen.index].name) + ": "));
     return chosen.explain + (chosen.policy.empty() ? "" : " [" + chosen.policy + "]");
   }

@@ -383,7 +383,9 @@ TEST_CASE("make_linear_plan refuses impossible problems") {
   }
   SECTION("a strategy of another device") {
     options.strategy = "simt";
-    expected = "linear: strategy is \"simt\"";
+    code = ErrorCode::unsupported;
+    expected =
+        "linear: strategy is \"simt\", which runs on CUDA devices only, expected one of auto";
   }
   CHECK_THAT(message_of(code, [&] { (void)make_linear_plan(context, problem, options); }),
              ContainsSubstring(expected));
