@@ -147,6 +147,8 @@ void GraphBuilder::output(const std::string& name, Value value) {
     WIDE_REQUIRE(known.name != name, "graph: " + graph_.name_ + ": output " + name +
                                          ", expected another name: there is such an output");
   }
+  WIDE_REQUIRE(!value.is_absent(), "graph: output " + name + " is absent, expected one of " +
+                                       graph_.name_ + "'s values");
   require_own("output " + name + ": ", value);
   WIDE_REQUIRE(graph_.kind(value) == ValueKind::computed,
                "graph: output " + name + " is " + graph_.name(value) +

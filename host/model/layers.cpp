@@ -10,10 +10,21 @@ namespace wide::layers {
 
 namespace {
 
+/// For operands that a node must have: append() leaves absent ones out.
+void require_present(const std::string& name, const std::string& operand, Value value) {
+  WIDE_REQUIRE(!value.is_absent(), "graph: " + name + ": " + operand + " is absent, expected one");
+}
+
+const ValueType& type_of(const GraphBuilder& g, const std::string& name, Value x) {
+  require_present(name, "x", x);
+  return g.type(x);
+}
+
 /// The extent of one of x's axes; negative from the back.
 int64_t extent(const GraphBuilder& g, const std::string& name, Value x, int axis) {
-  const Shape& shape = g.type(x).shape;
-  WIDE_REQUIRE(shape.rank() >= 2, "graph: " + name + ": x is " + to_string(g.type(x)) +
+  const ValueType& type = type_of(g, name, x);
+  const Shape& shape = type.shape;
+  WIDE_REQUIRE(shape.rank() >= 2, "graph: " + name + ": x is " + to_string(type) +
                                       ", expected a batch and at least one axis after it");
   return shape[axis < 0 ? shape.rank() + axis : axis];
 }
@@ -21,7 +32,7 @@ int64_t extent(const GraphBuilder& g, const std::string& name, Value x, int axis
 /// "NAME.weight" of `weight` elements and "NAME.bias", of x's dtype.
 std::vector<Operand> affine(GraphBuilder& g, const std::string& name, Value x, int64_t size,
                             bool has_beta = true) {
-  const Dtype dtype = g.type(x).dtype;
+  const Dtype dtype = type_of(g, name, x).dtype;
   std::vector<Operand> operands{{"x", x}, {"gamma", g.parameter(name + ".weight", {size}, dtype)}};
   if (has_beta) operands.push_back({"beta", g.parameter(name + ".bias", {size}, dtype)});
   return operands;
@@ -36,7 +47,7 @@ std::pair<Value, Value> recurrent_node(GraphBuilder& g, const std::string& name,
                                        int64_t hidden, const RecurrentOp& op,
                                        const RecurrentLayer& layer) {
   const GraphBuilder::Rollback rollback(g);
-  const Dtype dtype = g.type(x).dtype;
+  const Dtype dtype = type_of(g, name, x).dtype;
   const int64_t gates = recurrent_gates(op.cell) * hidden;
   const auto parameter = [&](const char* kind, const Shape& shape) {
     return g.parameter(name + "." + kind + "_" + layer.suffix, shape, dtype);
@@ -84,7 +95,7 @@ void append_cross_weights(GraphBuilder& g, const std::string& name, std::vector<
 Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_features,
              const LinearLayer& layer) {
   const GraphBuilder::Rollback rollback(g);
-  const Dtype dtype = g.type(x).dtype;
+  const Dtype dtype = type_of(g, name, x).dtype;
   std::vector<Operand> operands{
       {"x", x},
       {"weight", g.parameter(name + ".weight", {out_features, extent(g, name, x, -1)}, dtype)}};
@@ -96,7 +107,7 @@ Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_feat
 Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
            const ConvLayer& layer) {
   const GraphBuilder::Rollback rollback(g);
-  const Dtype dtype = g.type(x).dtype;
+  const Dtype dtype = type_of(g, name, x).dtype;
   const bool is_last = layer.x_layout.value_or(layer.layout) == ChannelLayout::channels_last;
   const int64_t in = extent(g, name, x, is_last ? -1 : 1);
   WIDE_REQUIRE(layer.groups >= 1 && in % layer.groups == 0,
@@ -129,7 +140,7 @@ Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channe
 Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
                 const AttentionLayer& layer) {
   const GraphBuilder::Rollback rollback(g);
-  const Dtype dtype = g.type(x).dtype;
+  const Dtype dtype = type_of(g, name, x).dtype;
   const int64_t d = extent(g, name, x, -1);
   std::vector<Operand> operands{{"x", x}, {"key_lengths", layer.key_lengths}};
   if (layer.key.is_absent()) {
@@ -246,7 +257,7 @@ Value pointwise(GraphBuilder& g, const std::string& name, Value x, PointwiseFunc
   std::vector<Operand> operands{{"x", x}};
   if (function == PointwiseFunction::prelu) {
     operands.push_back(
-        {"slope", g.parameter(name + ".weight", {layer.num_slopes}, g.type(x).dtype)});
+        {"slope", g.parameter(name + ".weight", {layer.num_slopes}, type_of(g, name, x).dtype)});
   }
   return g.append(name,
                   PointwiseOp{.function = function,
@@ -305,7 +316,7 @@ Value dropout(GraphBuilder& g, const std::string& name, Value x) {
 
 Value flatten(GraphBuilder& g, const std::string& name, Value x) {
   int64_t features = 1;
-  const Shape& shape = g.type(x).shape;
+  const Shape& shape = type_of(g, name, x).shape;
   for (int axis = 1; axis < shape.rank(); ++axis) features *= shape[axis];
   return reshape(g, name, x, {kBatch, features});
 }
@@ -315,8 +326,10 @@ Value reshape(GraphBuilder& g, const std::string& name, Value x, const Shape& sh
 Value concat(GraphBuilder& g, const std::string& name, std::initializer_list<Value> parts,
              int axis) {
   std::vector<Operand> operands;
-  for (const Value part : parts)
+  for (const Value part : parts) {
     operands.push_back({"part" + std::to_string(operands.size()), part});
+    require_present(name, operands.back().name, part);
+  }
   return g.append(name, ConcatOp{.axis = axis}, std::move(operands));
 }
 Value slice(GraphBuilder& g, const std::string& name, Value x, int axis, int64_t first,

@@ -38,6 +38,28 @@ TEST_CASE("graph: an operand that is given twice is refused, a value that is use
   CHECK_NOTHROW(g.append("act", PointwiseOp{}, {{"x", x}, {"x", Value{}}}));
 }
 
+TEST_CASE("graph: a layer whose operand is absent says which, and is not built without it") {
+  GraphBuilder g("net");
+  const Value x = g.input("x", {kBatch, 8}), none{};
+  const auto refused = [](const std::string& message, const std::function<void()>& build) {
+    CHECK(error_of(build) == "graph: fc: " + message + " is absent, expected one");
+  };
+  refused("x", [&] { (void)layers::linear(g, "fc", none, 4); });
+  refused("x", [&] { (void)layers::conv(g, "fc", none, 4, {}); });
+  refused("x", [&] { (void)layers::attention(g, "fc", none, 2); });
+  refused("x", [&] { (void)layers::lstm(g, "fc", none, 4); });
+  refused("x", [&] { (void)layers::layernorm(g, "fc", none); });
+  refused("x", [&] { (void)layers::batchnorm(g, "fc", none); });
+  refused("x", [&] { (void)layers::pointwise(g, "fc", none, PointwiseFunction::prelu); });
+  refused("x", [&] { (void)layers::flatten(g, "fc", none); });
+  refused("x", [&] { (void)layers::softmax(g, "fc", none); });
+  refused("other", [&] { (void)layers::add(g, "fc", x, none); });
+  refused("part0", [&] { (void)layers::concat(g, "fc", {none, x}, 1); });
+  refused("part1", [&] { (void)layers::concat(g, "fc", {x, none}, 1); });
+  CHECK(error_of([&] { g.output("y", none); }) ==
+        "graph: output y is absent, expected one of net's values");
+}
+
 TEST_CASE("graph: adaptive pools have outputs") {
   const Shape image{kBatch, 6, 8, 9}, signal{kBatch, 6, 8};
   const auto refusal = [&](const Shape& shape, int64_t height, int64_t width) {

@@ -71,7 +71,7 @@ std::string error_of(const std::function<void()>& call) {
 TEST_CASE("model: what is computed of parameters alone is no step") {
   GraphBuilder g("net");
   CHECK_THAT(error_of([&] { (void)layers::linear(g, "fc", Value{}, 4); }),
-             ContainsSubstring("a value is absent, expected one of net's"));
+             ContainsSubstring("graph: fc: x is absent, expected one"));
   const Value sum =
       layers::binary(g, "sum", g.parameter("a", {8}), g.parameter("b", {8}), BinaryFunction::add);
   Value one = layers::binary(g, "one", sum, sum, BinaryFunction::divide);
