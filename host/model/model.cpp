@@ -134,17 +134,21 @@ Model Model::with_plan(ModelPlan plan, const std::string& what) const {
 
 namespace {
 
+void require_count(const char* what, size_t got, std::span<const ModelOperand> expected) {
+  if (got == expected.size()) return;
+  std::string names;
+  for (const ModelOperand& operand : expected) names += (names.empty() ? "" : ", ") + operand.name;
+  throw_invalid_argument("model: " + std::to_string(got) + " " + what + ", expected " +
+                         std::to_string(expected.size()) + ": " + names);
+}
+
 /// Checks all arguments of a run, and returns their addresses.
 Bases bases_of(const ModelPlan& plan, Tensor& weights, const ModelArguments& arguments,
                const Execution& execution) {
   const ModelPlan::State& s = state_of(plan);
   const Device device = s.context.device();
-  const auto require_count = [](const char* what, size_t got, size_t expected) {
-    WIDE_REQUIRE(got == expected, "model: " + std::to_string(got) + " " + what + ", expected " +
-                                      std::to_string(expected));
-  };
-  require_count("inputs", arguments.inputs.size(), s.inputs.size());
-  require_count("outputs", arguments.outputs.size(), s.outputs.size());
+  require_count("inputs", arguments.inputs.size(), s.inputs);
+  require_count("outputs", arguments.outputs.size(), s.outputs);
   for (size_t i = 0; i < s.inputs.size(); ++i) {
     check_operand("input", s.inputs[i], arguments.inputs[i], device);
   }

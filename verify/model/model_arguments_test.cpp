@@ -251,7 +251,7 @@ TEST_CASE("model: arguments that contradict the plan are refused") {
   CHECK_THAT(error_of([&] {
                run.model().run({{}, outputs}, execution);
              }),
-             ContainsSubstring("0 inputs, expected 1"));
+             ContainsSubstring("0 inputs, expected 1: x"));
   inputs[0].shape = {3, 64};
   inputs[0].strides = {64, 1};
   CHECK_THAT(error_of([&] {
