@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // wide: N models of identical architecture as one model. This header has everything but ONNX
-// (wide/onnx.hpp) and DLPack (wide/dlpack.hpp).
+// (wide/onnx.hpp) and DLPack (wide/dlpack.hpp). On the host floats become the inputs of a model in
+// 16 bits by encode_row(), and its outputs floats by decode_row() (wide/convert.hpp).
 #pragma once
 
 #include "wide/attention.hpp"
@@ -17,6 +18,7 @@
 #include "wide/concat.hpp"
 #include "wide/context.hpp"
 #include "wide/conv.hpp"
+#include "wide/convert.hpp"
 #include "wide/device.hpp"
 #include "wide/dropout.hpp"
 #include "wide/dtype.hpp"
@@ -26,6 +28,7 @@
 #include "wide/epilogue.hpp"
 #include "wide/error.hpp"
 #include "wide/flash_attention.hpp"
+#include "wide/gate_function.hpp"
 #include "wide/graph.hpp"
 #include "wide/groupnorm.hpp"
 #include "wide/layernorm.hpp"
@@ -40,6 +43,7 @@
 #include "wide/npy.hpp"
 #include "wide/operation.hpp"
 #include "wide/pack.hpp"
+#include "wide/parse_enumerator.hpp"
 #include "wide/plan.hpp"
 #include "wide/pointwise.hpp"
 #include "wide/pointwise_function.hpp"

@@ -178,6 +178,9 @@ class PackageTest(unittest.TestCase):
         for header in ("wide.h", "wide_runtime.h", "wide_builder.h", "wide_onnx.h", "wide.hpp", "onnx.hpp"):
             self.assertIn(f"include/wide/{header}", files)
         self.assertNotIn("include/wide/catalog.hpp", files)
+        headers = {name for name in files if name.endswith(".hpp")} - {f"include/wide/{name}.hpp" for name in ("wide", "onnx", "dlpack")}
+        gathered = re.findall(r'^#include "(wide/\w+\.hpp)"$', (self.prefix / "include/wide/wide.hpp").read_text(), re.MULTILINE)
+        self.assertEqual({f"include/{name}" for name in gathered}, headers)
         self.assertTrue([name for name in files if name.endswith("licenses/wide/LICENSE")])
         for name in files:
             self.assertRegex(name, r"^include/wide/\w+\.hp?p?$|^lib[^/]*/(.*/)?(libwide(_onnx)?\.(a|so[.\d]*)|pkgconfig/wide(_onnx)?\.pc|cmake/wide/[\w-]+\.cmake)$"
