@@ -3,6 +3,14 @@
 //
 // safetensors: named tensors in a file, to read and to write.
 //
+//   const Safetensors file = Safetensors::open("member3.safetensors");
+//   MemberParameters member;  // for a Model, which copies them: views into the mapped file
+//   for (const SafetensorsEntry& entry : file.entries()) {
+//     member[entry.name] = file.view(entry.name);
+//   }
+//
+// All members in one file: checkpoint.hpp.
+//
 // A file is eight bytes with the header's length (little endian), the header (JSON), and the
 // tensors' bytes. Untrusted files may be opened: lengths, offsets, shapes, dtypes and names are
 // checked before anything is handed out, and what is read costs memory in proportion to the header.
