@@ -14,6 +14,7 @@
 #include "bench/cli/simulation.hpp"
 #include "bench/compare/gate.hpp"
 #include "bench/nvml/device_state.hpp"
+#include "bench/report/terminal.hpp"
 #include "bench/run/isolated.hpp"
 #include "bench/timer/sampler.hpp"
 #include "wide/error.hpp"
@@ -98,7 +99,7 @@ double parse_threshold(const std::string& text, const Metric& metric) {
 void set_progress(const GlobalOptions& global, std::ostream& err, RunPlan& plan) {
   if (global.verbose) {
     plan.on_progress = [&err](const Progress& progress) { log_progress(progress, err); };
-  } else if (!global.quiet && ::isatty(STDERR_FILENO) != 0) {
+  } else if (!global.quiet && ::isatty(STDERR_FILENO) != 0 && !is_dumb_terminal()) {
     plan.on_progress = [&err](const Progress& progress) { show_progress(progress, err); };
   }
 }

@@ -28,10 +28,16 @@ int output_width() {
   return std::clamp(width, 80, 200);
 }
 
+bool is_dumb_terminal() {
+  const char* type = std::getenv("TERM");
+  return type != nullptr && std::string_view(type) == "dumb";
+}
+
 bool wants_color(const std::string& when) {
   if (when != "auto") return when == "always";
   const char* no_color = std::getenv("NO_COLOR");
-  return ::isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == 0);
+  return ::isatty(STDOUT_FILENO) != 0 && !is_dumb_terminal() &&
+         (no_color == nullptr || *no_color == 0);
 }
 
 std::string shown_message(std::string_view message) {

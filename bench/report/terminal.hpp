@@ -12,7 +12,11 @@ namespace wide::bench {
 /// Columns of the terminal, between 80 and 200; COLUMNS overrides; 120 without a terminal.
 int output_width();
 
-/// `when` is "auto", "always" or "never"; auto: on a terminal, unless NO_COLOR is set.
+/// Whether TERM is "dumb": such a terminal shows escape sequences as text.
+bool is_dumb_terminal();
+
+/// `when` is "auto", "always" or "never"; auto: on a terminal that is not dumb, unless NO_COLOR is
+/// set.
 bool wants_color(const std::string& when);
 
 /// A message that quotes user input: control characters as \xNN, except newlines and tabs,

@@ -4,6 +4,9 @@
 // Tables for people: the width is kept, numbers stay whole, what matters stays.
 #include "bench/report/table.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -367,13 +370,46 @@ TEST_CASE("the width comes from COLUMNS, between 80 and 200") {
   unsetenv("COLUMNS");
 }
 
-TEST_CASE("colour is for those who ask, and for terminals without NO_COLOR") {
+/// Makes standard output a terminal.
+class OnTerminal {
+ public:
+  OnTerminal() : stdout_(::dup(STDOUT_FILENO)), master_(::posix_openpt(O_RDWR | O_NOCTTY)) {
+    REQUIRE((::grantpt(master_) == 0 && ::unlockpt(master_) == 0));
+    const int terminal = ::open(::ptsname(master_), O_RDWR | O_NOCTTY);
+    REQUIRE(::dup2(terminal, STDOUT_FILENO) == STDOUT_FILENO);
+    ::close(terminal);
+  }
+  OnTerminal(const OnTerminal&) = delete;
+  OnTerminal& operator=(const OnTerminal&) = delete;
+  ~OnTerminal() {
+    ::dup2(stdout_, STDOUT_FILENO);
+    ::close(stdout_);
+    ::close(master_);
+  }
+
+ private:
+  int stdout_, master_;
+};
+
+TEST_CASE("colour is for those who ask, and for terminals without NO_COLOR that are not dumb") {
   CHECK(wants_color("always"));
   CHECK(!wants_color("never"));
-  setenv("NO_COLOR", "1", 1);
-  CHECK(!wants_color("auto"));
-  CHECK(wants_color("always"));
-  unsetenv("NO_COLOR");
+  const auto is_colored = [](const char* no_color, const char* type) {
+    setenv("NO_COLOR", no_color, 1);
+    setenv("TERM", type, 1);
+    bool is_so = false;
+    {
+      const OnTerminal terminal;
+      is_so = wants_color("auto");
+    }
+    CHECK(wants_color("always"));
+    unsetenv("NO_COLOR");
+    unsetenv("TERM");
+    return is_so;
+  };
+  CHECK(is_colored("", "xterm"));
+  CHECK(!is_colored("1", "xterm"));
+  CHECK(!is_colored("", "dumb"));
 }
 
 TEST_CASE("counters are shown as factors of what the operands need") {
