@@ -13,6 +13,7 @@
 #include <set>
 
 #include "host/core/cpu_device.hpp"
+#include "host/core/text.hpp"
 #include "host/core/thread_pool.hpp"
 #include "wide/convert.hpp"
 
@@ -227,15 +228,15 @@ void require_memory(int64_t num_rows, int64_t num_elements) {
   require_available_memory(
       kBytesPerElement * static_cast<double>(num_elements) +
           kBytesPerRow * static_cast<double>(num_rows),
-      "the references of " + std::to_string(num_elements) + " elements of outputs take");
+      "the references of " + counted(num_elements, "element") + " of outputs take");
 }
 
 /// Why these are not the outputs that the reference was computed for; empty where they are.
 std::string shape_trouble(const ReferenceSample& reference, const MemberOutputs& outputs) {
   const auto expected = reference.members();
   if (outputs.members.size() != expected.size()) {
-    return "the output has " + std::to_string(outputs.members.size()) +
-           " members, the reference was computed for " + std::to_string(expected.size());
+    return "the output has " + counted(outputs.members.size(), "member") +
+           ", the reference was computed for " + std::to_string(expected.size());
   }
   for (size_t m = 0; m < expected.size(); ++m) {
     const MemberOutputs::Member& output = outputs.members[m];

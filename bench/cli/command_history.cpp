@@ -23,6 +23,7 @@
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -78,8 +79,7 @@ int list(const HistoryStore& store, bool as_json, std::ostream& out) {
   } else if (runs.empty()) {
     out << "no runs\n";
   } else {
-    out << table.render(output_width(), false) << "\n"
-        << runs.size() << (runs.size() == 1 ? " run\n" : " runs\n");
+    out << table.render(output_width(), false) << "\n" << counted(runs.size(), "run") << "\n";
   }
   return kSuccess;
 }
@@ -104,8 +104,8 @@ int add(HistoryStore& store, const std::vector<std::string>& files, std::ostream
 int tag(HistoryStore& store, const std::vector<std::string>& arguments, std::ostream& out) {
   if (arguments.size() != 2)
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("history tag: {} argument{}, expected 2: a run and its tag",
-                            arguments.size(), arguments.size() == 1 ? "" : "s"));
+                "history tag: " + counted(arguments.size(), "argument") +
+                    ", expected 2: a run and its tag");
   const std::string& name = arguments[1];
   require_tag(name);
   const std::string id = find_run(store, arguments[0]);
@@ -135,7 +135,7 @@ int collect_garbage(HistoryStore& store, int64_t keep, std::ostream& out) {
     if (run.tags.empty()) ids.push_back(run.id);
   }
   store.remove(ids);
-  out << "removed " << ids.size() << " of " << runs.size() << " runs\n";
+  out << "removed " << ids.size() << " of " << counted(runs.size(), "run") << "\n";
   return kSuccess;
 }
 
@@ -326,8 +326,8 @@ int bisect_hint(const HistoryStore& store, const HistoryOptions& options, std::o
     const auto longest = std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
       return a.runs.size() < b.runs.size();
     });
-    out << fmt::format("no change is certain: {} series, the longest of {} runs; {} are needed\n",
-                       all.size(), longest->runs.size(), 2 * kRunsAside);
+    out << fmt::format("no change is certain: {} series, the longest of {}; {} are needed\n",
+                       all.size(), counted(longest->runs.size(), "run"), 2 * kRunsAside);
   }
   return kSuccess;
 }

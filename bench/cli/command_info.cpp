@@ -29,6 +29,7 @@
 #include "bench/self_check/run.hpp"
 #include "bench/timer/sampler.hpp"
 #include "host/core/file.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -90,8 +91,8 @@ std::string costs_text(const Calibration& c) {
 
 std::string device_text(const RunDevice& d) {
   if (d.device.type == DeviceType::cpu) {
-    return fmt::format("{}, {} threads, last-level cache {} MiB", d.name, d.num_multiprocessors,
-                       d.last_level_cache_bytes >> 20);
+    return fmt::format("{}, {}, last-level cache {} MiB", d.name,
+                       counted(d.num_multiprocessors, "thread"), d.last_level_cache_bytes >> 20);
   }
   return fmt::format("{}, sm_{}, {} SMs, {} GiB, L2 {} MiB, driver {}.{}, {}, PCI {}", d.name,
                      d.compute_capability, d.num_multiprocessors, d.memory_bytes >> 30,
@@ -118,8 +119,7 @@ std::string device_state_text(const DeviceState& s) {
   add_number("at most", s.sm_max_mhz, "MHz");
   add_number("memory clock", s.mem_mhz, "MHz");
   if (s.other_processes) {
-    words.push_back(
-        fmt::format("{} other process{}", *s.other_processes, *s.other_processes == 1 ? "" : "es"));
+    words.push_back(counted(*s.other_processes, "other process", "other processes"));
   }
   return fmt::format("{}", fmt::join(words, ", "));
 }
@@ -129,8 +129,7 @@ std::string host_state_text(const HostState& s) {
   std::string text;
   if (!s.governor.empty()) text += ", governor " + s.governor;
   if (s.in_container) text += *s.in_container ? ", in a container" : ", in no container";
-  if (s.numa_nodes)
-    text += fmt::format(", {} NUMA node{}", *s.numa_nodes, *s.numa_nodes == 1 ? "" : "s");
+  if (s.numa_nodes) text += ", " + counted(*s.numa_nodes, "NUMA node");
   return text;
 }
 

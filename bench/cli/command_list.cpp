@@ -16,6 +16,7 @@
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "host/core/file.hpp"
+#include "host/core/text.hpp"
 #include "host/core/verified.hpp"
 #include "wide/error.hpp"
 
@@ -181,7 +182,7 @@ Rows metric_rows() {
 Rows device_rows(bool no_gpu) {
   const DeviceInfo cpu = Context::cpu().info();
   Rows rows{{"device", "name", "detail"}};
-  rows.push_back({"cpu", cpu.name, fmt::format("{} threads", cpu.num_multiprocessors)});
+  rows.push_back({"cpu", cpu.name, counted(cpu.num_multiprocessors, "thread")});
   const CudaAvailability cuda = no_gpu ? CudaAvailability{0, "not asked (--no-gpu)"} : query_cuda();
   if (cuda.num_devices == 0) rows.push_back({"cuda", "not usable", cuda.reason});
   for (int i = 0; i < cuda.num_devices; ++i) {

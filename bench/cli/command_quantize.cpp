@@ -18,6 +18,7 @@
 #include "bench/report/terminal.hpp"
 #include "host/core/check.hpp"
 #include "host/core/file.hpp"
+#include "host/core/text.hpp"
 #include "wide/catalog.hpp"
 #include "wide/convert.hpp"
 #include "wide/quantize.hpp"
@@ -64,9 +65,9 @@ Tensor weight_of(const Context& context, const QuantizeOptions& options) {
   if (!options.file.empty()) {
     const std::string contents = read_file(options.file);
     WIDE_REQUIRE(static_cast<int64_t>(contents.size()) == bytes,
-                 "quantize: " + options.file + " has " + std::to_string(contents.size()) +
-                     " bytes, expected [out, in] = " + to_string(shape) + " of " + options.dtype +
-                     " = " + std::to_string(bytes));
+                 "quantize: " + options.file + " has " + counted(contents.size(), "byte") +
+                     ", expected [out, in] = " + to_string(shape) + " of " + options.dtype + " = " +
+                     std::to_string(bytes));
     Tensor weight(context, *dtype, shape);
     std::copy(contents.begin(), contents.end(), static_cast<char*>(weight.data()));
     return weight;

@@ -35,6 +35,7 @@
 #include "bench/timer/sampler.hpp"
 #include "host/core/file.hpp"
 #include "host/core/strategy_choice.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -51,9 +52,9 @@ void print_cases(const RunPlan& plan, const RunResult& result, const std::string
       ++count;
     }
   }
-  out << count << (count == 1 ? " case\n" : " cases\n");
+  out << counted(count, "case") << "\n";
   for (const auto& [reason, number] : result.impossible_reasons)
-    out << "impossible: " << number << (number == 1 ? " point: " : " points: ") << reason << "\n";
+    out << "impossible: " << counted(number, "point") << ": " << reason << "\n";
 }
 
 /// Parses "NAME=VALUE" texts, each name once.
@@ -207,14 +208,14 @@ int strict_exit_code(const RunResult& result, std::ostream& err) {
   const auto mistrusted = std::count_if(cases.begin(), cases.end(),
                                         [](const CaseResult& c) { return is_mistrusted(c); });
   if (doubtful > 0) {
-    err << fmt::format("wbench: unreliable: {} of {} cases; -v names what speaks against them\n",
-                       doubtful, cases.size());
+    err << fmt::format("wbench: unreliable: {} of {}; -v names what speaks against them\n",
+                       doubtful, counted(cases.size(), "case"));
   }
   if (mistrusted > 0) {
     err << fmt::format(
-        "wbench: mistrusted: {} of {} cases: most of what they were checked "
+        "wbench: mistrusted: {} of {}: most of what they were checked "
         "against is 0\n",
-        mistrusted, cases.size());
+        mistrusted, counted(cases.size(), "case"));
   }
   return doubtful + mistrusted > 0 ? kInconclusive : kSuccess;
 }
@@ -242,17 +243,17 @@ size_t num_cases(const RunPlan& plan) {
 void take_sample(RunPlan& plan, int64_t count, std::ostream& err) {
   const size_t total = num_cases(plan);
   sample_cases(plan, count, plan.config.seed);
-  err << fmt::format("wbench: --cases {}: {} of {} cases, drawn by --seed {}\n", count,
-                     num_cases(plan), total, plan.config.seed);
+  err << fmt::format("wbench: --cases {}: {} of {}, drawn by --seed {}\n", count, num_cases(plan),
+                     counted(total, "case"), plan.config.seed);
 }
 
 /// Reports the case at which --exit-on-error stopped.
 void report_stop(const RunPlan& plan, const RunResult& result, std::ostream& err) {
   if (!plan.exits_on_error || result.cases.empty() || !is_error(result.cases.back())) return;
   const CaseResult& last = result.cases.back();
-  err << fmt::format("wbench: --exit-on-error: {} of {} cases run; {} {} is {}: {}\n",
-                     result.cases.size(), num_cases(plan), last.point.op(), last.point.to_string(),
-                     to_string(last.status), last.reason);
+  err << fmt::format("wbench: --exit-on-error: {} of {} run; {} {} is {}: {}\n",
+                     result.cases.size(), counted(num_cases(plan), "case"), last.point.op(),
+                     last.point.to_string(), to_string(last.status), last.reason);
 }
 
 /// ": " and the reason why the first case has not run, on behalf of the others.

@@ -24,6 +24,7 @@
 #include "bench/report/terminal.hpp"
 #include "bench/suite/outcome.hpp"
 #include "host/core/file.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -68,8 +69,9 @@ int validate_suites(const SuiteOptions& options, std::ostream& out, std::ostream
     try {
       const Suite suite = load_suite(name);
       const EntrySize size = size_of(suite);
-      out << fmt::format("{}: ok: suite {}, {} entries, {} cases, {} impossible points\n", name,
-                         suite.name, suite.entries.size(), size.cases, size.impossible);
+      out << fmt::format("{}: ok: suite {}, {}, {}, {}\n", name, suite.name,
+                         counted(suite.entries.size(), "entry", "entries"),
+                         counted(size.cases, "case"), counted(size.impossible, "impossible point"));
     } catch (const Error& error) {
       err << "wbench: " << error.what() << "\n";
       code = worse_code(code, error.code() == ErrorCode::invalid_argument ? kUsage : kRuntimeError);

@@ -25,6 +25,7 @@
 #include "bench/statistics/order.hpp"
 #include "bench/timer/sampler.hpp"
 #include "host/core/file.hpp"
+#include "host/core/text.hpp"
 #include "host/model/model_catalog.hpp"
 #include "host/model/step_workload.hpp"
 #include "wide/error.hpp"
@@ -161,8 +162,8 @@ std::string strategy_text(const ModelStep& step) {
 
 std::string plan_text(const ModelPlan& plan, const std::vector<double>& times) {
   const ModelMemory& memory = plan.memory();
-  std::string text =
-      fmt::format("\n{} members, batch {}\n", plan.problem().num_members, plan.problem().batch);
+  std::string text = fmt::format("\n{}, batch {}\n", counted(plan.problem().num_members, "member"),
+                                 plan.problem().batch);
   for (const std::string& note : plan.notes()) text += "  " + note + "\n";
   std::vector<std::vector<std::string>> rows{{"step", "primitive", "strategy", "members"}};
   if (!times.empty()) rows.front().insert(rows.front().end(), {"time", "share"});

@@ -27,6 +27,7 @@
 #include "bench/tune/tune_cases.hpp"
 #include "bench/tune/tune_model.hpp"
 #include "host/core/file.hpp"
+#include "host/core/text.hpp"
 #include "host/core/verified.hpp"
 #include "wide/error.hpp"
 
@@ -129,9 +130,7 @@ TunedOp tune_op(const TuneRequest& request, const catalog::PrimitiveSpec& spec, 
 /// A line for each reason, with all nodes that it is about.
 void list_fixed(const std::vector<catalog::FixedSteps>& fixed, std::ostream& out) {
   for (const catalog::FixedSteps& steps : fixed) {
-    const size_t count = steps.nodes.size();
-    out << "not tuned: " << count << (count == 1 ? " step" : " steps") << ": " << steps.reason
-        << ":";
+    out << "not tuned: " << counted(steps.nodes.size(), "step") << ": " << steps.reason << ":";
     for (const std::string& node : steps.nodes) out << " " << node;
     out << "\n";
   }
@@ -242,7 +241,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   const std::optional<int64_t> size = save(measured, options.tuning, err);
   if (!size) return is_cut_short(code) ? code : kRuntimeError;
   if (!global.quiet)
-    err << "wrote " << options.tuning << ": " << *size << (*size == 1 ? " entry\n" : " entries\n");
+    err << "wrote " << options.tuning << ": " << counted(*size, "entry", "entries") << "\n";
   return code;
 }
 

@@ -17,6 +17,7 @@
 #include "bench/report/terminal.hpp"
 #include "bench/run/isolated.hpp"
 #include "bench/timer/sampler.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -129,7 +130,7 @@ std::optional<Context> make_context(const Selection& selection, std::ostream& er
 void report_nothing(const std::string& nothing, const RunResult& result, std::ostream& err) {
   err << "wbench: " << nothing;
   for (const auto& [reason, count] : result.impossible_reasons)
-    err << "\n  impossible: " << count << (count == 1 ? " point: " : " points: ") << reason;
+    err << "\n  impossible: " << counted(count, "point") << ": " << reason;
   err << "\n";
 }
 

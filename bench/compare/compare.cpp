@@ -15,6 +15,7 @@
 #include "bench/statistics/moments.hpp"
 #include "bench/statistics/multiple.hpp"
 #include "bench/statistics/order.hpp"
+#include "host/core/text.hpp"
 
 namespace wide::bench {
 
@@ -133,7 +134,7 @@ std::string devices_of(std::span<const RunResult> runs) {
       const bool is_cuda = d.device.type == DeviceType::cuda;
       names.insert(is_cuda ? fmt::format("{}, sm_{}, {} SMs", d.name, d.compute_capability,
                                          d.num_multiprocessors)
-                           : fmt::format("{}, {} threads", d.name, d.num_multiprocessors));
+                           : d.name + ", " + counted(d.num_multiprocessors, "thread"));
     }
   }
   return fmt::format("{}", fmt::join(names, "; "));

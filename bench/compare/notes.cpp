@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <set>
 
+#include "host/core/text.hpp"
+
 namespace wide::bench {
 
 namespace {
@@ -56,10 +58,11 @@ std::string methods_note(const Comparison& c) {
   const auto first = std::find_if(c.cells.begin(), c.cells.end(), is_otherwise);
   if (first == c.cells.end()) return "";
   return fmt::format(
-      "cold calls are cold by {} in base, by {} in candidate ({} of {} cells, the first: {}): by "
+      "cold calls are cold by {} in base, by {} in candidate ({} of {}, the first: {}): by "
       "another method times differ, whatever is measured",
       fmt::join(first->base.methods, " and "), fmt::join(first->candidate.methods, " and "),
-      std::count_if(c.cells.begin(), c.cells.end(), is_otherwise), c.cells.size(), c.label(*first));
+      std::count_if(c.cells.begin(), c.cells.end(), is_otherwise), counted(c.cells.size(), "cell"),
+      c.label(*first));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "bench/cli/cli.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -106,8 +107,8 @@ std::string floor_text(const Comparison& c) {
   if (others < std::ssize(c.cells)) {
     text = "noise floor by the history";
     if (others > 0)
-      text +=
-          fmt::format("; of {} of {} cells, which it lacks: {}", others, c.cells.size(), by_runs);
+      text += fmt::format("; of {} of {}, which it lacks: {}", others,
+                          counted(c.cells.size(), "cell"), by_runs);
   } else if (c.options.history && c.noise_floor_pct) {
     text += " by the runs, of no cell by the history";
   }
@@ -118,9 +119,9 @@ std::string floor_text(const Comparison& c) {
 
 /// "5 runs", and the number of processes, which is what counts, if there are fewer.
 std::string runs_text(size_t runs, int64_t processes) {
-  const std::string text = runs == 1 ? "1 run" : fmt::format("{} runs", runs);
+  const std::string text = counted(runs, "run");
   if (static_cast<int64_t>(runs) == processes) return text;
-  return text + (processes == 1 ? " in 1 process" : fmt::format(" in {} processes", processes));
+  return text + " in " + counted(processes, "process", "processes");
 }
 
 std::string heading(const Comparison& c) {
@@ -211,7 +212,7 @@ std::string change_text(const Judgement& j) {
 }
 
 std::string summary_line(const Comparison& c) {
-  std::string text = fmt::format("{} cell{}", c.cells.size(), c.cells.size() == 1 ? "" : "s");
+  std::string text = counted(c.cells.size(), "cell");
   const char* separator = ": ";
   for (const Verdict verdict : kVerdicts) {
     const int64_t count = c.count(verdict);

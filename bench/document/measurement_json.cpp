@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/document/json_number.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -233,9 +234,8 @@ constexpr std::pair<const char*, std::vector<int64_t> Measurement::*> kLaterInte
 void parse_samples(const Field& f, Measurement& m) {
   const auto require_as_many = [](int64_t samples, int64_t others, const char* what) {
     if (samples == others) return;
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("result: {} samples with {} {}, expected as many", samples, others, what));
+    throw Error(ErrorCode::invalid_argument, fmt::format("result: {} with {} {}, expected as many",
+                                                         counted(samples, "sample"), others, what));
   };
   const int64_t count = parse_column(
       f["time_ns"], [&](const Field& value) { m.samples_ns.push_back(value.amount()); });

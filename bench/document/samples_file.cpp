@@ -15,6 +15,7 @@
 #include "bench/document/sha256.hpp"
 #include "host/core/check.hpp"
 #include "host/core/file.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -100,8 +101,8 @@ std::string read_side_car(const Field& reference, const fs::path& path) {
   const auto got = static_cast<int64_t>(fs::file_size(path, error));
   const int64_t expected = reference["bytes"].integer();
   if (got != expected) {
-    throw_invalid_argument(
-        fmt::format("{}: the side-car of samples has {} bytes, expected {}", file, got, expected));
+    throw_invalid_argument(fmt::format("{}: the side-car of samples has {}, expected {}", file,
+                                       counted(got, "byte"), expected));
   }
   std::string bytes = read_file(file);
   const std::string hash = sha256(bytes), asked = reference["sha256"].text();
@@ -131,7 +132,7 @@ class Values {
     const auto size = static_cast<int64_t>(bytes_.size() / kWidth);
     const int64_t offset = slice["offset"].integer(), count = slice["count"].integer();
     if (offset < 0 || count < 0 || offset > size || count > size - offset)
-      slice.refuse(fmt::format("a slice of the {} values of the side-car", size));
+      slice.refuse(fmt::format("a slice of the {} of the side-car", counted(size, "value")));
     if (count > left_) slice.refuse("slices that have each value of the side-car once");
     left_ -= count;
     Json column = Json::array();

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 extern char** environ;
@@ -140,8 +141,7 @@ std::string find_run(const HistoryStore& store, const std::string& name) {
     return find_name(runs, plain).id;
   }
   const auto count = static_cast<int64_t>(runs.size());
-  if (steps >= count)
-    throw_unknown("@" + plain + ": there are " + std::to_string(count) + " runs in the history");
+  if (steps >= count) throw_unknown("@" + plain + ": the history has " + counted(count, "run"));
   return runs[static_cast<size_t>(count - 1 - steps)].id;
 }
 

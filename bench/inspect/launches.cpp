@@ -10,6 +10,7 @@
 #include "bench/inspect/occupancy.hpp"
 #include "bench/report/details.hpp"
 #include "bench/report/tables.hpp"
+#include "host/core/text.hpp"
 
 namespace wide::bench {
 
@@ -52,8 +53,8 @@ std::vector<std::string> kernels_where(const RunResult& result, const Take& take
 std::string nothing_of(const RunnerResult& r) {
   if (r.status != Status::ok) return std::string(to_string(r.status)) + ": " + r.reason;
   if (!r.launches_per_call) return "a call that cannot be captured";
-  return fmt::format("{} launches, of kernels that are too many to list or a library's own",
-                     *r.launches_per_call);
+  return counted(*r.launches_per_call, "launch", "launches") +
+         ", of kernels that are too many to list or a library's own";
 }
 
 std::vector<Column> columns_of(Inspected what) {

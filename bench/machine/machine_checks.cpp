@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "bench/report/report.hpp"
+#include "host/core/text.hpp"
 
 namespace wide::bench {
 
@@ -26,9 +27,9 @@ std::vector<EnvironmentCheck> machine_checks(const RunResult& result) {
     }
     const int64_t others = d.state.other_processes.value_or(0);
     if (others > 0) {
-      warn("E_OTHER_PROCESSES",
-           fmt::format("{} other process{} on {}: what {} of it is missing here", others,
-                       others == 1 ? "" : "es", name, others == 1 ? "it takes" : "they take"));
+      warn("E_OTHER_PROCESSES", fmt::format("{} on {}: what {} of it is missing here",
+                                            counted(others, "other process", "other processes"),
+                                            name, others == 1 ? "it takes" : "they take"));
     }
     if (d.state.mig.value_or(false)) {
       warn("E_MIG", fmt::format("{} is divided (MIG): this run has a part of it, and clocks, power "

@@ -3,9 +3,9 @@
 #include "bench/nvml/throttle.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "bench/statistics/order.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -22,10 +22,7 @@ void keep_larger(std::optional<double>& largest, const std::optional<double>& va
 }
 
 std::string discarded_text(int64_t discarded, int64_t total) {
-  char text[80];
-  std::snprintf(text, sizeof(text), "throttled: %lld of %lld samples discarded",
-                static_cast<long long>(discarded), static_cast<long long>(total));
-  return text;
+  return "throttled: " + text(discarded) + " of " + counted(total, "sample") + " discarded";
 }
 
 }  // namespace
@@ -100,7 +97,7 @@ std::string ClockRecord::finish(const ThrottleRule& rule, Measurement& m) const 
   if (throttled_ == 0) return "";
   const std::string text = discarded_ > 0 ? discarded_text(discarded_, total_)
                                           : "throttled: " + std::to_string(throttled_) + " of " +
-                                                std::to_string(total_) + " samples";
+                                                counted(total_, "sample");
   m.warnings.push_back(text);
   const bool is_too_much =
       static_cast<double>(discarded_) > kMaxDiscarded * static_cast<double>(total_);

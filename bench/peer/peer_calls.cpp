@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "bench/document/json_field.hpp"
+#include "host/core/text.hpp"
 #include "host/import/safetensors_header.hpp"
 #include "wide/error.hpp"
 #include "wide/safetensors.hpp"
@@ -106,16 +107,18 @@ catalog::MemberOutputs outputs_in(const std::string& path, const std::string& wh
       throw Error(ErrorCode::io,
                   entry == nullptr
                       ? fmt::format("{}: its output has no \"{}\"", who, name)
-                      : fmt::format("{}: \"{}\" has {} bytes of {}, expected [{}, {}] of {} for "
+                      : fmt::format("{}: \"{}\" has {} of {}, expected [{}, {}] of {} for "
                                     "member {}",
-                                    who, name, entry->bytes, entry->type, rows, length, type, m));
+                                    who, name, counted(entry->bytes, "byte"), entry->type, rows,
+                                    length, type, m));
     }
     outputs.members.push_back(member_of(*entry, offset, rows, length, bytes));
     if (all != nullptr) offset += bytes;
   }
   if (all != nullptr && offset != all->bytes)
-    throw Error(ErrorCode::io, fmt::format("{}: \"got\" has {} bytes, expected {} of {} members",
-                                           who, all->bytes, offset, workload.num_outputs()));
+    throw Error(ErrorCode::io, fmt::format("{}: \"got\" has {}, expected {} of {}", who,
+                                           counted(all->bytes, "byte"), offset,
+                                           counted(workload.num_outputs(), "member")));
   return outputs;
 }
 

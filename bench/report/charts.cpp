@@ -10,6 +10,7 @@
 #include <set>
 
 #include "bench/report/tables.hpp"
+#include "host/core/text.hpp"
 
 namespace wide::bench {
 
@@ -203,9 +204,9 @@ Chart distribution_chart(const CaseResult& point, Regime regime, Palette& palett
     const std::string name = runner_name(r.name, is_baseline);
     chart.rows.push_back(
         {name, palette.of(name), s.median_ns, s.q1_ns, s.q3_ns, s.min_ns, s.max_ns,
-         fmt::format("quartiles {} to {}, range {} to {}, {} samples",
-                     format_value(Unit::time, s.q1_ns), format_value(Unit::time, s.q3_ns),
-                     format_value(Unit::time, s.min_ns), format_value(Unit::time, s.max_ns), s.n),
+         fmt::format("quartiles {} to {}, range {} to {}, {}", format_value(Unit::time, s.q1_ns),
+                     format_value(Unit::time, s.q3_ns), format_value(Unit::time, s.min_ns),
+                     format_value(Unit::time, s.max_ns), counted(s.n, "sample")),
          &m->samples_ns});
   });
   return chart;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "bench/report/report.hpp"
+#include "host/core/text.hpp"
 
 namespace wide::bench {
 
@@ -216,9 +217,9 @@ Table kernels_table(const std::vector<ReportRow>& rows, const std::string& op,
 std::string method_text(const RunResult& result) {
   const RunConfig& c = result.config;
   std::string text = fmt::format(
-      "method: warm-up {:g} s, clocks within {:g}%; {} order, at least {} rounds; stop by {}, "
+      "method: warm-up {:g} s, clocks within {:g}%; {} order, at least {}; stop by {}, "
       "{:g}%",
-      c.warmup_s, c.clock_tol_pct, c.interleave, c.rounds, c.stop,
+      c.warmup_s, c.clock_tol_pct, c.interleave, counted(c.rounds, "round"), c.stop,
       c.stop == "stdrel" ? c.max_noise_pct : c.target_ci_pct);
   text += fmt::format("; throttled samples: {}, below {:g}%", c.throttle, c.throttle_pct);
   if (result.locked_clocks) {

@@ -16,6 +16,7 @@
 #include "bench/report/report.hpp"
 #include "bench/report/rows.hpp"
 #include "bench/statistics/order.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -277,9 +278,9 @@ std::string export_github_action(const RunResult& result) {
          {"unit", "ns"},
          {"value", s.median_ns},
          {"range", fmt::format("± {:.3g}", s.mad_ns)},
-         {"extra",
-          fmt::format("95 % interval [{:.6g}, {:.6g}] ns, {} samples{}\n{}", s.ci_lo_ns, s.ci_hi_ns,
-                      s.n, doubts_of(s, ", unreliable: "), row.point->reproduce)}});
+         {"extra", fmt::format("95 % interval [{:.6g}, {:.6g}] ns, {}{}\n{}", s.ci_lo_ns,
+                               s.ci_hi_ns, counted(s.n, "sample"), doubts_of(s, ", unreliable: "),
+                               row.point->reproduce)}});
   }
   return dumped(benchmarks, 1);
 }

@@ -15,6 +15,7 @@
 #include "bench/report/rows.hpp"
 #include "bench/report/tables.hpp"
 #include "bench/run/doubts.hpp"
+#include "host/core/text.hpp"
 
 namespace wide::bench {
 
@@ -238,12 +239,13 @@ std::string environment_table(const RunResult& r) {
               (r.cuda_toolkit.empty() ? ", without CUDA"
                                       : ", CUDA " + r.cuda_toolkit + " for " + r.cuda_archs)}});
   table.add({{"host"},
-             {fmt::format("{}, {}, Linux {}, {}, {} threads", r.hostname, r.os, r.kernel, r.cpu,
-                          r.cores)}});
+             {fmt::format("{}, {}, Linux {}, {}, {}", r.hostname, r.os, r.kernel, r.cpu,
+                          counted(r.cores, "thread"))}});
   for (const RunDevice& d : r.devices) {
     table.add({{to_string(d.device)},
-               {fmt::format("{}, {} {}, last-level cache {} MiB", d.name, d.num_multiprocessors,
-                            d.device.type == DeviceType::cuda ? "SMs" : "threads",
+               {fmt::format("{}, {}, last-level cache {} MiB", d.name,
+                            counted(d.num_multiprocessors,
+                                    d.device.type == DeviceType::cuda ? "SM" : "thread"),
                             d.last_level_cache_bytes >> 20) +
                 (d.uuid.empty() ? "" : fmt::format(", {}, PCI {}", d.uuid, d.pci_bus_id))}});
   }
@@ -256,11 +258,11 @@ std::string environment_table(const RunResult& r) {
                                            format_time(c.timer_floor_ns))
                              : ""}});
   table.add({{"sampling"},
-             {fmt::format(
-                 "{} rounds, {} to {} samples, until intervals are within {}%; seed {}, order {}; "
-                 "verify {}",
-                 r.config.rounds, r.config.min_samples, r.config.max_samples,
-                 r.config.target_ci_pct, r.config.seed, r.config.order_seed, r.config.verify)}});
+             {fmt::format("{}, {} to {}, until intervals are within {}%; seed {}, order {}; "
+                          "verify {}",
+                          counted(r.config.rounds, "round"), r.config.min_samples,
+                          counted(r.config.max_samples, "sample"), r.config.target_ci_pct,
+                          r.config.seed, r.config.order_seed, r.config.verify)}});
   return table.render();
 }
 

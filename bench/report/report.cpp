@@ -13,6 +13,7 @@
 #include "bench/report/rows.hpp"
 #include "bench/report/tables.hpp"
 #include "bench/run/doubts.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -46,7 +47,7 @@ std::string device_text(const RunResult& r) {
     text += d.device.type == DeviceType::cuda
                 ? fmt::format("{} SMs, driver {}.{}, CUDA {}", d.num_multiprocessors,
                               d.driver_version / 1000, d.driver_version % 1000 / 10, r.cuda_toolkit)
-                : fmt::format("{} threads", d.num_multiprocessors);
+                : counted(d.num_multiprocessors, "thread");
     text += "\n";
   }
   const Calibration& c = r.calibration;
@@ -189,7 +190,7 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
     notes += "  " + row_command(row) + "\n";
   }
   for (const auto& [reason, count] : result.impossible_reasons)
-    notes += fmt::format("impossible: {} point{}: {}\n", count, count == 1 ? "" : "s", reason);
+    notes += fmt::format("impossible: {}: {}\n", counted(count, "point"), reason);
   const std::string samples = samples_note(result);
   if (!samples.empty()) notes += printable(samples) + "\n";
   for (const EnvironmentCheck& check : result.environment_checks)
@@ -207,8 +208,8 @@ std::string doubts_text(const std::vector<ReportRow>& rows) {
     doubtful += is_doubtful(*row.measurement);
   }
   if (doubtful == 0) return "";
-  return fmt::format("unreliable: {} of {} times; -v names what speaks against each\n", doubtful,
-                     all);
+  return fmt::format("unreliable: {} of {}; -v names what speaks against each\n", doubtful,
+                     counted(all, "time"));
 }
 
 /// How much of the outputs was compared, if not all.

@@ -11,15 +11,15 @@
 
 #include "bench/cases/choice.hpp"
 #include "bench/compare/compare.hpp"
+#include "host/core/text.hpp"
 
 namespace wide::bench {
 
 namespace {
 
 /// "3 cases such as linear n=4 batch=16 d=256"
-std::string counted(size_t count, const std::string& example) {
-  if (count == 0) return "no case";
-  return fmt::format("{} {} {}", count, count == 1 ? "case," : "cases such as", example);
+std::string cases_text(size_t count, const std::string& example) {
+  return count == 0 ? "no case" : counted(count, "case,", "cases such as") + " " + example;
 }
 
 using Cell = std::pair<std::string, std::string>;  ///< strategy and regime
@@ -78,7 +78,7 @@ std::string incomparable_reason(const RunPlan& plan, std::span<const RunResult> 
   }
   if (ours.empty()) {
     return fmt::format("no case is in both: this run has {}; the base has {}",
-                       counted(planned.size(), first), counted(known.size(), known_first));
+                       cases_text(planned.size(), first), cases_text(known.size(), known_first));
   }
   const bool has_common = std::any_of(theirs.begin(), theirs.end(),
                                       [&](const Cell& cell) { return ours.contains(cell); });

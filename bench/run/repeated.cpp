@@ -17,6 +17,7 @@
 #include "bench/document/outputs.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/run/sweep.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -101,7 +102,8 @@ int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
   const auto total = options.repeat * static_cast<int64_t>(devices.size());
   const bool is_turn = options.repeat_turn >= 0;
   if (options.repeat_turn >= total)
-    throw Error(ErrorCode::invalid_argument, fmt::format("{}: {} runs", kRepeatTurn, total));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: {}", kRepeatTurn, counted(total, "run")));
   const bool has_processes = options.repeat > 1 && !options.dry_run && !is_turn;
   if (has_processes) install_interrupt_handler();
   for (int64_t i = 0; total > 1 && !options.dry_run && i < total; ++i)

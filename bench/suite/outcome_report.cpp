@@ -11,6 +11,7 @@
 #include "bench/report/table.hpp"
 #include "bench/report/tables.hpp"
 #include "bench/suite/outcome.hpp"
+#include "host/core/text.hpp"
 #include "wide/version.hpp"
 
 namespace wide::bench {
@@ -133,14 +134,15 @@ std::string summary_of(const SuiteOutcome& outcome) {
     missed += num_reached(e, Reach::missed);
     undecided += num_reached(e, Reach::undecided);
   }
-  std::string text = fmt::format("suite {}: {} entries:", outcome.name, outcome.entries.size());
+  std::string text = fmt::format("suite {}: {}:", outcome.name,
+                                 counted(outcome.entries.size(), "entry", "entries"));
   for (const auto& [word, number] : words) text += fmt::format(" {} {},", number, word);
-  text += fmt::format(" {} cases", cases);
+  text += " " + counted(cases, "case");
   if (met + missed + undecided > 0)
     text += fmt::format("; thresholds: {} met, {} missed, {} undecided", met, missed, undecided);
   for (const auto& [key, s] : all_speedups(outcome)) {
-    text += fmt::format("; {} vs {}: geomean {}x of {} cases", to_string(key.first),
-                        to_string(key.second), significant(s.geomean()), s.cases);
+    text += fmt::format("; {} vs {}: geomean {}x of {}", to_string(key.first),
+                        to_string(key.second), significant(s.geomean()), counted(s.cases, "case"));
   }
   return text + fmt::format("; {:.1f} s; exit code {}\n", outcome.duration_s, outcome.exit_code());
 }

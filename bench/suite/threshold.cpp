@@ -11,6 +11,7 @@
 
 #include "bench/document/metrics.hpp"
 #include "bench/statistics/statistics.hpp"
+#include "host/core/text.hpp"
 
 namespace wide::bench {
 
@@ -93,7 +94,7 @@ std::string held_text(const std::optional<Held>& held) {
   const std::string text =
       fmt::format("{} {:.4g} [{:.4g}, {:.4g}]", held->strategy, held->value, held->lo, held->hi);
   if (held->has_enough_rounds()) return text;
-  return text + fmt::format(" of {} rounds, expected {}", held->rounds, kMinPairs);
+  return text + fmt::format(" of {}, expected {}", counted(held->rounds, "round"), kMinPairs);
 }
 
 /// The distance from the bound, smaller is better; 0 for a missing value.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -19,8 +20,8 @@ int64_t copies_of(const ColdRule& rule) {
   if (copies > static_cast<double>(kMaxCopies)) {
     throw Error(ErrorCode::unsupported,
                 "rotation would take more than " + std::to_string(kMaxCopies) +
-                    " copies for calls that touch " + std::to_string(rule.touched_bytes) +
-                    " bytes; --cache flush needs none");
+                    " copies for calls that touch " + counted(rule.touched_bytes, "byte") +
+                    "; --cache flush needs none");
   }
   return std::max<int64_t>(2, static_cast<int64_t>(copies));
 }

@@ -10,6 +10,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
+#include "host/core/text.hpp"
 #include "host/linear/linear_problem.hpp"
 
 namespace wide {
@@ -31,7 +32,7 @@ void check_sizes(const AttentionProblem& p) {
                    ", expected a divisor of features = " + text(p.features));
   WIDE_REQUIRE(p.features / p.heads <= kMaxHeadDim, "attention: features is " + text(p.features) +
                                                         ", expected at most " + text(kMaxHeadDim) +
-                                                        " for each of " + text(p.heads) + " heads");
+                                                        " for each of " + counted(p.heads, "head"));
   require_float_dtype("attention", p.dtype);
   WIDE_REQUIRE(
       p.is_cross ||

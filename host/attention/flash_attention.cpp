@@ -3,6 +3,7 @@
 //
 // flash_attention's verbs: validate, choose, launch.
 #include "wide/flash_attention.hpp"
+#include "host/core/text.hpp"
 
 #include "host/attention/flash_attention_cudnn.hpp"
 #include "host/attention/flash_attention_problem.hpp"
@@ -117,7 +118,7 @@ FlashAttentionProblem describe_flash_attention(const FlashAttentionArguments& a,
   const int64_t heads_in_row = num_elements({a.q.rank() == 3 ? p.num_members : 1, p.heads});
   WIDE_REQUIRE(a.q.shape.back() % heads_in_row == 0,
                "flash_attention: q is " + to_string(a.q.shape) + ", expected a last axis of " +
-                   std::to_string(heads_in_row) + " heads");
+                   counted(heads_in_row, "head"));
   p.head_dim = a.q.shape.back() / heads_in_row;
   const int64_t features = p.heads * p.head_dim, kv_features = p.kv_heads * p.head_dim;
   p.q = strides_of("q", a.q, p, p.seq, features);

@@ -10,6 +10,7 @@
 
 #include "host/core/plan_checks.hpp"
 #include "host/core/pointer.hpp"
+#include "host/core/text.hpp"
 
 namespace wide {
 
@@ -86,7 +87,7 @@ FlashAttentionArguments member_of(const FlashAttentionProblem& p, const FlashAtt
 std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionProblem& p) {
   if (p.dtype == Dtype::fp32) return "it would multiply fp32 as tf32";
   if (p.head_dim % 8 != 0) {
-    return "heads are of " + std::to_string(p.head_dim) + " elements, expected a multiple of 8";
+    return "heads are of " + counted(p.head_dim, "element") + ", expected a multiple of 8";
   }
   if (p.window > 0 || p.soft_cap > 0 || p.has_slopes || p.has_bias) {
     return "it is asked for no window, soft cap, slopes or bias";
@@ -111,8 +112,8 @@ std::string flash_attention_cudnn_member_reason(const FlashAttentionProblem& p) 
   constexpr int64_t kVector = 8;
   for (const RowStrides& strides : {p.q, p.k, p.v, p.y}) {
     if (strides.member % kVector != 0) {
-      return "members are " + std::to_string(strides.member) +
-             " elements apart, expected a multiple of 8";
+      return "members are " + counted(strides.member, "element") +
+             " apart, expected a multiple of 8";
     }
   }
   return flash_attention_cudnn_unsupported_reason(one_of(p));

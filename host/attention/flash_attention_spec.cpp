@@ -7,6 +7,7 @@
 #include "host/attention/flash_attention_cudnn.hpp"
 #include "host/attention/flash_attention_problem.hpp"
 #include "host/attention/flash_attention_reference.hpp"
+#include "host/core/text.hpp"
 #include "host/plan_workload.hpp"
 #include "host/specs.hpp"
 
@@ -46,7 +47,7 @@ FlashAttentionProblem problem_of(const Case& point) {
 std::string impossible_reason(const Case& point) {
   const int64_t heads = point.integer("heads"), kv_heads = point.integer("kv_heads");
   if (kv_heads > 0 && heads % kv_heads != 0) {
-    return std::to_string(kv_heads) + " kv_heads do not divide " + std::to_string(heads) + " heads";
+    return std::to_string(kv_heads) + " kv_heads do not divide " + counted(heads, "head");
   }
   return point.integer("head_dim") > 256 ? "head_dim is above 256" : "";
 }

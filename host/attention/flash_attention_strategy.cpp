@@ -8,6 +8,7 @@
 
 #include "host/attention/flash_attention_cudnn.hpp"
 #include "host/core/hopper.hpp"
+#include "host/core/text.hpp"
 #include "host/core/workspace.hpp"
 #include "kernels/attention/flash_attention_blocks.hpp"
 #include "kernels/attention/flash_attention_decode_part.hpp"
@@ -24,7 +25,7 @@ std::string short_reason(const FlashAttentionProblem& problem) {
   const int64_t keys = problem.kv_seq.value_or(problem.seq);
   if (keys <= most) return "";
   return "it takes up to " + std::to_string(most) + " keys of heads of " +
-         std::to_string(problem.head_dim) + " elements, kv_seq is " + std::to_string(keys);
+         counted(problem.head_dim, "element") + ", kv_seq is " + std::to_string(keys);
 }
 
 std::string decode_reason(const FlashAttentionProblem& problem) {
@@ -32,7 +33,7 @@ std::string decode_reason(const FlashAttentionProblem& problem) {
   const int64_t group = problem.kv_heads == 0 ? 1 : problem.heads / problem.kv_heads;
   if (group * problem.seq <= kernels::kDecodeRows) return "";
   return "it takes up to " + std::to_string(kernels::kDecodeRows) +
-         " queries that share keys, those of " + std::to_string(group) + " heads of seq " +
+         " queries that share keys, those of " + counted(group, "head") + " of seq " +
          std::to_string(problem.seq) + " do";
 }
 
@@ -47,7 +48,7 @@ std::string shared_reason(FlashAttentionStrategy strategy, const FlashAttentionP
                                                        : kernels::attention_mma_shared_bytes(dim);
   if (bytes <= device.shared_bytes_per_block) return "";
   return "it needs " + std::to_string(bytes) + " bytes of shared memory for heads of " +
-         std::to_string(dim) + " elements, a block of " + device.name + " has " +
+         counted(dim, "element") + ", a block of " + device.name + " has " +
          std::to_string(device.shared_bytes_per_block);
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "wide/wide.h"
 
 namespace wide::c_api {
@@ -68,7 +69,7 @@ void require_array(const T* argument, int64_t count, const char* name) {
   WIDE_REQUIRE(count >= 0, std::string("the number of ") + name + " is " + std::to_string(count) +
                                ", expected >= 0");
   WIDE_REQUIRE(argument != nullptr || count == 0,
-               std::string(name) + " is null, expected " + std::to_string(count) + " elements");
+               std::string(name) + " is null, expected " + counted(count, "element"));
 }
 
 /// One of several that a handle has: `what` is its index.

@@ -7,6 +7,7 @@
 
 #include "host/c_api/handles.hpp"
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "wide/tuning.hpp"
 #include "wide/validate_model.hpp"
 
@@ -76,9 +77,9 @@ Planned planned_of(const wide_plan_options* options) {
 /// For queries of the most members, or rows, where all members have as many.
 Planned planned_alike(const wide_plan_options* options) {
   Planned planned = planned_of(options);
-  WIDE_REQUIRE(planned.problem.batches.empty(), "options.batches has " +
-                                                    std::to_string(planned.problem.batches.size()) +
-                                                    " entries, expected none");
+  WIDE_REQUIRE(planned.problem.batches.empty(),
+               "options.batches has " +
+                   counted(planned.problem.batches.size(), "entry", "entries") + ", expected none");
   WIDE_REQUIRE(!planned.problem.is_routed,
                "options.is_routed is 1, expected 0: rows are counted for each member");
   return planned;

@@ -10,6 +10,7 @@
 #include "host/core/channels.hpp"
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 
 namespace wide {
 
@@ -99,7 +100,7 @@ void describe_weight(const ConvArguments& a, ConvProblem& p) {
   const auto expected = [&] { return axes_of("in_channels / groups", true, p.layout, rank); };
   WIDE_REQUIRE(a.weight.rank() == rank, "conv: weight is " + to_string(a.weight.shape) +
                                             ", expected " + expected() + " for an x of " +
-                                            std::to_string(rank) + " axes");
+                                            counted(rank, "axis", "axes"));
   (void)a.weight.num_elements();  // refuses negative extents and overflow
   const Seen seen = look_at(a.weight, p.layout);
   const bool fits = seen.outer % p.num_members == 0 && p.groups >= 1 &&
@@ -154,7 +155,7 @@ ConvProblem describe_conv(const ConvArguments& a, const ConvProblem& like) {
   p.input = x.size;
   WIDE_REQUIRE(rank == 5 || p.depth.padding == 0,
                "conv: padding.depth is " + std::to_string(p.depth.padding) +
-                   ", expected 0 for an x of " + std::to_string(rank) + " axes");
+                   ", expected 0 for an x of " + counted(rank, "axis", "axes"));
   p.depth.input = x.depth;
   p.depth.x_stride = x.depth_stride;
   p.dtype = a.x.dtype;

@@ -9,6 +9,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/nearest.hpp"
+#include "host/core/text.hpp"
 
 namespace wide {
 
@@ -94,16 +95,16 @@ int64_t member_stride(std::string_view primitive, std::string_view argument,
 void require_entries(std::string_view primitive, std::string_view argument, size_t entries,
                      int64_t num_members) {
   WIDE_REQUIRE(static_cast<int64_t>(entries) == num_members,
-               name_of(primitive, argument) + " has " + std::to_string(entries) +
-                   " entries, expected num_members = " + std::to_string(num_members));
+               name_of(primitive, argument) + " has " + counted(entries, "entry", "entries") +
+                   ", expected num_members = " + std::to_string(num_members));
 }
 
 void require_workspace(std::string_view primitive, const Execution& execution, int64_t bytes) {
   if (bytes == 0) return;
   const Workspace& workspace = execution.workspace;
   WIDE_REQUIRE(workspace.bytes >= bytes,
-               std::string(primitive) + ": workspace is " + std::to_string(workspace.bytes) +
-                   " bytes, expected workspace_bytes = " + std::to_string(bytes));
+               std::string(primitive) + ": workspace is " + counted(workspace.bytes, "byte") +
+                   ", expected workspace_bytes = " + std::to_string(bytes));
   WIDE_REQUIRE(workspace.data != nullptr, std::string(primitive) +
                                               ": workspace is a null pointer, expected " +
                                               std::to_string(bytes) + " bytes");

@@ -79,4 +79,12 @@ std::string text(const std::vector<T>& values) {
   return "[" + list + "]";
 }
 
+/// "1 member", "2 members"; `many` is the plural where it takes more than an s.
+template <class Count>
+std::string counted(Count count, std::string_view one, std::string_view many = {}) {
+  const std::string number = text(count) + " ";
+  if (count == 1) return number + text(one);
+  return number + (many.empty() ? text(one) + "s" : text(many));
+}
+
 }  // namespace wide

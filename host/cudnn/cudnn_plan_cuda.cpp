@@ -17,6 +17,7 @@
 #include "host/core/check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
+#include "host/core/text.hpp"
 #include "host/cudnn/cudnn_operations_cuda.hpp"
 #include "host/cudnn/cudnn_plan.hpp"
 #include "host/cudnn/cudnn_stream_cuda.hpp"
@@ -111,7 +112,7 @@ void require_room(const CudnnGraph& graph) {
       graph.tensors().begin(), graph.tensors().end(),
       [](const CudnnTensor& tensor) { return tensor.place != CudnnTensor::Place::inside; });
   if (count <= static_cast<int64_t>(kMaxOperands)) return;
-  throw Refused("a graph of " + std::to_string(count) + " operands, expected at most " +
+  throw Refused("a graph of " + counted(count, "operand") + ", expected at most " +
                 std::to_string(kMaxOperands));
 }
 

@@ -9,6 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/verified.hpp"
 #include "host/embedding/embedding_problem.hpp"
@@ -24,8 +25,8 @@ namespace {
 template <class View>
 void require_members(std::span<const View> members, const EmbeddingProblem& p) {
   WIDE_REQUIRE(static_cast<int64_t>(members.size()) == p.num_members,
-               "embedding: " + std::to_string(members.size()) +
-                   " members, expected num_members = " + std::to_string(p.num_members));
+               "embedding: " + counted(members.size(), "member") +
+                   ", expected num_members = " + std::to_string(p.num_members));
   for (size_t n = 0; n < members.size(); ++n) {
     require_shape(kEmbeddingName, "member " + std::to_string(n), members[n], "[vocab, dim]",
                   {p.vocab, p.dim});

@@ -6,6 +6,7 @@
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/text.hpp"
 #include "host/fused/mlp_problem.hpp"
 #include "host/fused/mlp_weights.hpp"
 
@@ -51,8 +52,8 @@ MlpOperands read_operands(const MlpArguments& arguments, const MlpProblem& like)
   p.x = x.strides;
   p.y = y.strides;
   WIDE_REQUIRE(y.rows == p.batch,
-               "mlp: y is " + to_string(arguments.y.shape) + " with " + std::to_string(y.rows) +
-                   " rows per member, expected x's rows = " + std::to_string(p.batch));
+               "mlp: y is " + to_string(arguments.y.shape) + " with " + counted(y.rows, "row") +
+                   " per member, expected x's rows = " + std::to_string(p.batch));
   const Device device = arguments.x.device;
   require_device(kMlpName, "x", arguments.x, device);
   require_device(kMlpName, "weights", arguments.weights, device);

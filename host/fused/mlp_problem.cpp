@@ -8,6 +8,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
+#include "host/core/text.hpp"
 #include "host/linear/linear_problem.hpp"
 
 namespace wide {
@@ -57,8 +58,9 @@ int64_t for_each_place(const MlpProblem& p, const F& f) {
 void check_mlp_sizes(std::string_view name, const MlpProblem& p) {
   require_at_least(name, "num_members", p.num_members, 1);
   require_at_least(name, "batch", p.batch, 0);
-  WIDE_REQUIRE(p.widths.size() >= 2, std::string(name) + ": widths has " + text(p.widths.size()) +
-                                         " entries, expected in and out at least: 2");
+  WIDE_REQUIRE(p.widths.size() >= 2, std::string(name) + ": widths has " +
+                                         counted(p.widths.size(), "entry", "entries") +
+                                         ", expected in and out at least: 2");
   for (size_t i = 0; i < p.widths.size(); ++i) {
     WIDE_REQUIRE(p.widths[i] >= 1, std::string(name) + ": widths[" + text(i) + "] is " +
                                        text(p.widths[i]) + ", expected >= 1");
@@ -126,8 +128,8 @@ int64_t complete_mlp_weights_stride(std::string_view name, const MlpProblem& p) 
   int64_t all = 0;
   WIDE_REQUIRE(!__builtin_mul_overflow(stride, p.num_members, &all) &&
                    all <= std::numeric_limits<int64_t>::max() / dtype_bytes(p.dtype),
-               std::string(name) + ": weights of " + text(p.num_members) +
-                   " members with member stride " + text(stride) +
+               std::string(name) + ": weights of " + counted(p.num_members, "member") +
+                   " with member stride " + text(stride) +
                    ", expected an extent that fits in 64 bits");
   return stride;
 }

@@ -8,6 +8,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 #include "host/fused/mlp_problem.hpp"
 #include "wide/pack.hpp"
 
@@ -54,9 +55,9 @@ void require_members(std::string_view name, const MlpProblem& p,
     const std::string whose = " of member " + std::to_string(n);
     const auto& layers = members[n].layers;
     WIDE_REQUIRE(layers.size() + 1 == p.widths.size(),
-                 name_of(name, "layers" + whose) + " has " + std::to_string(layers.size()) +
-                     " entries, expected " + std::to_string(p.widths.size() - 1) + ": widths is " +
-                     mlp_widths_text(p));
+                 name_of(name, "layers" + whose) + " has " +
+                     counted(layers.size(), "entry", "entries") + ", expected " +
+                     std::to_string(p.widths.size() - 1) + ": widths is " + mlp_widths_text(p));
     for (size_t l = 0; l < layers.size(); ++l) {
       const std::string layer = " of layer " + std::to_string(l) + whose;
       const int64_t in = p.widths[l], out = p.widths[l + 1];

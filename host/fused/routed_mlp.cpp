@@ -10,6 +10,7 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
 #include "host/fused/mlp_strategy.hpp"
@@ -51,7 +52,7 @@ RoutedMlpPlan make_routed_mlp_plan(const Context& context, const RoutedMlpProble
   if (strategy == RoutedMlpStrategy::fused) {
     s.net = mlp_fused_net(s.mlp);
     if (!is_empty(full)) s.shape = choose_routed_mlp_shape(full, device);
-    s.explain += "; " + std::to_string(s.shape.tile) + " rows a block";
+    s.explain += "; " + counted(s.shape.tile, "row") + " a block";
     return RoutedMlpPlan(std::make_shared<const RoutedMlpPlan::State>(std::move(s)));
   }
   s.explain += "; routed_linear by";

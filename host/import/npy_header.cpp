@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/messages.hpp"
 #include "wide/error.hpp"
 
@@ -134,8 +135,8 @@ void require_size(NpyHeader& header, int64_t total_bytes, const std::string& wha
                "its shape " + to_string(header.shape) + " has more elements than can be counted");
   }
   if (header.data_bytes != total_bytes - header.header_bytes) {
-    refuse_npy(what, std::to_string(total_bytes - header.header_bytes) +
-                         " bytes follow the header, expected " + std::to_string(header.data_bytes) +
+    refuse_npy(what, "has " + counted(total_bytes - header.header_bytes, "byte") +
+                         " after its header, expected " + std::to_string(header.data_bytes) +
                          " for " + header.type + " " + to_string(header.shape));
   }
 }
@@ -214,7 +215,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> start, int64_t total_bytes
   if (major > 1) length |= byte(10) << 16 | byte(11) << 24;
   const uint64_t most = std::min<uint64_t>(65535, text.size() - prefix);
   if (length > most) {
-    refuse_npy(what, "its header has " + std::to_string(length) + " bytes, expected at most " +
+    refuse_npy(what, "its header has " + counted(length, "byte") + ", expected at most " +
                          std::to_string(most));
   }
   NpyHeader header;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/mapped_file.hpp"
 #include "host/import/messages.hpp"
 #include "host/import/safetensors_header.hpp"
@@ -72,8 +73,8 @@ WeightMap read_index(const std::string& path) {
 
 void Safetensors::State::add(std::span<const std::byte> file, const std::string& name) {
   if (file.size() < kLengthBytes) {
-    refuse_safetensors(name, "it has " + std::to_string(file.size()) +
-                                 " bytes, expected 8 or more: a header's length");
+    refuse_safetensors(
+        name, "it has " + counted(file.size(), "byte") + ", expected 8 or more: a header's length");
   }
   uint64_t length = 0;
   for (uint64_t i = kLengthBytes; i-- > 0;) {
@@ -81,8 +82,8 @@ void Safetensors::State::add(std::span<const std::byte> file, const std::string&
   }
   const uint64_t most = std::min<uint64_t>(kMaxHeaderBytes, file.size() - kLengthBytes);
   if (length > most) {
-    refuse_safetensors(name, "its header has " + std::to_string(length) +
-                                 " bytes, expected at most " + std::to_string(most));
+    refuse_safetensors(name, "its header has " + counted(length, "byte") + ", expected at most " +
+                                 std::to_string(most));
   }
   const std::byte* const data = file.data() + kLengthBytes + length;
   SafetensorsHeader header =

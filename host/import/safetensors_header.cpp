@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/messages.hpp"
 #include "wide/error.hpp"
 
@@ -207,8 +208,8 @@ void require_size(const SafetensorsHeader::Tensor& tensor, const std::string& fi
   const int64_t bytes = bits / 8;
   if (tensor.end < tensor.begin || tensor.end - tensor.begin != bytes) {
     refuse(" lies from " + std::to_string(tensor.begin) + " to " + std::to_string(tensor.end) +
-           ", expected " + std::to_string(bytes) + " bytes for " + std::string(tensor.type->name) +
-           " " + to_string(tensor.shape));
+           ", expected " + counted(bytes, "byte") + " for " + std::string(tensor.type->name) + " " +
+           to_string(tensor.shape));
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/file.hpp"
+#include "host/core/text.hpp"
 #include "host/import/messages.hpp"
 #include "host/import/safetensors_header.hpp"
 #include "wide/safetensors.hpp"
@@ -46,8 +47,8 @@ void require_writable(const SafetensorsEntry& entry) {
   require(find_safetensors_type(entry.type) != nullptr,
           "is of " + in_quotes(entry.type) + ", which is unknown");
   const int64_t bits = checked_bytes(entry.shape, bits_of(entry));
-  require(bits == 8 * entry.bytes, "has " + std::to_string(entry.bytes) + " bytes, its shape " +
-                                       std::to_string(bits) + " bits");
+  require(bits == 8 * entry.bytes,
+          "has " + counted(entry.bytes, "byte") + ", its shape " + std::to_string(bits) + " bits");
   require(entry.data != nullptr || entry.bytes == 0, "is absent");
 }
 

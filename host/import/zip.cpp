@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/messages.hpp"
 
 namespace wide {
@@ -117,12 +118,12 @@ Archive::Directory Archive::find_directory() const {
   }
   if (on_this != num_entries) refuse("it is one part of several");
   if (begin > end || size != end - begin) {
-    refuse("its directory has " + std::to_string(size) + " bytes from " + std::to_string(begin) +
+    refuse("its directory has " + counted(size, "byte") + " from " + std::to_string(begin) +
            ", expected to end at " + std::to_string(end));
   }
   if (num_entries > size / kDirectoryBytes) {
-    refuse("its directory of " + std::to_string(size) + " bytes has no room for " +
-           std::to_string(num_entries) + " entries");
+    refuse("its directory of " + counted(size, "byte") + " has no room for " +
+           counted(num_entries, "entry", "entries"));
   }
   return {begin, end, num_entries};
 }
@@ -200,7 +201,7 @@ Archive::Located Archive::read_entry(uint64_t& at, uint64_t directory_begin) con
   const uint64_t most =
       header.method == 0 ? header.packed_bytes : kMaxDeflateRatio * header.packed_bytes;
   if (header.bytes > most || (header.method == 0 && header.bytes != most)) {
-    refuse(name, "has " + std::to_string(header.packed_bytes) + " bytes, which cannot be the " +
+    refuse(name, "has " + counted(header.packed_bytes, "byte") + ", which cannot be the " +
                      std::to_string(header.bytes) + " that it says");
   }
   at += kDirectoryBytes + name_bytes + extra_bytes + comment_bytes;

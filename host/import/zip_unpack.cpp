@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/messages.hpp"
 #include "host/import/zip.hpp"
 #include "wide/error.hpp"
@@ -77,8 +78,7 @@ void unpack(const ZipEntry& entry, std::span<std::byte> out, const std::string& 
   } else {
     Inflater inflater(entry);
     if (inflater.read(out) != out.size() || !inflater.is_at_end()) {
-      refuse(entry, what,
-             "is broken: its bytes do not unpack to " + std::to_string(entry.bytes) + " bytes");
+      refuse(entry, what, "is broken: its bytes do not unpack to " + counted(entry.bytes, "byte"));
     }
   }
   require_checksum(entry, out, what);

@@ -8,6 +8,7 @@
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/text.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_weight.hpp"
 
@@ -113,8 +114,8 @@ RowStrides describe_outputs(std::string_view argument, const ConstTensorView& vi
       member_rows(kLinearName, argument, view, problem.num_members, problem.out_features);
   WIDE_REQUIRE(rows.rows == problem.batch,
                "linear: " + std::string(argument) + " is " + to_string(view.shape) + " with " +
-                   std::to_string(rows.rows) +
-                   " rows per member, expected x's rows = " + std::to_string(problem.batch));
+                   counted(rows.rows, "row") +
+                   " per member, expected x's rows = " + std::to_string(problem.batch));
   require_steps(argument, view, problem.out_features, rows.strides);
   return rows.strides;
 }

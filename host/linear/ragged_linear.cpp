@@ -12,6 +12,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/linear/linear_run.hpp"
 #include "host/linear/ragged_linear_problem.hpp"
@@ -105,9 +106,9 @@ void RaggedLinearPlan::State::run_member_after_member(const RaggedLinearArgument
 namespace {
 
 void require_count(const char* what, size_t got, size_t expected) {
-  WIDE_REQUIRE(got == expected,
-               "ragged_linear: " + std::string(what) + " has " + std::to_string(got) +
-                   " entries, expected one per member = " + std::to_string(expected));
+  WIDE_REQUIRE(got == expected, "ragged_linear: " + std::string(what) + " has " +
+                                    counted(got, "entry", "entries") +
+                                    ", expected one per member = " + std::to_string(expected));
 }
 
 /// The storages' side of prepare_weights and restore_weights.

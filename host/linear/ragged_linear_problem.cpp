@@ -8,6 +8,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 #include "host/linear/linear_problem.hpp"
 
 namespace wide {
@@ -61,14 +62,14 @@ void check_ragged_storage(std::string_view argument, const ConstTensorView& stor
                           int64_t elements) {
   const auto name = [&] { return "ragged_linear: " + std::string(argument); };
   WIDE_REQUIRE(!storage.is_absent(), name() + " is absent, expected a storage of one axis with " +
-                                         std::to_string(elements) + " elements");
+                                         counted(elements, "element"));
   require_dtype(kRaggedLinearName, argument, storage, dtype);
   WIDE_REQUIRE(storage.rank() == 1 && (storage.shape[0] <= 1 || storage.strides[0] == 1),
                name() + " is " + to_string(storage.shape) + " with strides " +
                    to_string(storage.strides) + ", expected one contiguous axis");
-  WIDE_REQUIRE(storage.shape[0] >= elements, name() + " is " + to_string(storage.shape) +
-                                                 ", expected at least " + std::to_string(elements) +
-                                                 " elements: ragged_linear_extents()");
+  WIDE_REQUIRE(storage.shape[0] >= elements,
+               name() + " is " + to_string(storage.shape) + ", expected at least " +
+                   counted(elements, "element") + ": ragged_linear_extents()");
 }
 
 void check_ragged_linear_arguments(const RaggedLinearProblem& problem,

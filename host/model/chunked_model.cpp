@@ -6,6 +6,7 @@
 #include <array>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/model/members.hpp"
 #include "host/model/model_state.hpp"
 #include "host/model/run_checks.hpp"
@@ -70,8 +71,8 @@ void ChunkedModel::run(const ModelArguments& arguments, const Execution& executi
   const ModelPlan& plan = model_.plan();
   const size_t num_inputs = plan.inputs().size(), num_outputs = plan.outputs().size();
   WIDE_REQUIRE(arguments.inputs.size() == num_inputs && arguments.outputs.size() == num_outputs,
-               "model: " + std::to_string(arguments.inputs.size()) + " inputs and " +
-                   std::to_string(arguments.outputs.size()) + " outputs, expected " +
+               "model: " + counted(arguments.inputs.size(), "input") + " and " +
+                   counted(arguments.outputs.size(), "output") + ", expected " +
                    std::to_string(num_inputs) + " and " + std::to_string(num_outputs));
   for (size_t i = 0; i < num_inputs; ++i) {
     check_rows("input", plan.inputs()[i], arguments.inputs[i], batch_);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "host/attention/flash_attention_problem.hpp"
+#include "host/core/text.hpp"
 #include "host/embedding/embedding_problem.hpp"
 #include "host/model/broadcast.hpp"
 #include "host/model/infer_operands.hpp"
@@ -429,8 +430,8 @@ Types infer(const MlpOp& op, const Operands& at) {
   at.only({"x", "weights"});
   const ValueType& x = at.floating("x", 2, 4);
   at.require(op.widths.size() >= 2 && op.widths.front() == x.shape.back(),
-             "widths are " + text(op.widths.size()) +
-                 " numbers, expected at least two, of which the "
+             "widths are " + counted(op.widths.size(), "number") +
+                 ", expected at least two, of which the "
                  "first is x's last extent");
   const int64_t elements = mlp_member_elements(mlp_of(op.widths, op.has_bias, x.dtype));
   at.parameter("weights", {elements}, x.dtype);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/model/move.hpp"
 #include "host/model/ragged.hpp"
 #include "wide/ragged_linear.hpp"
@@ -66,7 +67,7 @@ void lower_ragged_linear(Lowering& l, const Node& node, const LinearOp& op) {
   if (residual.storage >= 0 && row_stride(residual) != row_stride(y)) {
     throw MoveNeeded(node.name, node.operand("residual"),
                      "model: " + node.name + " (linear): rows of residual are " +
-                         std::to_string(row_stride(residual)) + " elements apart, expected " +
+                         counted(row_stride(residual), "element") + " apart, expected " +
                          std::to_string(row_stride(y)) + " as those of y: this would move data");
   }
   const RaggedLinearPlan plan =

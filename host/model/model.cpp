@@ -10,6 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 #include "host/model/member_values.hpp"
 #include "host/model/members.hpp"
 #include "host/model/model_state.hpp"
@@ -46,8 +47,8 @@ Model::Model(const Context& context, const ModelPlan& plan,
   WIDE_REQUIRE(context.device() == s.context.device(),
                "model: the context is of " + to_string(context.device()) +
                    ", expected the plan's device = " + to_string(s.context.device()));
-  WIDE_REQUIRE(members.size() == n, "model: " + std::to_string(members.size()) +
-                                        " members, expected the plan's = " + std::to_string(n));
+  WIDE_REQUIRE(members.size() == n, "model: " + counted(members.size(), "member") +
+                                        ", expected the plan's = " + std::to_string(n));
   state_ = std::make_shared<State>(context, s.memory.weights_bytes,
                                    static_cast<size_t>(s.stored_members));
   const OwnedStream stream(context);
@@ -86,7 +87,7 @@ Model Model::with_num_members(int64_t num_members) const {
   problem.num_members = num_members;
   if (!problem.batches.empty()) problem.batches.resize(static_cast<size_t>(num_members));
   return with_plan(ModelPlan(plan_same_graph(state_of(plan_), problem)),
-                   std::to_string(num_members) + " members");
+                   counted(num_members, "member"));
 }
 
 Model Model::with_fewer_rows(int64_t batch) const {

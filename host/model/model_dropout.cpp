@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/model/members.hpp"
 #include "host/model/model_state.hpp"
 #include "host/model/queued_work.hpp"
@@ -60,13 +61,12 @@ void Model::seed_dropout(std::span<const uint64_t> seeds, uint64_t sequence, Str
   const DropoutSeeds own = seeds_of(s, *state_, "seed_dropout");
   require_stream(state_->context.device(), stream);
   const auto n = static_cast<size_t>(s.problem.num_members);
-  WIDE_REQUIRE(seeds.size() == n,
-               "model: seed_dropout: " + std::to_string(seeds.size()) +
-                   " seeds, expected one for each member = " + std::to_string(n));
+  WIDE_REQUIRE(seeds.size() == n, "model: seed_dropout: " + counted(seeds.size(), "seed") +
+                                      ", expected one for each member = " + std::to_string(n));
   const uint64_t most = last_dropout_sequence(own.num_dropouts);
   WIDE_REQUIRE(sequence <= most, "model: seed_dropout: sequence is " + std::to_string(sequence) +
                                      ", expected at most " + std::to_string(most) + " with " +
-                                     std::to_string(own.num_dropouts) + " dropouts in the graph");
+                                     counted(own.num_dropouts, "dropout") + " in the graph");
   const auto lock = state_->lock.for_change();
   set_dropout_seeds(state_->context, own, seeds, sequence, stream);
 }

@@ -3,6 +3,7 @@
 //
 // One member's part of what a plan reads or writes.
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "wide/model.hpp"
 #include "wide/pack.hpp"
 
@@ -31,8 +32,8 @@ View view_of_member(const ModelOperand& operand, const View& view, int64_t index
   if (is_ragged) {
     const auto& rows = operand.first_rows;
     WIDE_REQUIRE(std::ssize(rows) == operand.num_members + 1,
-                 name + " has rows of " + std::to_string(std::ssize(rows) - 1) +
-                     " members, expected of num_members = " + std::to_string(operand.num_members));
+                 name + " has rows of " + counted(std::ssize(rows) - 1, "member") +
+                     ", expected of num_members = " + std::to_string(operand.num_members));
     const auto i = static_cast<size_t>(index);
     return view.narrow(0, rows[i], rows[i + 1] - rows[i]);
   }

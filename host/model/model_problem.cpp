@@ -42,8 +42,8 @@ ModelProblem checked_problem(ModelProblem problem) {
   if (!problem.batches.empty()) {
     const size_t count = problem.batches.size();
     WIDE_REQUIRE(static_cast<int64_t>(count) == problem.num_members,
-                 "model: batches has " + text(count) +
-                     " entries, expected one per member = " + text(problem.num_members));
+                 "model: batches has " + counted(count, "entry", "entries") +
+                     ", expected one per member = " + text(problem.num_members));
     int64_t sum = 0;
     for (size_t i = 0; i < count; ++i) {
       WIDE_REQUIRE(problem.batches[i] >= 0, "model: batches of member " + text(i) + " is " +
@@ -55,8 +55,9 @@ ModelProblem checked_problem(ModelProblem problem) {
     problem.batch = *std::max_element(problem.batches.begin(), problem.batches.end());
   }
   WIDE_REQUIRE(!problem.is_routed || problem.batches.empty(),
-               "model: rows are routed, and batches has " + text(problem.batches.size()) +
-                   " entries, expected none: ids tell whose rows there are");
+               "model: rows are routed, and batches has " +
+                   counted(problem.batches.size(), "entry", "entries") +
+                   ", expected none: ids tell whose rows there are");
   WIDE_REQUIRE(problem.batch >= 1,
                "model: batch is " + text(problem.batch) + ", expected at least 1");
   check_choices(problem);

@@ -13,6 +13,7 @@
 #include "host/core/check.hpp"
 #include "host/core/cpu_device.hpp"
 #include "host/core/strategy_choice.hpp"
+#include "host/core/text.hpp"
 #include "host/model/graph_workload.hpp"
 #include "host/model/step_workload.hpp"
 #include "host/operand.hpp"
@@ -195,7 +196,7 @@ class ModelWorkload final : public GraphWorkload {
       const std::string by = step.strategy + (step.is_tuned ? ", tuned" : "");
       ++counts[step.primitive + (step.strategy.empty() ? "" : " (" + by + ")")];
     }
-    std::string text = std::to_string(plan.steps().size()) + " steps:";
+    std::string text = counted(plan.steps().size(), "step") + ":";
     const char* separator = " ";
     for (const auto& [name, count] : counts) {
       text += separator + std::to_string(count) + " " + name;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "host/core/text.hpp"
 #include "host/model/routed.hpp"
 
 namespace wide {
@@ -54,11 +55,10 @@ void check_sizes(const Graph& graph, const ModelProblem& problem,
     const bool is_of_members = !is_one && !lies_as_one;
     if (is_of_members) bytes = product(bytes, problem.num_members);
     if (bytes < kStorageSpacing) continue;
-    check_size(
-        graph.name() + ": " + graph.name(value) +
-            (is_of_members ? " of " + std::to_string(problem.num_members) + " members" : "") +
-            (has_batch ? " of " + std::to_string(rows) + " rows" : ""),
-        bytes);
+    check_size(graph.name() + ": " + graph.name(value) +
+                   (is_of_members ? " of " + counted(problem.num_members, "member") : "") +
+                   (has_batch ? " of " + counted(rows, "row") : ""),
+               bytes);
   }
 }
 

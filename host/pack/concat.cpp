@@ -11,6 +11,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 #include "host/pack/member_copy.hpp"
 
 namespace wide {
@@ -40,7 +41,7 @@ template <class View>
 View with_members(const std::string& name, const View& packed, int axis, int64_t num_members) {
   WIDE_REQUIRE(num_members >= 1 && packed.shape[axis] % num_members == 0,
                name + " is " + to_string(packed.shape) + ", expected " +
-                   std::to_string(num_members) + " members of one length on axis " +
+                   counted(num_members, "member") + " of one length on axis " +
                    std::to_string(axis));
   const int64_t length = packed.shape[axis] / num_members;
   std::array<int64_t, kMaxRank> shape{}, strides{};

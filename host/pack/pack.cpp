@@ -12,6 +12,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 #include "host/pack/member_copy.hpp"
 
 namespace wide {
@@ -128,7 +129,7 @@ View view_of_member(const PackedOperand& operand, const View& packed, int64_t nu
   if (is_stacked) {
     WIDE_REQUIRE(extent == num_members, text(operand) + ": the packed tensor is " +
                                             to_string(packed.shape) + ", expected " +
-                                            std::to_string(num_members) + " members on axis " +
+                                            counted(num_members, "member") + " on axis " +
                                             std::to_string(axis));
     View member = packed.narrow(axis, index, 1);
     std::array<int64_t, kMaxRank> extents{}, steps{};
@@ -145,7 +146,7 @@ View view_of_member(const PackedOperand& operand, const View& packed, int64_t nu
   WIDE_REQUIRE(extent % num_members == 0, text(operand) + ": axis " + std::to_string(axis) +
                                               " of the packed tensor " + to_string(packed.shape) +
                                               " does not divide into " +
-                                              std::to_string(num_members) + " members");
+                                              counted(num_members, "member"));
   const int64_t length = extent / num_members;
   return packed.narrow(axis, index * length, length);
 }
@@ -185,7 +186,7 @@ void require_packed(const char* verb, const PackedOperand& operand, const Member
   const auto num_members = static_cast<int64_t>(members.size());
   const Shape expected = packed_shape(operand, first.shape, num_members);
   WIDE_REQUIRE(packed.shape == expected,
-               name + ": " + std::to_string(num_members) + " members of " + to_string(first.shape) +
+               name + ": " + counted(num_members, "member") + " of " + to_string(first.shape) +
                    " pack to " + to_string(expected) + ", got " + to_string(packed.shape));
   WIDE_REQUIRE(packed.dtype == first.dtype && packed.device == first.device,
                name + ": members are " + std::string(dtype_name(first.dtype)) + " on " +

@@ -3,6 +3,7 @@
 //
 // ensemble's verbs: validate, choose, launch.
 #include "wide/ensemble.hpp"
+#include "host/core/text.hpp"
 
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
@@ -114,7 +115,7 @@ EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& p
       make_wide_state(kEnsembleName, context, full, options, launches_of(full))};
   if (full.function == EnsembleFunction::vote &&
       (full.num_members > kMaxVoters || full.features > kMaxFeatures)) {
-    throw_unsupported("ensemble: vote of " + std::to_string(full.num_members) + " members on " +
+    throw_unsupported("ensemble: vote of " + counted(full.num_members, "member") + " on " +
                       std::to_string(full.features) + " features, expected up to " +
                       std::to_string(kMaxVoters) + " and " + std::to_string(kMaxFeatures));
   }

@@ -10,6 +10,7 @@
 #include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
+#include "host/core/text.hpp"
 #include "host/linear/linear_problem.hpp"
 
 namespace wide {
@@ -97,7 +98,7 @@ RecurrentStrides complete_recurrent_strides(const RecurrentProblem& p,
   if (p.steps <= 1) strides.step = packed.step;
   if (p.batch <= 1 &&
       __builtin_mul_overflow(std::max<int64_t>(p.steps, 1), strides.step, &strides.batch)) {
-    throw_invalid_argument("recurrent: " + text(p.steps) + " steps of " + text(strides.step) +
+    throw_invalid_argument("recurrent: " + counted(p.steps, "step") + " of " + text(strides.step) +
                            " elements do not fit in 64 bits");
   }
   if (p.steps <= 1 && p.batch <= 1) strides.batch = packed.batch;
@@ -108,10 +109,10 @@ RecurrentRows recurrent_rows(const RecurrentProblem& p) {
   const RecurrentStrides& s = p.x;
   if (p.steps <= 1) return {false, s.batch};
   if (p.batch <= 1 || s.batch == p.steps * s.step) return {false, s.step};
-  WIDE_REQUIRE(s.step == p.batch * s.batch, "recurrent: x has strides " + text(s) +
-                                                ", expected sequences of " + text(p.steps) +
-                                                " steps, or steps of " + text(p.batch) +
-                                                " sequences, that fold into rows of one stride");
+  WIDE_REQUIRE(s.step == p.batch * s.batch,
+               "recurrent: x has strides " + text(s) + ", expected sequences of " +
+                   counted(p.steps, "step") + ", or steps of " + text(p.batch) +
+                   " sequences, that fold into rows of one stride");
   return {true, s.batch};
 }
 

@@ -5,6 +5,7 @@
 //
 // Members are the scores of a row, and meet in one result: a row of its K ids, as numbers, and
 // their gates.
+#include "host/core/text.hpp"
 #include "host/plan_workload.hpp"
 #include "host/routing/top_k_reference.hpp"
 #include "host/specs.hpp"
@@ -32,7 +33,7 @@ TopKProblem problem_of(const Case& point) {
 std::string impossible_reason(const Case& point) {
   const int64_t choices = point.integer("choices"), n = point.integer("n");
   if (choices <= n) return "";
-  return std::to_string(choices) + " choices of " + std::to_string(n) + " members";
+  return counted(choices, "choice") + " of " + counted(n, "member");
 }
 
 class TopKWorkload final : public PlanWorkload<describe_top_k, make_top_k_plan> {

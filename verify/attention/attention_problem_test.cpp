@@ -214,7 +214,7 @@ TEST_CASE("attention: members that do not fit the plan are named") {
       Message("attention: qkv_weight of member 1 is absent, expected one: the plan's problem has "
               "it"));
   CHECK_THROWS_MATCHES(plan.restore_weights(source, std::vector{target}, Stream::cpu()), Error,
-                       Message("attention: members has 1 entries, expected num_members = 2"));
+                       Message("attention: members has 1 entry, expected num_members = 2"));
   auto extra = source;
   extra.q_weight = out;
   CHECK_THROWS_MATCHES(

@@ -143,7 +143,7 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   CHECK((choose(Dtype::bf16, gpu, "cudnn").strategy == cudnn && asked == 0));
   const std::string ours =
       "short, tensor_core: unverified on compute capability 90; decode: it takes up to 16 "
-      "queries that share keys, those of 1 heads of seq 128 do; simt: it takes fp32, not bf16";
+      "queries that share keys, those of 1 head of seq 128 do; simt: it takes fp32, not bf16";
   CHECK(choose(Dtype::bf16, gpu, "auto").explain ==
         "sequential: member after member; " + ours + "; cudnn: no engine");
   refusal = "";

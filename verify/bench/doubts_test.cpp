@@ -232,7 +232,7 @@ TEST_CASE("--strict makes an unreliable time an exit code") {
   CHECK(wbench("run " + kTiny).code == kSuccess);
   const Outcome strict = wbench("run " + kTiny + "--strict --json -");
   CHECK(strict.code == kInconclusive);
-  CHECK_THAT(strict.err, ContainsSubstring("unreliable: 1 of 1 cases"));
+  CHECK_THAT(strict.err, ContainsSubstring("unreliable: 1 of 1 case;"));
   CHECK(parse_result(strict.out).exit_code == kInconclusive);
 }
 
@@ -266,7 +266,7 @@ TEST_CASE("a check against zeros is mistrusted: whoever writes zeros passes it")
   CHECK_THAT(wbench(checks + "--init zeros").out, ContainsSubstring("MISTRUSTED linear n=2"));
   const Outcome strict = wbench(checks + "--init zeros --strict");
   CHECK(strict.code == kInconclusive);
-  CHECK_THAT(strict.err, ContainsSubstring("mistrusted: 1 of 1 cases"));
+  CHECK_THAT(strict.err, ContainsSubstring("mistrusted: 1 of 1 case:"));
   CHECK(wbench(checks + "--strict").code == kSuccess);
   // Half of the results of relu are 0, and what is not checked is not mistrusted.
   CHECK_FALSE(is_mistrusted(verify_of(wbench(

@@ -181,7 +181,7 @@ TEST_CASE("runs are found by age, tag, beginning of the id, and commit") {
   const TemporaryFolder folder;
   const auto store = open_history("store");
   CHECK_THROWS_MATCHES(find_run(*store, "@last"), Error,
-                       MessageMatches(ContainsSubstring("there are 0 runs")));
+                       MessageMatches(ContainsSubstring("the history has 0 runs")));
   for (int i = 1; i <= 3; ++i) store->add(record(i));
   HistoryRecord dirty = record(4);
   dirty.run.git_dirty = true;

@@ -113,7 +113,7 @@ static void refuse_quantization(void) {
   REFUSED("how is null", wide_graph_quantize(mlp, NULL, &graph));
   REFUSED("out is null", wide_graph_quantize(mlp, &how, NULL));
   how.num_layers = 1;
-  REFUSED("how.layers is null, expected 1 elements", wide_graph_quantize(mlp, &how, &graph));
+  REFUSED("how.layers is null, expected 1 element", wide_graph_quantize(mlp, &how, &graph));
   how.layers = layers;
   REFUSED("no linear layer \"fc9\"", wide_graph_quantize(mlp, &how, &graph));
   how.num_layers = 0, how.group_size = 32;

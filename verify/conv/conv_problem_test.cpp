@@ -196,7 +196,7 @@ TEST_CASE("conv: members that do not fit the plan are named") {
                          Message(message));
   };
   CHECK_NOTHROW(plan.prepare_weights(std::vector{both, both}, weight, bias, Stream::cpu()));
-  refuses(plan, {both}, weight, bias, "conv: members has 1 entries, expected num_members = 2");
+  refuses(plan, {both}, weight, bias, "conv: members has 1 entry, expected num_members = 2");
   refuses(plan, {both, bare}, weight, bias,
           "conv: bias of member 1 is absent, expected [out_channels]");
   refuses(plain, {both, both}, weight, {}, "conv: bias of member 0 is present, expected none");
@@ -211,9 +211,9 @@ TEST_CASE("conv: members that do not fit the plan are named") {
           "conv: bias is present, expected none: the problem has none");
   const std::vector<TensorView> one{member}, two{member, member}, biases{member_bias};
   CHECK_THROWS_MATCHES(plan.restore_weights(weight, bias, one, biases, Stream::cpu()), Error,
-                       Message("conv: member_weights has 1 entries, expected num_members = 2"));
+                       Message("conv: member_weights has 1 entry, expected num_members = 2"));
   CHECK_THROWS_MATCHES(plan.restore_weights(weight, bias, two, biases, Stream::cpu()), Error,
-                       Message("conv: member_biases has 1 entries, expected num_members = 2"));
+                       Message("conv: member_biases has 1 entry, expected num_members = 2"));
   CHECK_THROWS_MATCHES(
       make_conv_plan(cpu, p, {.policy = "m64"}), Error,
       Message("conv: policy is \"m64\", expected none: its strategies have no policies"));

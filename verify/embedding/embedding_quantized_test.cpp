@@ -235,7 +235,7 @@ TEST_CASE("embedding: quantised tables that do not fit are refused") {
   const Tensor member(cpu, Dtype::fp32, {4, 5}), ints(cpu, Dtype::int32, {4, 5});
   const ConstTensorView one[] = {member}, wrong[] = {ints, ints};
   CHECK_THROWS_MATCHES(plan.prepare_weights(one, table, Stream::cpu()), Error,
-                       Message("embedding: 1 members, expected num_members = 2"));
+                       Message("embedding: 1 member, expected num_members = 2"));
   CHECK_THROWS_MATCHES(plan.prepare_weights(wrong, table, Stream::cpu()), Error,
                        Message("embedding: member 0 is int32, expected fp32, fp16 or bf16"));
 }

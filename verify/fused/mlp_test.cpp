@@ -392,7 +392,7 @@ TEST_CASE("mlp: prepared weights have zeros between, and come back bit for bit")
     }
     members[1].layers.pop_back();
     CHECK_THROWS_MATCHES(plan.restore_weights(parameters.packed, members, stream.get()), Error,
-                         Message("mlp: layers of member 1 has 1 entries, expected 2: widths is "
+                         Message("mlp: layers of member 1 has 1 entry, expected 2: widths is "
                                  "5-3-17"));
   }
 }
@@ -405,7 +405,7 @@ TEST_CASE("mlp: bad problems and operands are refused, each with its message") {
   MlpProblem p = problem_of({4, 3}, 2, 2, Dtype::fp32);
   MlpProblem bad = p;
   bad.widths = {4};
-  refuses(bad, "mlp: widths has 1 entries, expected in and out at least: 2");
+  refuses(bad, "mlp: widths has 1 entry, expected in and out at least: 2");
   bad.widths = {4, 0, 3};
   refuses(bad, "mlp: widths[1] is 0, expected >= 1");
   bad = p, bad.batch = -1;

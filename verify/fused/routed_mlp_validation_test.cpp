@@ -25,7 +25,7 @@ TEST_CASE("routed_mlp: impossible problems") {
                .has_bias = true};
   const Refusal<P> refusals[] = {
       {[](P& p) { p.widths = {3}; },
-       "routed_mlp: widths has 1 entries, expected in and out at least: 2"},
+       "routed_mlp: widths has 1 entry, expected in and out at least: 2"},
       {[](P& p) { p.widths[1] = 0; }, "routed_mlp: widths[1] is 0, expected >= 1"},
       {[](P& p) { p.y_row_stride = 3; },
        "routed_linear: y_row_stride is 3, expected >= out_features = 4"},
@@ -111,7 +111,7 @@ TEST_CASE("routed_mlp: strategies, policies and counts of members") {
   Tensor weights(context, Dtype::fp32, {2, 124});
   std::vector<MlpMember> members(1);
   CHECK(refusal_of([&] { plan.prepare_weights(members, weights, Stream::cpu()); }) ==
-        "routed_mlp: members has 1 entries, expected num_members = 2");
+        "routed_mlp: members has 1 entry, expected num_members = 2");
   members.resize(2);
   CHECK(refusal_of([&] { plan.prepare_weights(members, weights, Stream::cpu()); }) ==
         "routed_mlp: layers of member 0 has 0 entries, expected 2: widths is 3-5-4");

@@ -290,7 +290,7 @@ TEST_CASE("safetensors: types that tensors do not have are written as they were 
   CHECK_THROWS_WITH(save({"a", "F64", {}, {2}, values.data(), 8}),
                     ContainsSubstring("has 8 bytes, its shape 128 bits"));
   CHECK_THROWS_WITH(save({"a", "F4", {}, {3}, nibbles.data(), 1}),
-                    ContainsSubstring("has 1 bytes, its shape 12 bits"));
+                    ContainsSubstring("has 1 byte, its shape 12 bits"));
   CHECK_THROWS_WITH(save({"a", "F64", {}, {1}, nullptr, 8}), ContainsSubstring("is absent"));
 }
 

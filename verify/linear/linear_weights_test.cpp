@@ -139,7 +139,7 @@ TEST_CASE("prepare_weights refuses members that do not fit") {
   std::string expected;
   SECTION("too few") {
     members.pop_back();
-    expected = "linear: members has 1 entries, expected num_members = 2";
+    expected = "linear: members has 1 entry, expected num_members = 2";
   }
   SECTION("a member without bias") {
     members[1].bias = {};

@@ -204,7 +204,7 @@ TEST_CASE("routed_linear: strategies, policies and counts of members") {
   Tensor weight(context, Dtype::fp32, {2, 4, 3}), bias(context, Dtype::fp32, {2, 4});
   std::vector<LinearMember> members(1);
   CHECK(refusal_of([&] { plan.prepare_weights(members, weight, bias, Stream::cpu()); }) ==
-        "routed_linear: members has 1 entries, expected num_members = 2");
+        "routed_linear: members has 1 entry, expected num_members = 2");
   members.resize(2);
   CHECK(refusal_of([&] { plan.prepare_weights(members, weight, bias, Stream::cpu()); }) ==
         "routed_linear: bias of member 0 is absent, expected [out]");

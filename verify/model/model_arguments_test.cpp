@@ -262,7 +262,7 @@ TEST_CASE("model: arguments that contradict the plan are refused") {
   inputs[0] = run.arguments().inputs[0];
   execution.workspace.bytes = 1;
   CHECK_THAT(error_of([&] { run.model().run(run.arguments(), execution); }),
-             ContainsSubstring("workspace is 1 bytes"));
+             ContainsSubstring("workspace is 1 byte"));
   CHECK_THAT(error_of([&] { run.replace(2, 0); }), ContainsSubstring("member is 2"));
 
   MemberParameters parameters = run.parameters_of(0);

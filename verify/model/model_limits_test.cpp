@@ -28,7 +28,7 @@ TEST_CASE("model: what is larger than plans can be described is refused by name"
   CHECK(make_model_plan(kCpu, vit, {.num_members = 1 << 21}).memory().input_bytes ==
         (int64_t{1} << 21) * 224 * 224 * 3 * 4);
   CHECK_THROWS_WITH(make_model_plan(kCpu, mlp, {.num_members = int64_t{1} << 40}),
-                    ContainsSubstring("model: mlp: x of 1099511627776 members of 1 rows needs "
+                    ContainsSubstring("model: mlp: x of 1099511627776 members of 1 row needs "
                                       "281474976710656 bytes, expected fewer than 17592186044416"));
   CHECK_THROWS_WITH(make_model_plan(kCpu, mlp, {.num_members = kMost, .batch = kMost}),
                     ContainsSubstring("model: mlp: x of"));

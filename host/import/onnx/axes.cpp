@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "wide/graph.hpp"
 
 namespace wide::onnx {
@@ -63,9 +64,8 @@ std::vector<SliceRange> slice_ranges(const Shape& shape, const std::vector<int64
   WIDE_REQUIRE(!starts.empty() && starts.size() == ends.size() && axes.size() == starts.size() &&
                    steps.size() == starts.size(),
                "slices with " + std::to_string(starts.size()) + " starts, " +
-                   std::to_string(ends.size()) + " ends, " + std::to_string(axes.size()) +
-                   " axes and " + std::to_string(steps.size()) +
-                   " steps, expected as many of each");
+                   std::to_string(ends.size()) + " ends, " + counted(axes.size(), "axis", "axes") +
+                   " and " + counted(steps.size(), "step") + ", expected as many of each");
   (void)marked_axes(axes, shape.rank());
   std::vector<SliceRange> ranges;
   for (const int64_t extent : shape) ranges.push_back({0, 1, extent});
@@ -98,8 +98,8 @@ Dims transpose_order(std::vector<int64_t> perm, int rank) {
   if (perm.empty()) {
     for (int axis = rank; axis-- > 0;) perm.push_back(axis);
   }
-  WIDE_REQUIRE(std::ssize(perm) == rank, "has an order of " + std::to_string(perm.size()) +
-                                             " axes, expected " + std::to_string(rank));
+  WIDE_REQUIRE(std::ssize(perm) == rank, "has an order of " + counted(perm.size(), "axis", "axes") +
+                                             ", expected " + std::to_string(rank));
   (void)marked_axes(perm, rank);
   for (int64_t& axis : perm) axis = checked_axis(axis, rank);
   return Dims(perm);

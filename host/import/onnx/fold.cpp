@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/onnx/axes.hpp"
 #include "host/import/onnx/fold_functions.hpp"
 #include "host/import/onnx/numbers.hpp"
@@ -28,7 +29,7 @@ int64_t checked_size(const Shape& shape) {
 
 Shape shape_of(const std::vector<int64_t>& extents) {
   WIDE_REQUIRE(extents.size() <= kMaxRank,
-               "computes " + std::to_string(extents.size()) + " axes, expected at most 6");
+               "computes " + counted(extents.size(), "axis", "axes") + ", expected at most 6");
   return Shape(extents);
 }
 
@@ -79,7 +80,7 @@ Shape broadcast_shape(const Inputs& inputs) {
 void require_count(const Inputs& inputs, size_t least, size_t most, size_t first = 0) {
   bool holds = inputs.size() >= least && inputs.size() <= most;
   for (size_t i = first; holds && i < least; ++i) holds = inputs[i] != nullptr;
-  WIDE_REQUIRE(holds, "has " + std::to_string(inputs.size()) + " inputs, expected " +
+  WIDE_REQUIRE(holds, "has " + counted(inputs.size(), "input") + ", expected " +
                           std::to_string(least) +
                           (least == most ? "" : " to " + std::to_string(most)));
 }

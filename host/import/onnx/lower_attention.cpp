@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "host/core/text.hpp"
 #include "host/import/onnx/lowering.hpp"
 #include "wide/convert.hpp"
 
@@ -55,8 +56,8 @@ std::optional<Heads> heads_of(const View& view, int positions_axis, int features
 Moved with_heads(Lowering& at, const Moved& operand, bool is_transposed, const char* what) {
   const View view = at.view(operand);
   const int last = view.rank() - 1;
-  at.support(last >= 2, "multiplies two activations of " + std::to_string(view.rank()) +
-                            " axes, which no primitive computes outside of attention");
+  at.support(last >= 2, "multiplies two activations of " + counted(view.rank(), "axis", "axes") +
+                            ", which no primitive computes outside of attention");
   const int positions = is_transposed ? last : last - 1, features = is_transposed ? last - 1 : last;
   if (heads_of(view, positions, features)) return operand;
   std::vector<int64_t> order{0, positions}, back{0};
@@ -117,8 +118,8 @@ struct BiasAxes {
 
 /// `own` or 1, else the node is refused.
 int64_t one_or(Lowering& at, int64_t extent, int64_t own) {
-  at.support(extent == 1 || extent == own, "adds " + std::to_string(extent) +
-                                               " heads or rows to attention's scores, expected 1 "
+  at.support(extent == 1 || extent == own, "adds " + counted(extent, "head") +
+                                               " or rows to attention's scores, expected 1 "
                                                "or " +
                                                std::to_string(own));
   return extent;

@@ -4,6 +4,7 @@
 // Operators with weights: products, norms, tables.
 #include <string>
 
+#include "host/core/text.hpp"
 #include "host/import/onnx/lowering.hpp"
 
 namespace wide::onnx {
@@ -16,8 +17,8 @@ Value bias_of(Lowering& at, size_t input, int64_t out, Dtype dtype, double facto
   const int64_t size = num_elements(shape);
   bool is_row = (size == out || size == 1) && shape.rank() <= 2;
   for (int axis = 0; axis + 1 < shape.rank(); ++axis) is_row = is_row && shape[axis] == 1;
-  at.support(is_row, "adds " + to_string(shape) + ", expected " + std::to_string(out) +
-                         " numbers that all rows share, or one");
+  at.support(is_row, "adds " + to_string(shape) + ", expected " + counted(out, "number") +
+                         " that all rows share, or one");
   if (shape == Shape{out}) return at.scaled(input, dtype, factor);
   return at.changed(input, dtype, {out}, [=](const Initializer& t, int64_t i) {
     return factor * element_of(t, size == 1 ? 0 : i);
@@ -93,8 +94,7 @@ void lower_batchnorm(Lowering& at) {
              "is in training mode, expected inference");
   for (size_t i = 1; i < at.node().outputs.size(); ++i)
     at.support(!at.is_used(i), "computes statistics, expected inference");
-  at.require(at.num_inputs() == 5,
-             "has " + std::to_string(at.num_inputs()) + " inputs, expected 5");
+  at.require(at.num_inputs() == 5, "has " + counted(at.num_inputs(), "input") + ", expected 5");
   const Value x = at.x(0);
   at.set(at.append(BatchnormOp{at.number("epsilon", 1e-5f)},
                    {{"x", x},
@@ -129,7 +129,7 @@ Value norm_parameter(Lowering& at, size_t input, int64_t size, Dtype dtype) {
   if (!at.has(input)) return {};
   at.support(num_elements(at.constant_shape(input)) == size,
              "has a scale or bias " + to_string(at.constant_shape(input)) + ", expected " +
-                 std::to_string(size) + " numbers");
+                 counted(size, "number"));
   return at.reshaped(at.parameter(input, dtype), {size});
 }
 

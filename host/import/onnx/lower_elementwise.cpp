@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "host/core/text.hpp"
 #include "host/import/onnx/lowering.hpp"
 
 namespace wide::onnx {
@@ -150,7 +151,7 @@ void lower_extreme(Lowering& at) {
   at.only({});
   if (at.num_inputs() == 1) return at.set(at.x(0));
   at.support(at.num_inputs() == 2,
-             "compares " + std::to_string(at.num_inputs()) + " inputs, expected x and a number");
+             "compares " + counted(at.num_inputs(), "input") + ", expected x and a number");
   const size_t data = at.is_computed(0) ? 0 : 1;
   at.support(!at.is_computed(1 - data),
              "compares two activations, for which there is no primitive");
@@ -291,8 +292,7 @@ void combine_moved(Lowering& at, BinaryFunction function) {
 template <BinaryFunction kFunction>
 void lower_binary(Lowering& at) {
   at.only({});
-  at.require(at.num_inputs() == 2,
-             "has " + std::to_string(at.num_inputs()) + " inputs, expected 2");
+  at.require(at.num_inputs() == 2, "has " + counted(at.num_inputs(), "input") + ", expected 2");
   at.support(kFunction != BinaryFunction::divide || (!at.is_integer(0) && !at.is_integer(1)),
              "divides integers, which are rounded towards zero, for which there is no primitive");
   if (lower_scores_arithmetic(at)) return;

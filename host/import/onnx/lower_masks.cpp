@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 
+#include "host/core/text.hpp"
 #include "host/import/onnx/lowering.hpp"
 
 namespace wide::onnx {
@@ -133,8 +134,7 @@ double finite(double number, Dtype dtype) {
 /// A number where a condition holds, elsewhere another or a computed, finite value.
 void lower_where(Lowering& at) {
   at.only({});
-  at.require(at.num_inputs() == 3,
-             "has " + std::to_string(at.num_inputs()) + " inputs, expected 3");
+  at.require(at.num_inputs() == 3, "has " + counted(at.num_inputs(), "input") + ", expected 3");
   if (lower_scores_where(at)) return;
   at.support(at.is_computed(0), "chooses by a constant, for which there is no primitive");
   if (!at.is_computed(1) && !at.is_computed(2)) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "host/core/text.hpp"
 #include "host/import/onnx/lowering.hpp"
 #include "wide/recurrent.hpp"
 
@@ -85,7 +86,7 @@ Value sequences(Lowering& at, bool is_batch_first) {
   const Moved x = at.elements(kX);
   const View view = at.view(x);
   at.require(view.rank() == 3,
-             "reads " + std::to_string(view.rank()) + " axes, expected sequences of 3");
+             "reads " + counted(view.rank(), "axis", "axes") + ", expected sequences of 3");
   const Value value = at.laid_out(x.value, is_batch_first ? view : view.transposed(Dims{1, 0, 2}));
   at.support(!value.is_absent(),
              std::string("reads sequences with the batch elsewhere than on axis ") +
@@ -116,8 +117,8 @@ void check_lengths(Lowering& at, int64_t steps) {
   at.support(!at.is_computed(kLengths),
              "reads lengths of sequences that are computed, expected as many steps of all");
   at.support(at.uniform(kLengths) == static_cast<double>(steps),
-             "has sequences of other lengths than its " + std::to_string(steps) +
-                 " steps, expected as many of all");
+             "has sequences of other lengths than its " + counted(steps, "step") +
+                 ", expected as many of all");
 }
 
 Layer layer_of(Lowering& at, RecurrentCell cell) {

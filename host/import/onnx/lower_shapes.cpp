@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "host/core/text.hpp"
 #include "host/import/onnx/lowering.hpp"
 
 namespace wide::onnx {
@@ -20,7 +21,7 @@ int64_t per_sample(const Shape& shape) {
 /// Sets x with these extents after the batch, which must stay in front.
 void set_reshaped(Lowering& at, Value x, const std::vector<int64_t>& extents) {
   at.support(extents.size() < kMaxRank,
-             "makes " + std::to_string(extents.size()) + " axes, expected at most 5");
+             "makes " + counted(extents.size(), "axis", "axes") + ", expected at most 5");
   at.set(at.reshaped(x, Shape(extents)));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "host/core/text.hpp"
 #include "host/import/onnx/lowering.hpp"
 #include "wide/convert.hpp"
 
@@ -78,7 +79,7 @@ PerAxis pair(const std::vector<int64_t>& values, int64_t usual) {
 std::span<const int64_t> positions_of(Lowering& at, Value x) {
   const Shape& shape = at.shape(x);
   at.support(shape.rank() >= 3 && shape.rank() <= 5,
-             "has an input of " + std::to_string(shape.rank()) + " axes, expected 3, 4 or 5");
+             "has an input of " + counted(shape.rank(), "axis", "axes") + ", expected 3, 4 or 5");
   return {shape.begin() + 2, shape.end()};
 }
 
@@ -89,7 +90,7 @@ void lower_conv(Lowering& at) {
   const auto positions = positions_of(at, x);
   at.require(weight.rank() == at.shape(x).rank(), "has a weight " + to_string(weight) +
                                                       ", expected " +
-                                                      std::to_string(at.shape(x).rank()) + " axes");
+                                                      counted(at.shape(x).rank(), "axis", "axes"));
   const std::vector<int64_t> kernel(weight.begin() + 2, weight.end());
   const std::vector<int64_t> said = at.integers("kernel_shape");
   at.require(said.empty() || said == kernel,
@@ -157,7 +158,7 @@ void lower_pool(Lowering& at, PoolingMode mode) {
   const auto positions = positions_of(at, x);
   const std::vector<int64_t> kernel = at.integers("kernel_shape");
   at.require(kernel.size() == positions.size(),
-             "has a kernel_shape of " + std::to_string(kernel.size()) + " axes, expected " +
+             "has a kernel_shape of " + counted(kernel.size(), "axis", "axes") + ", expected " +
                  std::to_string(positions.size()));
   const Windows w = windows_of(at, kernel, positions);
   PoolingOp op;

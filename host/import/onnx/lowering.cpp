@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/messages.hpp"
 #include "wide/convert.hpp"
 #include "wide/error.hpp"
@@ -154,7 +155,7 @@ double Lowering::scalar(size_t input) {
 
 void Lowering::support_rank(size_t input, int most) {
   const Shape& shape = constant_shape(input);
-  support(shape.rank() <= most, "combines " + std::to_string(most) + " axes and the constant " +
+  support(shape.rank() <= most, "combines " + counted(most, "axis", "axes") + " and the constant " +
                                     to_string(shape) +
                                     ", which has more: the batch would not stay in front");
 }

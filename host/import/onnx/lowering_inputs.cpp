@@ -7,6 +7,7 @@
 #include <set>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/messages.hpp"
 #include "host/import/onnx/lowering.hpp"
 
@@ -118,8 +119,8 @@ void Lowering::declare_inputs() {
                                                 : "is " + std::string(input.type->name) +
                                                       ", which no tensor of wide can be");
     if (!input.has_shape || input.extents.empty() || input.extents.size() >= kMaxRank)
-      refuse_input(input, "has no shape or " + std::to_string(input.extents.size()) +
-                              " axes, expected 1 to 5, the batch in front");
+      refuse_input(input, "has no shape or " + counted(input.extents.size(), "axis", "axes") +
+                              ", expected 1 to 5, the batch in front");
     const ValueInfo::Extent& first = input.extents[0];
     if (batch != nullptr && (first.number != batch->number || first.symbol != batch->symbol))
       refuse_input(input, "does not begin as another input does, expected one batch of all");

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/messages.hpp"
 #include "host/import/onnx/lowering.hpp"
 
@@ -59,7 +60,7 @@ void require_same(const Lowered& first, const std::string& first_name, const Low
     }
   }
   if (a.nodes().size() != b.nodes().size()) {
-    refuse("it has " + std::to_string(b.nodes().size()) + " nodes, expected " +
+    refuse("it has " + counted(b.nodes().size(), "node") + ", expected " +
            std::to_string(a.nodes().size()));
   }
   bool is_same = a.num_values() == b.num_values() && std::ranges::equal(a.inputs(), b.inputs()) &&

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/messages.hpp"
 #include "host/import/onnx/file.hpp"
 #include "host/import/onnx/wire.hpp"
@@ -180,7 +181,7 @@ void TensorReader::set_shape() {
     refuse("is of element type " + std::to_string(type_) + ", which is unknown");
   if (dims_.size() > kMaxRank) {
     throw_unsupported("onnx: " + where_ + " " + in_quotes(tensor_.name) + " has " +
-                      std::to_string(dims_.size()) + " axes, expected at most " +
+                      counted(dims_.size(), "axis", "axes") + ", expected at most " +
                       std::to_string(kMaxRank));
   }
   tensor_.shape = Shape(dims_);
@@ -216,7 +217,7 @@ void TensorReader::take_external() {
   const int64_t size = std::ssize(bytes);
   if (external_.offset > size || size - external_.offset < tensor_.bytes) {
     refuse("lies in " + in_quotes(path) + " from " + std::to_string(external_.offset) +
-           " on, expected " + std::to_string(tensor_.bytes) + " bytes there; the file has " +
+           " on, expected " + counted(tensor_.bytes, "byte") + " there; the file has " +
            std::to_string(size));
   }
   if (external_.length >= 0 && external_.length != tensor_.bytes) {
@@ -231,9 +232,8 @@ template <class T, class Numbers>
 void TensorReader::store(const Numbers& numbers) {
   const auto expected = static_cast<size_t>(num_elements(tensor_.shape));
   if (numbers.size() != expected) {
-    refuse("has " + std::to_string(numbers.size()) + " numbers, expected " +
-           std::to_string(expected) + " for " + std::string(tensor_.type->name) + " " +
-           to_string(tensor_.shape));
+    refuse("has " + counted(numbers.size(), "number") + ", expected " + std::to_string(expected) +
+           " for " + std::string(tensor_.type->name) + " " + to_string(tensor_.shape));
   }
   auto storage = std::make_shared<std::vector<std::byte>>(expected * sizeof(T));
   for (size_t i = 0; i < expected; ++i) {
@@ -279,9 +279,8 @@ Initializer TensorReader::read(std::string_view message) {
     take_external();
   } else if (has_raw_) {
     if (std::ssize(raw_) != tensor_.bytes) {
-      refuse("has " + std::to_string(raw_.size()) + " bytes, expected " +
-             std::to_string(tensor_.bytes) + " for " + std::string(tensor_.type->name) + " " +
-             to_string(tensor_.shape));
+      refuse("has " + counted(raw_.size(), "byte") + ", expected " + std::to_string(tensor_.bytes) +
+             " for " + std::string(tensor_.type->name) + " " + to_string(tensor_.shape));
     }
     tensor_.data = reinterpret_cast<const std::byte*>(raw_.data());
   } else {

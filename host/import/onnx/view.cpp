@@ -9,6 +9,7 @@
 #include <string>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/onnx/axes.hpp"
 #include "wide/graph.hpp"
 
@@ -266,7 +267,7 @@ View View::squeezed(const std::vector<int64_t>& axes) const {
 
 View View::unsqueezed(const std::vector<int64_t>& axes) const {
   const int to = rank() + static_cast<int>(axes.size());
-  WIDE_REQUIRE(to <= 2 * kMaxRank, "makes " + std::to_string(to) + " axes");
+  WIDE_REQUIRE(to <= 2 * kMaxRank, "makes " + counted(to, "axis", "axes"));
   const std::vector<bool> marked = marked_axes(axes, to);
   View out;
   out.elements_ = elements_;
@@ -283,7 +284,7 @@ View View::without(int axis) const {
 
 View View::repeated(const Numbers& wanted, int64_t batch) const {
   const int count = static_cast<int>(wanted.values.size());
-  WIDE_REQUIRE(count <= 2 * kMaxRank, "makes " + std::to_string(count) + " axes");
+  WIDE_REQUIRE(count <= 2 * kMaxRank, "makes " + counted(count, "axis", "axes"));
   View out = *this;
   while (out.rank() < count) out.axes_.insert(out.axes_.begin(), Axis{});
   for (int i = 0; i < count; ++i) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 
 namespace wide::onnx {
 
@@ -29,8 +30,8 @@ uint64_t Wire::take_varint(std::string_view& from) const {
 
 std::string_view Wire::take(std::string_view& from, uint64_t bytes) const {
   if (bytes > from.size()) {
-    refuse("field " + std::to_string(field_) + " has " + std::to_string(bytes) +
-           " bytes, expected at most " + std::to_string(from.size()) + ", which are left");
+    refuse("field " + std::to_string(field_) + " has " + counted(bytes, "byte") +
+           ", expected at most " + std::to_string(from.size()) + ", which are left");
   }
   const std::string_view taken = from.substr(0, bytes);
   from.remove_prefix(bytes);
