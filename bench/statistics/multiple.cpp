@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -14,7 +14,7 @@ std::vector<double> adjust_p_values(std::span<const double> p_values) {
   for (const double p : p_values) {
     if (!(p >= 0 && p <= 1)) {
       throw Error(ErrorCode::invalid_argument,
-                  "statistics: a p-value is " + std::to_string(p) + ", expected 0 to 1");
+                  "statistics: a p-value is " + text(p) + ", expected 0 to 1");
     }
   }
   std::vector<size_t> order(p_values.size());

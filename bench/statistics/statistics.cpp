@@ -10,6 +10,7 @@
 #include "bench/statistics/normality.hpp"
 #include "bench/statistics/order.hpp"
 #include "bench/statistics/ranks.hpp"
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -42,8 +43,8 @@ Statistics describe_samples(std::span<const double> samples, std::span<const int
   Statistics s;
   for (const double sample : samples) {
     if (!(sample >= 0) || std::isinf(sample)) {
-      throw Error(ErrorCode::invalid_argument, "statistics: a sample is " + std::to_string(sample) +
-                                                   " ns, expected a finite time >= 0");
+      throw Error(ErrorCode::invalid_argument,
+                  "statistics: a sample is " + text(sample) + " ns, expected a finite time >= 0");
     }
   }
   s.n = static_cast<int64_t>(samples.size());

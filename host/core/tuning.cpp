@@ -12,6 +12,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/file.hpp"
+#include "host/core/text.hpp"
 
 namespace wide {
 
@@ -174,9 +175,8 @@ const TuningEntry* TuningCache::find(const DeviceInfo& device, std::string_view 
 void TuningCache::set(const DeviceInfo& device, std::string_view primitive,
                       std::string_view problem, TuningEntry entry) {
   // What parse() refuses is kept out: one such entry would make the whole file unreadable.
-  WIDE_REQUIRE(
-      entry.time_us > 0 && std::isfinite(entry.time_us),
-      "tuning: time_us is " + std::to_string(entry.time_us) + ", expected a finite number above 0");
+  WIDE_REQUIRE(entry.time_us > 0 && std::isfinite(entry.time_us),
+               "tuning: time_us is " + text(entry.time_us) + ", expected a finite number above 0");
   require_count("num_candidates", entry.num_candidates);
   require_count("the device's compute_capability", device.compute_capability);
   require_count("the device's num_multiprocessors", device.num_multiprocessors);

@@ -9,6 +9,7 @@
 #include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
+#include "host/core/text.hpp"
 #include "host/embedding/embedding_problem.hpp"
 
 namespace wide {
@@ -54,7 +55,7 @@ void require_legal(const EmbeddingProblem& p) {
   WIDE_REQUIRE(p.bag == Bag::none || !p.checked,
                "embedding: checked is set, expected not with bags: theirs are NaN");
   if (!(p.max_norm == 0)) {
-    throw_unsupported("embedding: max_norm is " + std::to_string(p.max_norm) +
+    throw_unsupported("embedding: max_norm is " + text(p.max_norm) +
                       ", expected 0: looking rows up would rewrite rows that others read; scale "
                       "them down before prepare_weights()");
   }

@@ -15,6 +15,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
+#include "host/core/text.hpp"
 #include "host/linear/ragged_linear_problem.hpp"
 #include "wide/ragged_linear.hpp"
 
@@ -150,9 +151,9 @@ void check_problem(const RaggedLinearProblem& problem) {
   WIDE_REQUIRE(!problem.members.empty(), "ragged_linear: members is empty, expected at least one");
   require_float_dtype("ragged_linear", problem.dtype);
   require_enumerators("ragged_linear", problem.epilogue);
-  WIDE_REQUIRE(std::isfinite(problem.epilogue.alpha), "ragged_linear: alpha is " +
-                                                          std::to_string(problem.epilogue.alpha) +
-                                                          ", expected a finite factor");
+  WIDE_REQUIRE(
+      std::isfinite(problem.epilogue.alpha),
+      "ragged_linear: alpha is " + text(problem.epilogue.alpha) + ", expected a finite factor");
 }
 
 }  // namespace

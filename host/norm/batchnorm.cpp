@@ -12,6 +12,7 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/text.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/batchnorm_cudnn.hpp"
 #include "host/norm/batchnorm_run.hpp"
@@ -28,9 +29,8 @@ constexpr std::string_view kBatchnormName = "batchnorm";
 void require_legal(const BatchnormProblem& p) {
   require_legal_channels(kBatchnormName, p);
   require_enumerator(kBatchnormName, "mode", p.mode, BatchnormMode::train);
-  WIDE_REQUIRE(
-      p.momentum >= 0 && p.momentum <= 1,
-      "batchnorm: momentum is " + std::to_string(p.momentum) + ", expected a number in [0, 1]");
+  WIDE_REQUIRE(p.momentum >= 0 && p.momentum <= 1,
+               "batchnorm: momentum is " + text(p.momentum) + ", expected a number in [0, 1]");
   const int64_t values = num_elements({p.batch, p.height, p.width});
   WIDE_REQUIRE(values <= std::numeric_limits<int32_t>::max(),
                "batchnorm: batch * height * width is " + std::to_string(values) +

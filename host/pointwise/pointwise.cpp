@@ -11,6 +11,7 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
+#include "host/core/text.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
 #include "host/pointwise/pointwise_problem.hpp"
@@ -82,8 +83,8 @@ constexpr auto kPointwiseFields = [](const auto& same, const PointwiseProblem& g
 
 void require_pointwise_parameters(const PointwiseProblem& p) {
   const auto require = [](const char* name, float value, bool is_good, const char* expected) {
-    WIDE_REQUIRE(is_good, "pointwise: " + std::string(name) + " is " + std::to_string(value) +
-                              ", expected " + expected);
+    WIDE_REQUIRE(is_good, "pointwise: " + std::string(name) + " is " + text(value) + ", expected " +
+                              expected);
   };
   require("slope", p.slope, std::isfinite(p.slope), "a finite number");
   require("alpha", p.alpha, std::isfinite(p.alpha), "a finite number");

@@ -323,7 +323,7 @@ TEST_CASE("pointwise: each wrong operand is named, with what was got and expecte
   bad.beta = 0x1.fffffcp-127f;
   CHECK_THROWS_MATCHES(
       make_pointwise_plan(cpu, bad), Error,
-      Message("pointwise: beta is 0.000000, expected a finite number, 2^-126 or more"));
+      Message("pointwise: beta is 1.1754942e-38, expected a finite number, 2^-126 or more"));
   bad.beta = 1, bad.low = std::numeric_limits<float>::quiet_NaN();
   CHECK_THROWS_AS(make_pointwise_plan(cpu, bad), Error);
   bad.low = 0, bad.alpha = kInfinity;

@@ -288,7 +288,7 @@ bool lower_scores_arithmetic(Lowering& at) {
     at.support(!scores.is_normalised, "scales after the softmax");
     const double number = at.scalar(other);
     scores.scale = op == "Div" ? scores.scale / number : scores.scale * number;
-    at.support(std::isfinite(scores.scale), "scales by " + std::to_string(number));
+    at.support(std::isfinite(scores.scale), "scales by " + text(number));
     scores.bias.factor *= op == "Div" ? 1 / number : number;
   }
   at.set_scores(std::move(scores));
@@ -329,7 +329,7 @@ bool lower_scores_where(Lowering& at) {
   Scores scores = *at.scores(input);
   const double hidden = at.uniform(other);
   at.support(is_minus_infinity(hidden),
-             "replaces scores by " + std::to_string(hidden) + ", expected minus infinity");
+             "replaces scores by " + text(hidden) + ", expected minus infinity");
   if (!at.is_computed(0)) {
     const auto condition = at.reader(0);
     const double nothing = -std::numeric_limits<double>::infinity();

@@ -90,7 +90,7 @@ void lower_selu(Lowering& at) {
 void lower_celu(Lowering& at) {
   at.only({"alpha"});
   const double alpha = static_cast<double>(at.number("alpha", 1));
-  at.support(alpha > 0, "has alpha " + std::to_string(alpha) + ", expected one above 0");
+  at.support(alpha > 0, "has alpha " + text(alpha) + ", expected one above 0");
   const Value x = with_number(at, BinaryFunction::divide, at.x(0), alpha);
   at.set(with_number(at, BinaryFunction::multiply,
                      pointwise(at, x, {.function = PointwiseFunction::elu}), alpha));
@@ -271,7 +271,7 @@ void combine_moved(Lowering& at, BinaryFunction function) {
     Moved x = at.moved(data);
     const double number = at.scalar(1 - data);
     x.factor = function == BinaryFunction::divide ? x.factor / number : x.factor * number;
-    at.support(std::isfinite(x.factor), "scales by " + std::to_string(number));
+    at.support(std::isfinite(x.factor), "scales by " + text(number));
     return at.set(0, x);
   }
   at.support(data == 0 || function != BinaryFunction::divide,

@@ -458,7 +458,7 @@ Lowered Lowering::run() && {
     require_input(name);
     const bool is_sound = std::fabs(number) < 0x1p53;
     if (!is_sound)
-      refuse_file("input " + in_quotes(name) + " is fixed to " + std::to_string(number) +
+      refuse_file("input " + in_quotes(name) + " is fixed to " + wide::text(number) +
                   ", expected a number below 2^53");
   }
   check_extents();
