@@ -47,6 +47,10 @@ inline AxisInfo activation_axis(std::string_view summary) {
   return {"activation", summary, "none", {"none", "relu", "gelu", "gelu_tanh", "silu"}, 0};
 }
 
+inline AxisInfo bias_axis() {
+  return {"bias", "whether there is one", "yes", {"yes", "no"}, 0};
+}
+
 /// Where a product's epilogue adds a residual.
 inline AxisInfo epilogue_residual_axis() {
   return {"residual",

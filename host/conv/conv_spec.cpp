@@ -245,7 +245,7 @@ std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions, std::vector<i
                "full",
                {"full", "pointwise", "depthwise"}},
               activation_axis("after the bias"),
-              {"bias", "whether there is one", "yes", {"yes", "no"}},
+              bias_axis(),
               epilogue_residual_axis(),
               tf32_axis()});
   return all;

@@ -18,6 +18,10 @@
 
 namespace wide::catalog {
 
+inline AxisInfo linear_scale_axis() {
+  return {"scale", "what fp32 factors the sums get", "no", {"no", "member", "output"}, 0};
+}
+
 /// Reads the axes activation, bias, scale and residual.
 inline Epilogue epilogue_of_case(const Case& point) {
   Epilogue epilogue;

@@ -235,8 +235,8 @@ std::vector<AxisInfo> axes() {
        0},
       dtype_axis("of x, weight, bias and y"),
       activation_axis("after the bias"),
-      {"bias", "whether there is one", "yes", {"yes", "no"}},
-      {"scale", "what fp32 factors the sums get", "no", {"no", "member", "output"}},
+      bias_axis(),
+      linear_scale_axis(),
       epilogue_residual_axis(),
       tf32_axis(),
   };
