@@ -136,6 +136,8 @@ void add_sampling(CLI::App& app, Options& o) {
 void add_tune(CLI::App& app, TuneOptions& o) {
   app.add_option("--tuning,--write", o.tuning,
                  "the cache to add to, created if missing; default: store nothing");
+  app.add_flag("--again", o.measures_again,
+               "measure anew what that cache has from the same candidates and options");
   app.add_option("--apply", o.apply, "a cache that auto reads, for column vs auto");
   app.add_option("--space", o.space,
                  "what to search: STRATEGY, STRATEGY:POLICY or OP/STRATEGY:POLICY of `wbench list "

@@ -93,6 +93,22 @@ bool narrow(Selection& selection, const std::string& space, const catalog::Primi
   return !selection.strategies.empty();
 }
 
+/// Leaves out the cases that need not be measured again, and says so; returns their number.
+int64_t drop_known(const TuneRequest& request, const catalog::PrimitiveSpec& spec,
+                   const std::string& asked, RunPlan& plan) {
+  std::vector<catalog::Case>& cases = plan.work.front().second;
+  const size_t all = cases.size();
+  const auto known = static_cast<int64_t>(std::erase_if(cases, [&](const catalog::Case& point) {
+    return is_known(request, spec.tuning_key(point), asked);
+  }));
+  if (known > 0 && !request.global.quiet) {
+    request.err << "wbench: " << spec.name << ": " << request.options.tuning << " has " << known
+                << " of " << counted(all, "case")
+                << " by the same options; --again measures anew\n";
+  }
+  return known;
+}
+
 /// `budget_s` is the op's share; 0: none.
 TunedOp tune_op(const TuneRequest& request, const catalog::PrimitiveSpec& spec, double budget_s) {
   const TuneOptions& options = request.options;
@@ -110,17 +126,19 @@ TunedOp tune_op(const TuneRequest& request, const catalog::PrimitiveSpec& spec, 
   tuned.nothing = select_work(selection, plan, tuned.result);
   plan.strategies = tune_candidates(spec, device, plan.strategies);
   if (tuned.nothing.empty() && plan.strategies.empty()) tuned.nothing = "no strategy is left";
+  const std::string asked = request_hash(plan, options);
+  if (tuned.nothing.empty()) tuned.num_known = drop_known(request, spec, asked, plan);
   if (options.dry_run) {
     for (const catalog::Case& point : plan.work.front().second)
       request.out << spec.name << " " << point.to_string() << "\n";
     for (const std::string& name : plan.strategies) request.out << "  " << name << "\n";
   }
-  if (!tuned.nothing.empty() || options.dry_run) return tuned;
+  if (!tuned.nothing.empty() || options.dry_run || plan.work.front().second.empty()) return tuned;
   set_progress(request.global, request.err, plan);
   Tuned measured;
   tune_cases(plan, spec, options, budget_s, measured, request.err);
   for (const auto& [point, found] : measured.cases)
-    tuned.rows.push_back({point.to_string(), spec.tuning_key(point), found});
+    tuned.rows.push_back({point.to_string(), spec.tuning_key(point), found, asked});
   std::move(measured.result.cases.begin(), measured.result.cases.end(),
             std::back_inserter(tuned.result.cases));
   tuned.has_run = measured.has_run;
@@ -143,6 +161,8 @@ void check_search(const TuneOptions& options) {
   if (options.search == "random" && options.budget_s < 0)
     refuse("--search random goes on as long as --budget SECONDS allows, which is not given");
   const Selection& s = options.selection;
+  if (options.measures_again && options.tuning.empty())
+    refuse("--again is of --tuning FILE, which is not given");
   if (!options.space.empty() && !(s.strategies + s.only + s.skip).empty())
     refuse("--space contradicts --strategy, --only and --skip, expected one of them");
 }
@@ -190,7 +210,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   }
   std::optional<TuningCache> applied;
   if (!options.apply.empty()) applied = TuningCache::load(options.apply);
-  (void)cache_at(options.tuning);
+  const TuningCache kept = cache_at(options.tuning);
   if (!options.dry_run) require_outputs({{"--tuning", options.tuning}});
   TuningCache measured;
   const std::optional<Context> context = make_context(options.selection, err);
@@ -200,18 +220,22 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   std::vector<catalog::FixedSteps> fixed;
   RunResult all;
   bool has_run = true;
-  const TuneRequest request{global,   options, *context, ops, applied ? &*applied : nullptr,
-                            measured, out,     err};
+  int64_t num_known = 0;
+  const TuneRequest request{global, options,  *context, ops, applied ? &*applied : nullptr,
+                            kept,   measured, out,      err};
   const Budget budget(options.budget_s);
   for (size_t i = 0; i < specs.size(); ++i) {
     const auto tune = is_model(*specs[i]) ? tune_model : tune_op;
     TunedOp tuned = tune(request, *specs[i], budget.share_s(specs.size() - i));
     if (!tuned.nothing.empty()) report_nothing(tuned.nothing, tuned.result, err);
-    for (const auto& [name, key, found] : tuned.rows) {
+    for (const auto& [name, key, found, asked] : tuned.rows) {
       rows.push_back(cells_of(name, found));
-      if (auto entry = kept_entry(found, std::string(kernel_hash(key.primitive))))
-        measured.set(context->info(), key.primitive, key.problem, std::move(*entry));
+      auto entry = kept_entry(found, std::string(kernel_hash(key.primitive)));
+      if (!entry) continue;
+      entry->request_hash = asked;
+      measured.set(context->info(), key.primitive, key.problem, std::move(*entry));
     }
+    num_known += tuned.num_known;
     std::move(tuned.fixed.begin(), tuned.fixed.end(), std::back_inserter(fixed));
     has_run = has_run && tuned.has_run;
     report_failures(tuned.result, err);
@@ -232,6 +256,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
     code = kNothingRan;
   }
   list_fixed(fixed, out);
+  if (code == kNothingRan && num_known > 0) code = kSuccess;
   if (code == kNothingRan) err << "wbench: nothing was tuned: no candidate ran\n";
   if (rows.size() == 1) return code;
   if (options.tuning.empty()) {

@@ -120,6 +120,7 @@ struct TuneOptions {
   std::string apply;                  ///< a cache that "auto" reads here; empty: none
   std::string space;                  ///< for space_of(); empty: everything that is selected
   std::string search = "exhaustive";  ///< or random, halving
+  bool measures_again = false;        ///< what the cache's file holds, too
   bool dry_run = false;
 };
 

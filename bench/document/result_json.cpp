@@ -214,7 +214,30 @@ Json summary(const OpSummary& s) {
           {"scaling_fit", fits}};
 }
 
-Json config(const RunConfig& c) {
+Json metrics_meta() {
+  Json object = Json::object();
+  for (const Metric& metric : metrics())
+    object[metric.name] = {{"hint", metric.hint}, {"better", to_string(metric.better)}};
+  return object;
+}
+
+Json totals(const RunResult& r) {
+  std::map<std::string, int64_t> counts{
+      {"ok", 0},      {"failed", 0}, {"skipped", 0},    {"verify_failed", 0}, {"implausible", 0},
+      {"timeout", 0}, {"oom", 0},    {"unreliable", 0}, {"mistrusted", 0}};
+  for (const CaseResult& c : r.cases) {
+    ++counts[std::string(to_string(c.status))];
+    if (is_mistrusted(c)) ++counts["mistrusted"];
+    if (is_doubtful(c)) ++counts["unreliable"];
+  }
+  Json object = {{"cases", r.cases.size()}, {"impossible", r.impossible_cases}};
+  for (const auto& [status, count] : counts) object[status] = count;
+  return object;
+}
+
+}  // namespace
+
+Json config_json(const RunConfig& c) {
   Json regimes = Json::array();
   for (const Regime regime : c.regimes) regimes.push_back(to_string(regime));
   return {{"preset", c.preset},
@@ -246,29 +269,6 @@ Json config(const RunConfig& c) {
           {"aa", c.aa},
           {"energy", c.energy}};
 }
-
-Json metrics_meta() {
-  Json object = Json::object();
-  for (const Metric& metric : metrics())
-    object[metric.name] = {{"hint", metric.hint}, {"better", to_string(metric.better)}};
-  return object;
-}
-
-Json totals(const RunResult& r) {
-  std::map<std::string, int64_t> counts{
-      {"ok", 0},      {"failed", 0}, {"skipped", 0},    {"verify_failed", 0}, {"implausible", 0},
-      {"timeout", 0}, {"oom", 0},    {"unreliable", 0}, {"mistrusted", 0}};
-  for (const CaseResult& c : r.cases) {
-    ++counts[std::string(to_string(c.status))];
-    if (is_mistrusted(c)) ++counts["mistrusted"];
-    if (is_doubtful(c)) ++counts["unreliable"];
-  }
-  Json object = {{"cases", r.cases.size()}, {"impossible", r.impossible_cases}};
-  for (const auto& [status, count] : counts) object[status] = count;
-  return object;
-}
-
-}  // namespace
 
 Json axes_json(const catalog::Case& point) {
   Json object = Json::object();
@@ -322,7 +322,7 @@ Json to_json(const RunResult& r) {
           {"host", host_json(r)},
           {"devices", devices_json(r)},
           {"calibration", calibration_json(r.calibration)},
-          {"config", config(r.config)},
+          {"config", config_json(r.config)},
           {"metrics_meta", metrics_meta()},
           {"cases", cases},
           {"impossible", impossible},

@@ -17,6 +17,9 @@ nlohmann::ordered_json to_json(const RunResult& result);
 /// Names and values, all of them.
 nlohmann::ordered_json axes_json(const catalog::Case& point);
 
+/// What a result says of how it was measured.
+nlohmann::ordered_json config_json(const RunConfig& config);
+
 /// The document as text.
 std::string dumped(const nlohmann::ordered_json& document);
 

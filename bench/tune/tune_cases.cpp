@@ -10,8 +10,11 @@
 
 #include "bench/cli/interrupt.hpp"
 #include "bench/cli/running.hpp"
+#include "bench/document/result_json.hpp"
+#include "bench/document/sha256.hpp"
 #include "bench/statistics/stop_rule.hpp"
 #include "bench/tune/tune_search.hpp"
+#include "host/core/verified.hpp"
 
 namespace wide::bench {
 
@@ -170,6 +173,21 @@ RunPlan tuning_plan(const TuneRequest& request) {
   plan.config.target_ci_pct = parse_percent("--target-ci", options.target_ci);
   if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
   return plan;
+}
+
+std::string request_hash(const RunPlan& plan, const TuneOptions& options) {
+  RunConfig config = plan.config;
+  config.preset.clear();  // the case says what it is
+  const nlohmann::ordered_json request{plan.strategies, options.search, options.apply,
+                                       config_json(config)};
+  return sha256(request.dump()).substr(0, 16);
+}
+
+bool is_known(const TuneRequest& request, const TuningKey& key, const std::string& request_hash) {
+  if (request.options.measures_again) return false;
+  const TuningEntry* entry = request.kept.find(request.context.info(), key.primitive, key.problem);
+  return entry != nullptr && entry->request_hash == request_hash &&
+         entry->kernel_hash == kernel_hash(key.primitive);
 }
 
 void tune_cases(const RunPlan& plan, const catalog::PrimitiveSpec& spec, const TuneOptions& options,

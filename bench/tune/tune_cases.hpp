@@ -32,6 +32,7 @@ struct TunedRow {
   std::string name;  ///< in the table
   TuningKey key;
   TunedCase found;
+  std::string request_hash;
 };
 
 /// The same of all cases of a primitive, or of all steps of a model.
@@ -40,6 +41,7 @@ struct TunedOp {
   std::vector<catalog::FixedSteps> fixed{};  ///< of a model: what was not tuned
   RunResult result{};
   std::string nothing{};  ///< why nothing was selected
+  int64_t num_known = 0;  ///< cases or steps that were not measured again
   bool has_run = true;
 };
 
@@ -50,7 +52,8 @@ struct TuneRequest {
   const Context& context;
   std::vector<const catalog::PrimitiveSpec*> ops;  ///< that strategies may be of
   const TuningCache* applied = nullptr;            ///< what auto reads, if anything
-  const TuningCache& tuned;                        ///< what is known by now
+  const TuningCache& kept;                         ///< what the file had before
+  const TuningCache& tuned;                        ///< what this command has found by now
   std::ostream& out;
   std::ostream& err;
 };
@@ -75,6 +78,12 @@ class Budget {
 
 /// A plan without cases.
 RunPlan tuning_plan(const TuneRequest& request);
+
+/// Of the plan's strategies and of how they are to be measured.
+std::string request_hash(const RunPlan& plan, const TuneOptions& options);
+
+/// Whether the file has what the same request found for this problem, by the kernels of this build.
+bool is_known(const TuneRequest& request, const TuningKey& key, const std::string& request_hash);
 
 /// Measures the plan's strategies in all its cases, which are the primitive's.
 void tune_cases(const RunPlan& plan, const catalog::PrimitiveSpec& spec, const TuneOptions& options,

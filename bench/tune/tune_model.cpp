@@ -106,6 +106,13 @@ class ModelTuner {
     plan_.work = {{&spec, {point}}};
     plan_.strategies = candidates(spec);
     if (plan_.strategies.empty()) return add_fixed("no strategy is left", problem.nodes);
+    const std::string request = request_hash(plan_, options_);
+    if (is_known(request_, problem.key, request)) {
+      tuned_keys_.push_back(problem.key);
+      ++tuned_.num_known;
+      return add_fixed(options_.tuning + " has them by the same options (--again measures anew)",
+                       problem.nodes);
+    }
     if (options_.dry_run) {
       request_.out << spec.name << " " << point.to_string() << "\n";
       for (const std::string& name : plan_.strategies) request_.out << "  " << name << "\n";
@@ -118,7 +125,7 @@ class ModelTuner {
     plan_.calibration = measured.calibration;  // of the device: measured once
     tuned_keys_.push_back(problem.key);
     for (const auto& [measured_point, found] : measured.cases)
-      tuned_.rows.push_back({name_of(steps.point(), problem), problem.key, found});
+      tuned_.rows.push_back({name_of(steps.point(), problem), problem.key, found, request});
     if (measured.cases.empty() && !is_interrupted())
       add_fixed("no candidate ran and was right", problem.nodes);
     std::move(measured.result.cases.begin(), measured.result.cases.end(),

@@ -54,6 +54,9 @@ class Fields {
     if (!value.is_number() || !(value.get<double>() > 0)) refuse_field(key, "a number above 0");
     return value.get<double>();
   }
+  std::string later_text(const char* key) const {  // empty where an older file has none
+    return object_.contains(key) ? text(key) : "";
+  }
   bool flag(const char* key) const {  // false where an older file has none
     if (!object_.contains(key)) return false;
     if (!at(key).is_boolean()) refuse_field(key, "true or false");
@@ -129,6 +132,7 @@ TuningCache TuningCache::parse(std::string_view text, const std::string& name) {
     entry.num_candidates = fields.count("num_candidates");
     entry.kernel_hash = fields.text("kernel_hash");
     entry.is_autos_own = fields.flag("is_autos_own");
+    entry.request_hash = fields.later_text("request_hash");
     if (!cache.entries_.emplace(std::move(key), std::move(entry)).second) {
       refuse(name, "entry " + std::to_string(cache.entries_.size()) + " is there twice");
     }
@@ -149,7 +153,8 @@ std::string TuningCache::to_text() const {
                        {"time_us", entry.time_us},
                        {"num_candidates", entry.num_candidates},
                        {"kernel_hash", entry.kernel_hash},
-                       {"is_autos_own", entry.is_autos_own}});
+                       {"is_autos_own", entry.is_autos_own},
+                       {"request_hash", entry.request_hash}});
   }
   const Json document = {{"schema", {{"name", kSchemaName}, {"version", kSchemaVersion}}},
                          {"entries", entries}};
@@ -186,7 +191,8 @@ void TuningCache::set(const DeviceInfo& device, std::string_view primitive,
       {"problem", problem},
       {"strategy", entry.strategy},
       {"policy", entry.policy},
-      {"kernel_hash", entry.kernel_hash}};
+      {"kernel_hash", entry.kernel_hash},
+      {"request_hash", entry.request_hash}};
   for (const auto& [what, text] : texts) require_utf8(what, text);
   entries_[{device.name, device.compute_capability, device.num_multiprocessors,
             std::string(primitive), std::string(problem)}] = std::move(entry);

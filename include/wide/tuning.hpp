@@ -27,6 +27,9 @@ struct TuningEntry {
   /// strategies that need proof are no longer taken from this entry.
   std::string kernel_hash;
   bool is_autos_own = false;  ///< no candidate was significantly faster
+  /// Of the candidates that were asked for, and of how they were to be measured: `wbench tune` does
+  /// not measure the same again. Empty where that is unknown.
+  std::string request_hash{};
   friend bool operator==(const TuningEntry&, const TuningEntry&) = default;
 };
 

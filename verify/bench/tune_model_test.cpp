@@ -189,6 +189,11 @@ TEST_CASE("tune --model leaves a file from which run and trace take every step's
                             ContainsSubstring("n=2 batch=2 fc2 linear  ") &&
                             ContainsSubstring("runner-up"));
   CHECK(TuningCache::load("t.json").size() == 2);
+  const Outcome again = wbench("tune --model mlp " + model + kShort + "--tuning t.json");
+  CHECK(again.code == kSuccess);
+  CHECK(
+      again.out ==
+      "not tuned: 2 steps: t.json has them by the same options (--again measures anew): fc1 fc2\n");
   const Outcome run =
       wbench("run --model mlp " + model + kShort + "--tuning t.json --strategy auto --explain");
   CHECK(run.code == kSuccess);

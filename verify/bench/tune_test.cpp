@@ -420,7 +420,8 @@ std::pair<int, std::string> tune_while(const std::function<void()>& act) {
                            "--max-samples",
                            "6",
                            "--tuning",
-                           "t.json"})
+                           "t.json",
+                           "--again"})
     argv.push_back(word);
   const int code = wbench_main(static_cast<int>(argv.size()), argv.data(), out, err);
   return {code, buffer.str()};
@@ -457,6 +458,7 @@ TEST_CASE("exit codes of tune") {
       {"tune --op linear --space simt --skip gemv", kUsage, "--space contradicts"},
       {"tune --op linear --search random", kUsage, "--budget SECONDS allows"},
       {"tune --op linear --search best", kUsage, "--search"},
+      {"tune --op linear --again", kUsage, "--again is of --tuning FILE"},
       {"tune --op linear -d cpu --space simt", kNothingRan, "no strategy is left"},
       {"tune --op linear --tunin t", kUsage, "did you mean --tuning"},
       {"tune --op linear -d cpu --regime graph", kUsage, "expected cpu"},

@@ -42,7 +42,7 @@ TEST_CASE("what a tuning cache keeps comes back from its file") {
   TuningCache cache;
   cache.set(kH200, "linear", "n=4 batch=16", kEntry);
   cache.set(kH200, "linear", "n=8 batch=16", {"cublaslt", "", 1e-3, 1, ""});
-  cache.set(kH200, "linear", "n=9 batch=16", {"cublaslt", "h1", 1, 3, "", true});
+  cache.set(kH200, "linear", "n=9 batch=16", {"cublaslt", "h1", 1, 3, "", true, "asked"});
   cache.set(gpu("a \"name\"\nwith everything", 0, 2), "linear", "", {"wide", "", 1e6, 2, "x"});
   const TemporaryFolder folder;
   cache.save("t.json");
