@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "bench/document/json_number.hpp"
@@ -67,6 +68,10 @@ ScaleFrame frame(const ChartScale& scale, const std::vector<double>& values) {
     frame.lo -= more;
     frame.hi += more;
   }
+  // An edited file may have numbers whose room is beyond doubles.
+  using Limits = std::numeric_limits<double>;
+  frame.lo = std::max(frame.lo, scale.is_log ? Limits::min() : Limits::lowest());
+  frame.hi = std::min(frame.hi, Limits::max());
   // Counts are few, and readers look for those that were measured.
   const std::set<double> counts(values.begin(), values.end());
   frame.ticks = scale.unit == Unit::count && counts.size() <= kMaxCounts

@@ -4,6 +4,7 @@
 // Pages of results without a browser: that nothing is lost, nothing is trusted, and that charts
 // stand without a script. What a browser makes of them: report_browser_test.py.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -211,6 +212,23 @@ TEST_CASE("ticks are few, round and inside") {
     CAPTURE(hi, ticks.size());
     CHECK((!ticks.empty() && ticks.size() <= 9));
     CHECK((ticks.front() >= 1 && ticks.back() <= hi * (1 + 1e-9)));
+  }
+}
+
+TEST_CASE("a scale has few ticks and all values, whatever numbers a file has") {
+  const auto [least, most] = GENERATE(table<double, double>({{20, 1e300},
+                                                             {1e-300, 1e300},
+                                                             {100, std::nextafter(100, 200)},
+                                                             {1e308, 1.7e308},
+                                                             {1e300, 1e300}}));
+  for (const bool is_log : {true, false}) {
+    const ChartScale scale{"time", Unit::time, is_log};
+    const Chart chart{
+        "", scale, scale, {}, {{"a", 0, ChartSeries::Mark::line, {{1, least}, {2, most}}}}, {}};
+    const ScaleFrame frame = frame_of(chart).y;
+    CHECK((frame.lo <= least && most <= frame.hi && frame.lo < frame.hi));
+    CHECK((std::isfinite(frame.lo) && std::isfinite(frame.hi)));
+    CHECK((!frame.ticks.empty() && frame.ticks.size() < 20));
   }
 }
 
