@@ -19,6 +19,8 @@ using Json = nlohmann::ordered_json;
 constexpr int kMaxDepth = 64;
 /// The largest integer that JSON represents exactly everywhere.
 constexpr int64_t kLargestSeed = int64_t{1} << 53;
+/// Longer times are no measurements: tables and charts of them would be unreadable.
+constexpr double kLongest_ns = 1e18;
 
 /// The parser's position, and the keys seen so far in the objects around it.
 class Keys {
@@ -145,6 +147,12 @@ uint64_t Field::seed() const {
 double Field::amount() const {
   const double value = real();
   if (value < 0) refuse("a number, 0 or above");
+  return value;
+}
+
+double Field::time_ns() const {
+  const double value = amount();
+  if (value > kLongest_ns) refuse("a time of at most 10^18 ns");
   return value;
 }
 

@@ -48,8 +48,10 @@ class Field {
   int small_count() const;
   uint64_t seed() const;  ///< at most 2^53, which a double holds exactly
   double amount() const;
+  double time_ns() const;  ///< at most 10^18, 31 years
   int64_t count_or(int64_t otherwise) const { return is_null() ? otherwise : count(); }
   double amount_or_zero() const { return is_null() ? 0 : amount(); }
+  double time_ns_or_zero() const { return is_null() ? 0 : time_ns(); }
   std::optional<int64_t> optional_count() const;
   std::optional<double> optional_amount() const;
   /// None if the key is missing or null.

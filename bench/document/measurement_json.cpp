@@ -139,8 +139,8 @@ namespace {
 /// Fields since 1.3; unknown in older results.
 void parse_later_statistics(const Field& f, Statistics& s) {
   if (!f.has("outliers")) return;
-  s.p99_ns = f["p99_ns"].amount_or_zero();
-  s.iqr_ns = f["iqr_ns"].amount_or_zero();
+  s.p99_ns = f["p99_ns"].time_ns_or_zero();
+  s.iqr_ns = f["iqr_ns"].time_ns_or_zero();
   s.ci_resamples = f["ci"]["resamples"].count_or(0);
   const auto seed = f["ci"].later("seed");  // since 1.7
   if (seed && !seed->is_null()) s.ci_seed = seed->seed();
@@ -171,19 +171,19 @@ void parse_later_statistics(const Field& f, Statistics& s) {
 Statistics parse_statistics(const Field& f) {
   Statistics s;
   s.n = f["n"].count();
-  s.mean_ns = f["mean_ns"].amount_or_zero();
-  s.stdev_ns = f["stdev_ns"].amount_or_zero();
+  s.mean_ns = f["mean_ns"].time_ns_or_zero();
+  s.stdev_ns = f["stdev_ns"].time_ns_or_zero();
   s.cv_pct = f["cv_pct"].amount_or_zero();
-  s.min_ns = f["min_ns"].amount_or_zero();
-  s.p5_ns = f["p5_ns"].amount_or_zero();
-  s.q1_ns = f["q1_ns"].amount_or_zero();
-  s.median_ns = f["median_ns"].amount_or_zero();
-  s.q3_ns = f["q3_ns"].amount_or_zero();
-  s.p95_ns = f["p95_ns"].amount_or_zero();
-  s.max_ns = f["max_ns"].amount_or_zero();
-  s.mad_ns = f["mad_ns"].amount_or_zero();
-  s.ci_lo_ns = f["ci"]["lo_ns"].amount_or_zero();
-  s.ci_hi_ns = f["ci"]["hi_ns"].amount_or_zero();
+  s.min_ns = f["min_ns"].time_ns_or_zero();
+  s.p5_ns = f["p5_ns"].time_ns_or_zero();
+  s.q1_ns = f["q1_ns"].time_ns_or_zero();
+  s.median_ns = f["median_ns"].time_ns_or_zero();
+  s.q3_ns = f["q3_ns"].time_ns_or_zero();
+  s.p95_ns = f["p95_ns"].time_ns_or_zero();
+  s.max_ns = f["max_ns"].time_ns_or_zero();
+  s.mad_ns = f["mad_ns"].time_ns_or_zero();
+  s.ci_lo_ns = f["ci"]["lo_ns"].time_ns_or_zero();
+  s.ci_hi_ns = f["ci"]["hi_ns"].time_ns_or_zero();
   s.ci_method = f["ci"]["method"].text();
   parse_later_statistics(f, s);
   return s;
@@ -238,7 +238,7 @@ void parse_samples(const Field& f, Measurement& m) {
                                                          counted(samples, "sample"), others, what));
   };
   const int64_t count = parse_column(
-      f["time_ns"], [&](const Field& value) { m.samples_ns.push_back(value.amount()); });
+      f["time_ns"], [&](const Field& value) { m.samples_ns.push_back(value.time_ns()); });
   const int64_t rounds = parse_column(
       f["round"], [&](const Field& value) { m.samples_round.push_back(value.count()); });
   require_as_many(count, rounds, "rounds");

@@ -173,8 +173,20 @@ TEST_CASE("times that are none are refused, not shown") {
   CHECK(with("-5") == place + " is -5, expected a number, 0 or above");
   CHECK(with("-1e-300") == place + " is -1e-300, expected a number, 0 or above");
   CHECK(with("null") == place + " is null, expected a number");
+  CHECK(with("1e18") == "nothing was thrown");
+  CHECK(with("1e300") == place + " is 1e+300, expected a time of at most 10^18 ns");
   CHECK_THAT(with("-1e999"), ContainsSubstring("not JSON"));
   CHECK_THAT(with("Infinity"), ContainsSubstring("not JSON"));
+}
+
+TEST_CASE("statistics that are no times are refused, not shown") {
+  json document = sample_document();
+  json& stats = document["cases"][0]["strategies"][0]["measurements"][0]["stats"];
+  for (const char* name : {"mean_ns", "median_ns", "max_ns", "mad_ns", "p99_ns"}) {
+    const json was = std::exchange(stats[name], 1e300);
+    CHECK_THAT(refusal(document.dump()), ContainsSubstring(std::string(name) + " is 1e+300"));
+    stats[name] = was;
+  }
 }
 
 TEST_CASE("a key that an object has twice is refused with its path") {
