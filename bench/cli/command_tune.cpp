@@ -126,14 +126,16 @@ TunedOp tune_op(const TuneRequest& request, const catalog::PrimitiveSpec& spec, 
   tuned.nothing = select_work(selection, plan, tuned.result);
   plan.strategies = tune_candidates(spec, device, plan.strategies);
   if (tuned.nothing.empty() && plan.strategies.empty()) tuned.nothing = "no strategy is left";
+  if (!tuned.nothing.empty()) return tuned;
   const std::string asked = request_hash(plan, options);
-  if (tuned.nothing.empty()) tuned.num_known = drop_known(request, spec, asked, plan);
+  tuned.num_known = drop_known(request, spec, asked, plan);
+  if (plan.work.front().second.empty()) return tuned;
   if (options.dry_run) {
     for (const catalog::Case& point : plan.work.front().second)
       request.out << spec.name << " " << point.to_string() << "\n";
     for (const std::string& name : plan.strategies) request.out << "  " << name << "\n";
   }
-  if (!tuned.nothing.empty() || options.dry_run || plan.work.front().second.empty()) return tuned;
+  if (options.dry_run) return tuned;
   set_progress(request.global, request.err, plan);
   Tuned measured;
   tune_cases(plan, spec, options, budget_s, measured, request.err);
@@ -219,7 +221,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
       {"case", "fastest", "time", "runner-up", "vs auto", "kept", "vs vendor", "of"}};
   std::vector<catalog::FixedSteps> fixed;
   RunResult all;
-  bool has_run = true;
+  bool has_run = true, has_selected = false;
   int64_t num_known = 0;
   const TuneRequest request{global, options,  *context, ops, applied ? &*applied : nullptr,
                             kept,   measured, out,      err};
@@ -227,6 +229,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   for (size_t i = 0; i < specs.size(); ++i) {
     const auto tune = is_model(*specs[i]) ? tune_model : tune_op;
     TunedOp tuned = tune(request, *specs[i], budget.share_s(specs.size() - i));
+    has_selected = has_selected || tuned.nothing.empty();
     if (!tuned.nothing.empty()) report_nothing(tuned.nothing, tuned.result, err);
     for (const auto& [name, key, found, asked] : tuned.rows) {
       rows.push_back(cells_of(name, found));
@@ -244,7 +247,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   }
   if (options.dry_run) {
     list_fixed(fixed, out);
-    return kSuccess;
+    return has_selected ? kSuccess : kNothingRan;
   }
   const std::string exceeded =
       budget.is_set() ? budget_text(options.budget_s, budget.passed_s()) : "";

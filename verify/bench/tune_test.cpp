@@ -465,6 +465,7 @@ TEST_CASE("exit codes of tune") {
       {"tune --op linear -d cuda:63", kEnvironment, "cuda"},
       {"tune --op linear -d cpu --strategy simt", kNothingRan, "no strategy is left"},
       {"tune --op linear -d cpu --filter nothing_like_it", kNothingRan, "--filter"},
+      {"tune --op linear -d cpu --where n<0 --dry-run", kNothingRan, "no case matches"},
       {"tune --tuning /no/such/folder/t.json " + kTiny, kRuntimeError, "/no/such/folder/t.json"},
   }));
   INFO(line);
