@@ -66,6 +66,9 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
     return text.substr(0, at) + " is given " + (count == "2" ? "twice" : count + " times") +
            ", expected once";
   }
+  // "--n: 1 required TEXT missing", TEXT being what --help calls the value.
+  if (const size_t at = text.find(": 1 required "); text.ends_with(" missing") && at != text.npos)
+    return text.substr(0, at) + ": no value, expected one";
   const std::vector<CLI::App*> commands = app.get_subcommands();
   if (commands.empty()) return text;
   const CLI::App& command = *commands.front();

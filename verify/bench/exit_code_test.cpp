@@ -73,6 +73,8 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"run --op linear --filter (", "--filter"},
       {"run --op linear --op softmax", "--op is given twice, expected once"},
       {"run --op linear --n 4 --n 8 --n 9", "--n is given 3 times, expected once"},
+      {"run --op linear --n", "--n: no value, expected one"},
+      {"list --color", "--color: no value, expected one"},
       {"run --op linear -p ci -p full", "--preset is given twice, expected once"},
       {"--color never --color auto list", "--color is given twice, expected once"},
       {"compare a b --fail-on none,regression",
