@@ -6,10 +6,12 @@
 // except registers, which come from cuobjdump.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <ostream>
 #include <sstream>
 
+#include "bench/cases/value_spec.hpp"
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
 #include "bench/cli/running.hpp"
@@ -98,6 +100,14 @@ int inspect_graph(const GlobalOptions& global, const InspectOptions& options, st
                   std::ostream& err) {
   TraceOptions trace;
   trace.selection = options.run.selection;
+  for (const std::string& name : parse_list("op", trace.selection.ops)) {
+    const auto ops = catalog::primitives();
+    if (std::any_of(ops.begin(), ops.end(), [&](const auto* op) { return op->name == name; })) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          "inspect --what graph: " + name + " is a primitive, expected a model: --model NAME|FILE");
+    }
+  }
   trace.selection.models = trace.selection.ops;  // --model's are included
   trace.selection.ops.clear();
   trace.json = options.run.output.json;

@@ -408,6 +408,9 @@ TEST_CASE("inspect on a CPU and of what is unknown") {
   const Outcome unknown = wbench("inspect --op linear --what launch");
   CHECK(unknown.code == kUsage);
   CHECK_THAT(unknown.err, ContainsSubstring("did you mean launches"));
+  const Outcome primitive = wbench("inspect --what graph --op softmax -d cpu");
+  CHECK(primitive.code == kUsage);
+  CHECK_THAT(primitive.err, ContainsSubstring("softmax is a primitive, expected a model"));
   const Outcome graph = wbench("inspect --what graph --model mlp -d cpu --json -");
   CHECK(graph.code == kSuccess);
   CHECK(graph.out == wbench("trace --model mlp -d cpu --json -").out);
