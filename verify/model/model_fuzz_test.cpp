@@ -281,9 +281,8 @@ void check(const Context& context, unsigned seed) {
   }
   check_pieces(context, graph, seed);
   check_ragged(context, graph, seed);
-  // What is shared must be the same in all members.
   CAPTURE(seed, to_string(context.device()));
-  ModelRun run(context, graph, {.num_members = 3, .batch = 2}, shares, seed, {4, 4, 4});
+  ModelRun run(context, graph, {.num_members = 3, .batch = 2}, shares, seed);
   INFO(run.plan().explain());
   CHECK(run.worst_error(run.run(), kLeastScale) < 1e-4);
 }

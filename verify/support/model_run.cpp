@@ -67,7 +67,7 @@ ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptio
       {"routed_linear", dtype == Dtype::fp32 ? "simt" : "tensor_core"},
       {"conv", "direct"},
       {"attention", "fused"},
-      {"flash_attention", "simt"},
+      {"flash_attention", dtype == Dtype::fp32 ? "simt" : "tensor_core"},
       {"recurrent", "stepwise"},
       {"embedding", "indexed"}};
   for (const char* name :
@@ -234,7 +234,17 @@ void ModelRun::mix(std::vector<catalog::Doubles>& members) const {
   for (Doubles& member : members) member = sum;
 }
 
+/// What the plan stores once is the first member's.
 std::vector<MemberParameters> ModelRun::all_parameters() {
+  for (const int64_t id : ids_) {
+    (void)parameters_of(id);
+    if (id == ids_[0]) continue;
+    OwnedParameters first = random_parameters(graph_, seed_, ids_[0]);
+    for (const ModelParameter& parameter : plan_.parameters()) {
+      if (!parameter.is_shared) continue;
+      parameters_.at(id).insert_or_assign(parameter.name, std::move(first.at(parameter.name)));
+    }
+  }
   std::vector<MemberParameters> members;
   for (const int64_t id : ids_) members.push_back(parameters_of(id));
   return members;
@@ -322,7 +332,7 @@ ModelRun::Outputs ModelRun::read() {
   return outputs;
 }
 
-ModelRun::Outputs ModelRun::reference() const {
+ModelRun::Outputs ModelRun::reference(const catalog::RoundingNoise& noise) const {
   Outputs outputs;
   for (size_t m = 0; m < ids_.size(); ++m) {
     std::map<std::string, catalog::Doubles> inputs, parameters;
@@ -333,7 +343,7 @@ ModelRun::Outputs ModelRun::reference() const {
     }
     for (const auto& [name, tensor] : parameters_.at(ids_[m]))
       parameters[name] = catalog::to_doubles(tensor);
-    for (auto& [name, value] : catalog::evaluate_graph(graph_, inputs, parameters)) {
+    for (auto& [name, value] : catalog::evaluate_graph(graph_, inputs, parameters, noise)) {
       outputs[name].push_back(std::move(value));
     }
   }

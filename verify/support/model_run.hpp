@@ -60,7 +60,8 @@ class ModelRun {
   /// `least_scale`, of any member and output, of a routed model in the member's rows; NaN counts as
   /// infinite.
   double worst_error(const Outputs& outputs, double least_scale = 0) const;
-  Outputs reference() const;
+  /// With noise: what rounding of that size makes of it.
+  Outputs reference(const catalog::RoundingNoise& noise = {}) const;
   /// Other parameters for a member, as those of `id`.
   void replace(int64_t member, int64_t id);
   MemberParameters parameters_of(int64_t id);
