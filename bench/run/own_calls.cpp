@@ -65,16 +65,17 @@ OwnCalls::OwnCalls(const Context& context, Stream stream, catalog::Workload& wor
   if (baseline == Baseline::streams) {
     lanes_ = std::make_unique<StreamLanes>(context, stream, std::min(count, kMaxLanes),
                                            members.workspace_bytes);
-    call_ = [members, count, this] { lanes_->run(members, count); };
+    call_ = [members, count, this] {
+      members.run_before(execution_);
+      lanes_->run(members, count);
+      members.run_after(execution_);
+    };
   } else {
     bind_ = [count, this](catalog::Workload& copy) -> Call {
-      return [members = copy.prepare_members(), count, this] {
-        for (int64_t i = 0; i < count; ++i) members.run(i, execution_);
-      };
+      return
+          [members = copy.prepare_members(), count, this] { members.run_all(count, execution_); };
     };
-    call_ = [members, count, this] {
-      for (int64_t i = 0; i < count; ++i) members.run(i, execution_);
-    };
+    call_ = [members, count, this] { members.run_all(count, execution_); };
   }
 }
 

@@ -67,7 +67,7 @@ int64_t GraphWorkload::row_length(int64_t member) const {
 void GraphWorkload::reference_row(int64_t member, int64_t row, std::span<double> values,
                                   std::span<double> tolerances) const {
   const int64_t rows_of_batch = rows(member) / batch_;
-  const std::vector<Evaluated>& all = evaluated(member, row / rows_of_batch);
+  const std::vector<Evaluated> all = expected(member, row / rows_of_batch);
   const auto first = static_cast<size_t>(row % rows_of_batch) * values.size();
   size_t i = 0;
   for (size_t k = 0; k < all.size(); ++k) {

@@ -46,6 +46,20 @@ std::vector<StrategyInfo> strategies(const Graph& graph) {
   return list;
 }
 
+/// Why a row cannot have so many members, or be given to them so.
+std::string idle_routing(const Case& point) {
+  const int64_t choices = point.integer("choices");
+  const bool is_mixture = choices != 1 || point.word("router") != "ids";
+  if (is_mixture && point.word("routed") == "no") {
+    return "choices is " + std::to_string(choices) + " and router is " + point.word("router") +
+           ", expected 1 and ids, as rows are not routed (routed=yes)";
+  }
+  return choices <= point.integer("n")
+             ? ""
+             : "choices is " + std::to_string(choices) +
+                   ", expected at most n = " + std::to_string(point.integer("n"));
+}
+
 /// `usual` is the graph of the default case.
 PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const Graph& usual,
                       const GraphOf& graph_of, int64_t usual_batch,
@@ -58,7 +72,17 @@ PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const Gra
                {"routed",
                 "whether the device alone knows whose rows are whose: ids beside one batch of all",
                 "no",
-                {"no", "yes"}}};
+                {"no", "yes"}},
+               {"choices",
+                "members that run each of n*batch routed rows, and are added up",
+                int64_t{1},
+                {},
+                1},
+               {"router",
+                "who chooses the members of a routed row: ids, with gates or without, or scores",
+                "ids",
+                {"ids", "gated_ids", "scores"}}};
+  spec.impossible_reason = idle_routing;
   spec.strategies = strategies(usual);
   spec.sweeps = {{"quick", {{"n", ints({4, 8, 16, 32})}}},
                  {"full", {{"n", ints({2, 4, 8, 10, 16, 20, 32, 64, 100})}}},
@@ -66,7 +90,9 @@ PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const Gra
   spec.tolerance_formula =
       "u_out |y| + 8 max over the row's outputs of |noisy - y|, noisy one of 3 evaluations in "
       "double whose operands of sums of K products are multiplied by 1 +- 2^-24 sqrt(K), and whose "
-      "results by 1 +- u_out (Monte Carlo arithmetic)";
+      "results by 1 +- u_out (Monte Carlo arithmetic); of a mixture of experts u_out |y| + the sum "
+      "over a row's members of |gate| (that of the member + (2 u_out + 2^-20) max |y| of the "
+      "member)";
   spec.make_workload = [graph_of, parameters_of](
                            const Context& context, const Case& point,
                            const WorkloadOptions& options) -> std::unique_ptr<Workload> {
@@ -123,7 +149,8 @@ PrimitiveSpec named_spec(const NamedModel& named, const std::string& full_name) 
   spec.axes.push_back(dtype_axis("of parameters and values"));
   spec.axes.push_back(weights_axis("how those of linear layers are stored"));
   spec.impossible_reason = [make, &named](const Case& point) {
-    const std::string idle = idle_size(named, point);
+    std::string idle = idle_size(named, point);
+    if (idle.empty()) idle = idle_routing(point);
     return idle.empty() ? reason_against([&] { return make(point); }) : idle;
   };
   return spec;
@@ -196,7 +223,11 @@ ModelProblem model_problem(const Case& point) {
   const int64_t n = point.integer("n"), batch = point.integer("batch");
   if (point.word("routed") == "no") return {.num_members = n, .batch = batch};
   const Shape rows{n, batch};
-  return {.num_members = n, .batch = num_elements(rows), .is_routed = true};
+  return {.num_members = n,
+          .batch = num_elements(rows),
+          .is_routed = true,
+          .choices = point.integer("choices"),
+          .router = *parse_router(point.word("router"))};
 }
 
 Graph model_graph(const Case& point) {

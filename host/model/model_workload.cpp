@@ -3,10 +3,12 @@
 //
 // N members as one model against each as a model of its own, and both against the graph in double.
 // Routed rows are those of all members, shuffled, in one batch, and their members' ids beside it; a
-// model of one member has its rows together.
+// model of one member has its rows together. Those of a mixture are shared inputs, and so are its
+// sums; who runs them follows from random scores.
 #include "host/model/model_workload.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -15,6 +17,9 @@
 #include "host/core/strategy_choice.hpp"
 #include "host/core/text.hpp"
 #include "host/model/graph_workload.hpp"
+#include "host/model/mixture_workload.hpp"
+#include "host/model/random_routing.hpp"
+#include "host/model/routed.hpp"
 #include "host/model/step_workload.hpp"
 #include "host/operand.hpp"
 #include "host/routed_workload.hpp"
@@ -46,10 +51,10 @@ class ModelWorkload final : public GraphWorkload {
                 const ModelProblem& problem, const WorkloadOptions& options,
                 const ParametersOf& parameters_of)
       : GraphWorkload(context, problem.num_members, options, std::move(graph),
-                      problem.is_routed ? problem.batch / problem.num_members : problem.batch),
+                      has_own_rows(problem) ? problem.batch / problem.num_members : problem.batch),
         problem_(problem),
         plan_(make_model_plan(context, this->graph(), problem)) {
-    if (problem_.is_routed) {
+    if (has_own_rows(problem_)) {
       std::vector<int64_t> counts(static_cast<size_t>(num_members()), batch());
       counts.push_back(0);  // nobody's
       rows_.emplace(counts);
@@ -61,6 +66,7 @@ class ModelWorkload final : public GraphWorkload {
       input_views_.push_back(view_of(operand, *inputs_.back()));
     }
     if (rows_) input_views_.push_back(add_ids(plan_.inputs().back()).packed());
+    if (is_mixture(problem_)) add_router_inputs();
     for (const ModelOperand& output : plan_.outputs()) {
       output_views_.push_back(view_of(output, add_output(add(output, Distribution::none()))));
     }
@@ -92,6 +98,7 @@ class ModelWorkload final : public GraphWorkload {
 
   /// Each member as a model of its own.
   PreparedMembers prepare_members() override {
+    if (is_mixture(problem_)) return prepare_experts();
     const ModelPlan plan =
         make_model_plan(context(), graph(), {.num_members = 1, .batch = batch()});
     struct Member {
@@ -122,7 +129,8 @@ class ModelWorkload final : public GraphWorkload {
 
   /// Every parameter and input once, not intermediates.
   Cost cost() const override {
-    const double rows = static_cast<double>(problem_.num_members * batch());
+    const double rows = static_cast<double>(problem_.is_routed ? rows_of_choices(problem_)
+                                                               : problem_.num_members * batch());
     const ModelMemory& memory = plan_.memory();
     return {rows * graph_flops(graph()),
             static_cast<double>(memory.weights_bytes + memory.input_bytes),
@@ -132,8 +140,16 @@ class ModelWorkload final : public GraphWorkload {
     return PackedWorkload::footprint_bytes() + plan_.memory().weights_bytes +
            plan_.memory().workspace_bytes();
   }
+  double reference_row_flops() const override {
+    return static_cast<double>(problem_.choices) * GraphWorkload::reference_row_flops();
+  }
 
  private:
+  /// Not in a mixture, where a row may be of several.
+  static bool has_own_rows(const ModelProblem& problem) {
+    return problem.is_routed && !is_mixture(problem);
+  }
+
   Operand& add(const ModelOperand& operand, const Distribution& distribution) {
     if (rows_) return add_rows(operand, distribution);
     Shape shape = operand.shape;
@@ -163,6 +179,35 @@ class ModelWorkload final : public GraphWorkload {
         ids[static_cast<size_t>(row)] = static_cast<int64_t>(m);
     }
     return add_operand(numbers_operand(operand.name, Dtype::int64, std::move(ids)));
+  }
+
+  void add_router_inputs() {
+    routing_ = random_routing_by_scores(plan_, options().seed);
+    const auto operands = plan_.inputs().subspan(inputs_.size());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      auto description =
+          numbers_operand(operands[i].name, operands[i].dtype, std::move(routing_.inputs[i]));
+      description.member_shape = {num_elements(operands[i].shape)};
+      router_inputs_.push_back(&add_operand(std::move(description)));
+      input_views_.push_back(as(operands[i], router_inputs_.back()->packed()));
+    }
+  }
+
+  PreparedMembers prepare_experts() {
+    MixtureOperands operands;
+    for (size_t k = 0; k < plan_.inputs().size(); ++k) {
+      const bool is_given = k < inputs_.size();
+      const Operand& operand = is_given ? *inputs_[k] : *router_inputs_[k - inputs_.size()];
+      (is_given ? operands.inputs : operands.router_inputs)
+          .push_back(as(plan_.inputs()[k], operand.member(0)));
+    }
+    for (size_t k = 0; k < outputs().size(); ++k) {
+      operands.outputs.push_back(as(plan_.outputs()[k], outputs()[k]->member(0)));
+    }
+    std::vector<MemberParameters> members;
+    for (size_t m = 0; m < parameters_.size(); ++m) members.push_back(views_of(m));
+    return make_mixture_baseline(context(), graph(), problem_, routing_, members,
+                                 std::move(operands));
   }
 
   TensorView view_of(const ModelOperand& operand, const Operand& values) const {
@@ -221,6 +266,31 @@ class ModelWorkload final : public GraphWorkload {
     }
     return inputs;
   }
+  /// Of a mixture the sum over the row's members, each times its gate, which top_k and the product
+  /// round.
+  std::vector<Evaluated> expected(int64_t member, int64_t batch_row) const override {
+    if (!is_mixture(problem_)) return evaluated(member, batch_row);
+    std::vector<Evaluated> sums;
+    for (int64_t k = 0; k < problem_.choices; ++k) {
+      const auto choice = static_cast<size_t>(batch_row * problem_.choices + k);
+      const double gate = routing_.gates[choice];
+      const std::vector<Evaluated>& own = evaluated(routing_.members[choice], batch_row);
+      sums.resize(own.size());
+      for (size_t i = 0; i < own.size(); ++i) {
+        const double rounding =
+            0x1p-20 + 2 * unit_roundoff(this->graph().type(this->graph().outputs()[i].value).dtype);
+        double largest = 0;
+        sums[i].values.resize(own[i].values.size());
+        for (size_t e = 0; e < own[i].values.size(); ++e) {
+          sums[i].values[e] += gate * own[i].values[e];
+          largest = std::max(largest, std::abs(own[i].values[e]));
+        }
+        sums[i].tolerance += std::abs(gate) * (own[i].tolerance + rounding * largest);
+      }
+    }
+    return sums;
+  }
+
   Values parameters_of(int64_t member) const override {
     Values parameters;
     for (const auto& [name, tensor] : parameters_[static_cast<size_t>(member)]) {
@@ -232,7 +302,9 @@ class ModelWorkload final : public GraphWorkload {
   ModelProblem problem_;
   ModelPlan plan_;
   std::optional<ShuffledRows> rows_;  ///< of routed rows
+  RandomRouting routing_;             ///< of a mixture
   std::vector<Operand*> inputs_;      ///< the graph's
+  std::vector<const Operand*> router_inputs_;
   std::vector<ConstTensorView> input_views_;
   std::vector<TensorView> output_views_;
   std::vector<OwnedParameters> parameters_;

@@ -55,6 +55,12 @@ double gate_of(GateFunction function, std::span<const double> scores,
   return scores[static_cast<size_t>(member)];
 }
 
+template <class T>
+std::vector<std::byte> bytes_of(const std::vector<T>& numbers) {
+  const auto bytes = std::as_bytes(std::span(numbers));
+  return {bytes.begin(), bytes.end()};
+}
+
 /// The members with a row's largest scores, and their gates.
 void choose_members(const ModelProblem& problem, std::span<const double> scores,
                     RandomRouting& routing) {
@@ -95,6 +101,30 @@ RandomRouting random_routing(const ModelPlan& plan, uint64_t seed) {
   if (problem.router == Router::gated_ids) {
     routing.gates = drawn_input(inputs[1], 1, seed, 1, routing.inputs[1]);
   }
+  return routing;
+}
+
+RandomRouting random_routing_by_scores(const ModelPlan& plan, uint64_t seed) {
+  const ModelProblem& problem = plan.problem();
+  const auto members = static_cast<size_t>(problem.num_members);
+  const bool has_scores = problem.router == Router::scores;
+  RandomRouting routing;
+  const ModelOperand scores{.name = "scores",
+                            .dtype = has_scores ? plan.inputs().back().dtype : Dtype::fp32,
+                            .shape = {problem.batch, problem.num_members}};
+  const std::vector<double> values = drawn_input(scores, 4, seed, 0, routing.inputs.emplace_back());
+  for (int64_t row = 0; row < problem.batch; ++row) {
+    choose_members(problem, std::span(values).subspan(static_cast<size_t>(row) * members, members),
+                   routing);
+  }
+  if (has_scores) return routing;
+  routing.inputs = {bytes_of(routing.members)};
+  std::vector<float> gates;
+  for (double& gate : routing.gates) {
+    gates.push_back(problem.router == Router::ids ? 1.0f : static_cast<float>(gate));
+    gate = static_cast<double>(gates.back());
+  }
+  if (problem.router == Router::gated_ids) routing.inputs.push_back(bytes_of(gates));
   return routing;
 }
 

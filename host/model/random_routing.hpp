@@ -21,6 +21,9 @@ struct RandomRouting {
 
 /// By plain loops over the definition of top_k where the plan has scores.
 RandomRouting random_routing(const ModelPlan& plan, uint64_t seed);
+/// By scores whatever the router: these inputs, or what a caller makes of them. Each row has
+/// different members; `choices` must be at most num_members.
+RandomRouting random_routing_by_scores(const ModelPlan& plan, uint64_t seed);
 
 /// The outputs of a mixture out of those of its members alone.
 class MixtureSums {

@@ -171,6 +171,21 @@ struct Prepared {
 struct PreparedMembers {
   std::function<void(int64_t member, const Execution&)> run;
   int64_t workspace_bytes = 0;
+  /// What all calls read, and what becomes of their results; absent: nothing.
+  std::function<void(const Execution&)> before{}, after{};
+
+  void run_before(const Execution& execution) const {
+    if (before) before(execution);
+  }
+  void run_after(const Execution& execution) const {
+    if (after) after(execution);
+  }
+  /// One after another on one stream.
+  void run_all(int64_t num_members, const Execution& execution) const {
+    run_before(execution);
+    for (int64_t i = 0; i < num_members; ++i) run(i, execution);
+    run_after(execution);
+  }
 };
 
 /// Whose output: the wide call's packed one, or the baseline's separate ones.

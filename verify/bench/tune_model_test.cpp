@@ -253,6 +253,28 @@ TEST_CASE(
   CHECK_THAT(images.err, ContainsSubstring("(conv2d): rows are routed to members"));
 }
 
+TEST_CASE("mixtures of experts: run, verify and trace have them, by any router") {
+  const Folder folder;
+  const std::string model = "--model mlp --hidden 24 --n 4 --batch 3 --choices 2 ";
+  const Outcome verified = wbench("verify " + model +
+                                  "--routed yes --router ids,gated_ids,scores --dtype fp32,bf16 "
+                                  "-d cpu --all --json v.json");
+  CHECK(verified.code == kSuccess);
+  CHECK_THAT(verified.out, ContainsSubstring("router=scores dtype=bf16"));
+  CHECK_THAT(read_file("v.json"), ContainsSubstring("1 top_k (wide)"));
+  const Outcome run =
+      wbench("run " + model + "--routed yes --router scores --strategy compiled " + kShort);
+  CHECK(run.code == kSuccess);
+  CHECK_THAT(run.out, ContainsSubstring("loop"));
+  const Outcome trace = wbench("trace " + model + "--routed yes --router gated_ids -d cpu --times");
+  CHECK(trace.code == kSuccess);
+  CHECK_THAT(trace.out, ContainsSubstring("input member_ids: int64 [12, 2]") &&
+                            ContainsSubstring("input gates: fp32 [12, 2]"));
+  const Outcome unrouted = wbench("verify " + model + "-d cpu");
+  CHECK(unrouted.code == kNothingRan);
+  CHECK_THAT(unrouted.err, ContainsSubstring("expected 1 and ids, as rows are not routed"));
+}
+
 TEST_CASE("routed rows: what tune finds for the primitive is what the model's plan looks up") {
   const Folder folder;
   const std::string layer = "tune --op routed_linear --n 3 --batch 5 --spread 0 --scatter yes ";

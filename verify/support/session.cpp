@@ -68,7 +68,7 @@ catalog::MemberOutputs Session::run(catalog::Workload& workload, std::string_vie
 catalog::MemberOutputs Session::run_members(catalog::Workload& workload,
                                             const catalog::PreparedMembers& prepared) {
   const auto call = [&](const Execution& execution) {
-    for (int64_t n = 0; n < workload.num_members(); ++n) prepared.run(n, execution);
+    prepared.run_all(workload.num_members(), execution);
   };
   return run_call(workload, catalog::OutputOf::baseline, prepared.workspace_bytes, call);
 }
