@@ -56,7 +56,9 @@ Planned planned_of(const wide_plan_options* options) {
                    .batch = given.batch == 0 ? 1 : given.batch,
                    .batches = batches_of(given.batches, given.num_batches, "options.batches"),
                    .is_routed = given.is_routed != 0,
-                   .choices = given.choices == 0 ? 1 : given.choices},
+                   .choices = given.choices == 0 ? 1 : given.choices,
+                   .first_id = given.first_id,
+                   .num_scores = given.num_scores},
                   model_options_of(given),
                   nullptr};
   if (given.router != nullptr) {

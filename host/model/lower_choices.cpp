@@ -47,7 +47,7 @@ Shape shape_of_choices(const ModelProblem& problem) {
 PlacedView lower_top_k(Lowering& l) {
   const ModelProblem& problem = l.problem();
   const Dtype dtype = l.graph().type(l.graph().outputs()[0].value).dtype;
-  const PlacedView scores = l.add_input("scores", dtype, {problem.batch, problem.num_members}),
+  const PlacedView scores = l.add_input("scores", dtype, {problem.batch, scores_of(problem)}),
                    ids = l.add_activation(Dtype::int32, {problem.batch, problem.choices}),
                    gates = l.add_activation(Dtype::fp32, {problem.batch, problem.choices});
   l.gates_of_routing = reshaped(gates, {rows_of_choices(problem)});
@@ -145,6 +145,10 @@ int64_t rows_of_choices(const ModelProblem& problem) {
   return problem.batch * problem.choices;
 }
 
+int64_t scores_of(const ModelProblem& problem) {
+  return problem.num_scores == 0 ? problem.first_id + problem.num_members : problem.num_scores;
+}
+
 bool is_mixture(const ModelProblem& problem) {
   return problem.choices > 1 || problem.router != Router::ids;
 }
@@ -174,8 +178,9 @@ void lower_routing(Lowering& l) {
     return RoutingArguments{
         .ids = at.at(ids), .first_rows = at.at(first_rows), .order = at.at(order)};
   };
-  const RoutingPlan plan = make_routing_plan(l.context(), describe_routing(arguments(l.example())),
-                                             options_for(l, "routing"));
+  const RoutingPlan plan = make_routing_plan(
+      l.context(), describe_routing(arguments(l.example()), {.first_id = l.problem().first_id}),
+      options_for(l, "routing"));
   l.add_planned(step_of(l, "routing", "routing"), plan, {&ids, &first_rows, &order},
                 [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }

@@ -15,6 +15,24 @@ namespace wide {
 
 namespace {
 
+/// Which of all members these are.
+void check_ids(const ModelProblem& problem) {
+  int64_t end = 0;
+  WIDE_REQUIRE(
+      problem.first_id >= 0 && !__builtin_add_overflow(problem.first_id, problem.num_members, &end),
+      "model: first_id is " + text(problem.first_id) +
+          ", expected at least 0, and ids of all members in 64 bits");
+  WIDE_REQUIRE(
+      problem.first_id == 0 || problem.is_routed,
+      "model: first_id is " + text(problem.first_id) + ", expected 0 where rows are not routed");
+  WIDE_REQUIRE(problem.num_scores == 0 || problem.router == Router::scores,
+               "model: num_scores is " + text(problem.num_scores) +
+                   ", expected 0 where router is " + std::string(router_name(problem.router)));
+  WIDE_REQUIRE(problem.num_scores == 0 || problem.num_scores >= end,
+               "model: num_scores is " + text(problem.num_scores) +
+                   ", expected at least first_id + num_members = " + text(end));
+}
+
 /// What a mixture is made of.
 void check_choices(const ModelProblem& problem) {
   WIDE_REQUIRE(problem.choices >= 1,
@@ -25,9 +43,12 @@ void check_choices(const ModelProblem& problem) {
                "model: choices is " + text(problem.choices) + " and router is " +
                    std::string(router_name(problem.router)) +
                    ", expected 1 and ids where rows are not routed");
-  WIDE_REQUIRE(problem.router != Router::scores || problem.choices <= problem.num_members,
-               "model: choices is " + text(problem.choices) + ", expected at most num_members = " +
-                   text(problem.num_members) + ", to choose from by scores");
+  check_ids(problem);
+  WIDE_REQUIRE(
+      problem.router != Router::scores || problem.choices <= scores_of(problem),
+      "model: choices is " + text(problem.choices) + ", expected at most " +
+          (scores_of(problem) == problem.num_members ? "num_members = " : "num_scores = ") +
+          text(scores_of(problem)) + ", to choose from by scores");
   WIDE_REQUIRE(problem.choices == 1 ||
                    problem.batch <= std::numeric_limits<int32_t>::max() / problem.choices,
                "model: batch is " + text(problem.batch) + " and choices is " +

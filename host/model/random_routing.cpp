@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "host/model/routed.hpp"
 #include "kernels/common/philox.hpp"
 #include "wide/convert.hpp"
 
@@ -71,7 +72,7 @@ void choose_members(const ModelProblem& problem, std::span<const double> scores,
   });
   order.resize(static_cast<size_t>(problem.choices));
   for (const int64_t member : order) {
-    routing.members.push_back(member);
+    routing.members.push_back(member - problem.first_id);
     routing.gates.push_back(gate_of(problem.gate, scores, order, member));
   }
 }
@@ -82,20 +83,20 @@ RandomRouting random_routing(const ModelPlan& plan, uint64_t seed) {
   const ModelProblem& problem = plan.problem();
   RandomRouting routing;
   if (!problem.is_routed) return routing;
-  const auto members = static_cast<size_t>(problem.num_members);
   const auto inputs = plan.inputs().subspan(plan.graph().inputs().size());
   routing.inputs.resize(inputs.size());
   if (problem.router == Router::scores) {
     const std::vector<double> scores = drawn_input(inputs[0], 1, seed, 0, routing.inputs[0]);
+    const auto of_row = static_cast<size_t>(scores_of(problem));
     for (int64_t row = 0; row < problem.batch; ++row) {
-      choose_members(
-          problem, std::span(scores).subspan(static_cast<size_t>(row) * members, members), routing);
+      choose_members(problem, std::span(scores).subspan(static_cast<size_t>(row) * of_row, of_row),
+                     routing);
     }
     return routing;
   }
-  for (const double id :
-       drawn_input(inputs[0], static_cast<double>(members), seed, 0, routing.inputs[0])) {
-    routing.members.push_back(static_cast<int64_t>(id));
+  const auto ids = static_cast<double>(problem.first_id + problem.num_members);
+  for (const double id : drawn_input(inputs[0], ids, seed, 0, routing.inputs[0])) {
+    routing.members.push_back(static_cast<int64_t>(id) - problem.first_id);
   }
   routing.gates.assign(routing.members.size(), 1);
   if (problem.router == Router::gated_ids) {

@@ -22,6 +22,8 @@ Graph with_shared_inputs(const Graph& graph);
 
 /// Rows of the batch times choices.
 int64_t rows_of_choices(const ModelProblem& problem);
+/// Of a row, where members are chosen by them.
+int64_t scores_of(const ModelProblem& problem);
 /// Whether outputs are sums over a row's members, or times a gate.
 bool is_mixture(const ModelProblem& problem);
 

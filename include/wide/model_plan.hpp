@@ -42,11 +42,17 @@ struct ModelProblem {
   /// ids of no member add nothing. Inputs then are
   ///   ids        member_ids, int64 [batch, K], or [batch] for K = 1
   ///   gated_ids  member_ids, and gates, fp32, of the same shape: top_k's
-  ///   scores     scores [batch, N], N >= K, of the first output's dtype: the K members with the
-  ///              largest of a row run it, and `gate` makes their gates of these (top_k.hpp)
+  ///   scores     scores [batch, num_scores], num_scores >= K, of the first output's dtype: the K
+  ///              members with the largest of a row run it, and `gate` makes their gates of these
+  ///              (top_k.hpp)
   int64_t choices = 1;
   Router router = Router::ids;
   GateFunction gate = GateFunction::softmax;  ///< of Router::scores
+  /// The id of member 0 in a routed model, >= 0: its members may be a part of all there are, the
+  /// experts of one device of several. Rows are chosen, and gates made, among all; what is not for
+  /// these members adds nothing, so that outputs of all parts add up to the whole.
+  int64_t first_id = 0;
+  int64_t num_scores = 0;  ///< of Router::scores: members there are; 0: first_id + num_members
   friend bool operator==(const ModelProblem&, const ModelProblem&) = default;
 };
 

@@ -222,6 +222,10 @@ typedef struct wide_plan_options {
   /* How "scores" become gates. NULL: "softmax", of the K; "softmax_all", of all N; "sigmoid", of
    * each; "none": the scores themselves */
   const char* gate;
+  /* The id of member 0, where members are a part of all there are: of the experts of one device.
+   * What is not for these members adds nothing: outputs of all parts add up to the whole. */
+  int64_t first_id;
+  int64_t num_scores; /* N of "scores", all members there are; 0: first_id + num_members */
 } wide_plan_options;
 
 typedef struct wide_plan_info {

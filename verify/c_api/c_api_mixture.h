@@ -107,6 +107,10 @@ static void refuse_mixtures(const Engine* e, wide_plan_options options) {
   options.gate = NULL, options.choices = kMembers + 1;
   REFUSED("choices is 4, expected at most num_members = 3",
           wide_plan_create(e->context, e->graph, &options, &plan));
+  options.choices = kChoices, options.first_id = 2, options.num_scores = 4;
+  REFUSED("num_scores is 4, expected at least first_id + num_members = 5",
+          wide_plan_create(e->context, e->graph, &options, &plan));
+  options.first_id = 0, options.num_scores = 0;
   options.choices = -1;
   REFUSED("choices is -1, expected at least 1",
           wide_plan_create(e->context, e->graph, &options, &plan));

@@ -273,7 +273,12 @@ struct Mixture {
     problem = {.num_members = members, .batch = dice.between(1, 9), .is_routed = true};
     problem.router = dice.one_of(kAllRouters);
     problem.gate = dice.one_of(kAllGateFunctions);
-    problem.choices = dice.between(1, problem.router == Router::scores ? members : members + 2);
+    if (dice.toss()) problem.first_id = dice.between(1, 4);
+    const int64_t end = problem.first_id + members;
+    const bool has_scores = problem.router == Router::scores;
+    if (has_scores && dice.toss()) problem.num_scores = end + dice.between(0, 3);
+    const int64_t all = problem.num_scores > 0 ? problem.num_scores : end;
+    problem.choices = dice.between(1, has_scores ? std::min<int64_t>(all, 6) : members + 2);
     switch (dice.between(0, 4)) {
       case 0:
         options = model_options("debug");
@@ -302,7 +307,8 @@ void reroute(ModelRun& run, Dice& dice) {
   const ModelProblem& problem = run.plan().problem();
   const auto seed = static_cast<uint64_t>(dice.between(0, 1 << 30));
   if (problem.router == Router::scores) {
-    std::vector<double> scores = test::uniform(problem.batch * problem.num_members, -3, 3, seed);
+    const int64_t count = num_elements(run.plan().inputs().back().shape);
+    std::vector<double> scores = test::uniform(count, -3, 3, seed);
     if (dice.toss()) {
       for (double& score : scores) score = std::round(score / 2);
     }
@@ -371,7 +377,8 @@ void check(const Context& context, uint64_t seed) {
   }
   const ModelProblem& problem = mixture.problem;
   CAPTURE(seed, to_string(context.device()), problem.num_members, problem.batch, problem.choices,
-          router_name(problem.router), gate_function_name(problem.gate));
+          problem.first_id, problem.num_scores, router_name(problem.router),
+          gate_function_name(problem.gate));
   INFO(to_string(graph, GraphStyle::list));
   try {
     ModelRun run(context, graph, problem, mixture.options, seed);

@@ -7,7 +7,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/core/problem_keys.hpp"
@@ -246,6 +249,46 @@ TEST_CASE("model mixture: ids of no member add nothing, whatever the last node m
   }
 }
 
+TEST_CASE("model mixture: parts of all experts add up, by scores or ids of all") {
+  const int64_t batch = 9, choices = 3, all = 7;
+  for (const Context& context : test::devices_at_hand()) {
+    for (const Router router : kAllRouters) {
+      for (const GateFunction gate : {GateFunction::softmax, GateFunction::softmax_all}) {
+        CAPTURE(router_name(router), gate_function_name(gate), to_string(context.device()));
+        ModelProblem problem = mixture(all, batch, choices, router);
+        problem.gate = gate;
+        ModelRun whole(context, tangled(), problem);
+        const std::vector<int64_t> chosen = whole.routed_to();
+        std::map<std::string, std::vector<double>> sums;
+        for (const auto& [first, count] : {std::pair<int64_t, int64_t>{0, 2}, {2, 1}, {3, 4}}) {
+          problem.num_members = count, problem.first_id = first;
+          if (router == Router::scores) problem.num_scores = all;
+          std::vector<int64_t> ids(static_cast<size_t>(count));
+          std::iota(ids.begin(), ids.end(), first);
+          ModelRun part(context, tangled(), problem, {}, 7, ids);
+          if (router != Router::scores) {
+            std::vector<int64_t> own = chosen;
+            for (int64_t& id : own) id -= first;
+            part.route(own);
+          }
+          const ModelRun::Outputs outputs = part.run();
+          CHECK(part.worst_error(outputs, 0.1) < 2e-5);
+          for (const auto& [name, members] : outputs) {
+            std::vector<double>& sum = sums[name];
+            sum.resize(members[0].values.size());
+            for (size_t i = 0; i < sum.size(); ++i) sum[i] += members[0].values[i];
+          }
+        }
+        ModelRun::Outputs added = whole.run();
+        for (auto& [name, members] : added) {
+          for (auto& member : members) member.values = sums.at(name);
+        }
+        CHECK(whole.worst_error(added) < 2e-5);
+      }
+    }
+  }
+}
+
 TEST_CASE("model mixture: members come and go, batches change, runs are chunked") {
   for (const Context& context : test::devices_at_hand()) {
     for (const Router router : kAllRouters) {
@@ -277,6 +320,11 @@ TEST_CASE("model mixture: members come and go, batches change, runs are chunked"
     CHECK(run.worst_error(two) < 2e-5);
     const Model scored = ModelRun(context, swiglu(), mixture(3, 3, 2)).model();
     CHECK(scored.with_num_members(2).plan().inputs()[1].shape == Shape{3, 2});
+    // Of scores of all there are, the others' stay, and add nothing.
+    ModelProblem of_three = mixture(3, 3, 2);
+    of_three.num_scores = 3;
+    const Model part = ModelRun(context, swiglu(), of_three).model().with_num_members(1);
+    CHECK(part.plan().inputs()[1].shape == Shape{3, 3});
     CHECK_THROWS_WITH(scored.with_num_members(1),
                       ContainsSubstring("choices is 2, expected at most num_members = 1"));
   }
@@ -322,10 +370,13 @@ TEST_CASE("model mixture: validation sums what members alone make of their rows"
       problem.gate = gate;
       std::vector<OwnedParameters> owned;
       for (int64_t m = 0; m < 3; ++m) owned.push_back(random_parameters(tangled(), 7, m));
-      const std::vector<double> errors =
-          validate_model(Context::cpu(), tangled(), problem, views_of(owned));
-      REQUIRE(errors.size() == 3);
-      for (const double error : errors) CHECK(error < 2e-5);
+      for (const int64_t first : {0, 2}) {
+        problem.first_id = first;
+        const std::vector<double> errors =
+            validate_model(Context::cpu(), tangled(), problem, views_of(owned));
+        REQUIRE(errors.size() == 3);
+        for (const double error : errors) CHECK(error < 2e-5);
+      }
     }
   }
 }
@@ -345,6 +396,22 @@ TEST_CASE("model mixture: what is refused says why") {
   CHECK_THAT(refusal(tangled(), mixture(3, 4, 2), {.moves_data = false}),
              ContainsSubstring("x is one for all members of a row, expected one for each"));
   ModelProblem spoilt = mixture(3, 4, 2);
+  spoilt.first_id = -1;
+  CHECK_THAT(refusal(swiglu(), spoilt), ContainsSubstring("first_id is -1, expected at least 0"));
+  spoilt.first_id = std::numeric_limits<int64_t>::max() - 2;
+  CHECK_THAT(refusal(swiglu(), spoilt), ContainsSubstring("ids of all members in 64 bits"));
+  spoilt.first_id = 2, spoilt.num_scores = 4;
+  CHECK_THAT(refusal(swiglu(), spoilt),
+             ContainsSubstring("num_scores is 4, expected at least first_id + num_members = 5"));
+  spoilt.num_scores = 5, spoilt.choices = 6;
+  CHECK_THAT(refusal(swiglu(), spoilt),
+             ContainsSubstring("choices is 6, expected at most num_scores = 5"));
+  spoilt = mixture(3, 4, 2, Router::ids), spoilt.num_scores = 3;
+  CHECK_THAT(refusal(swiglu(), spoilt),
+             ContainsSubstring("num_scores is 3, expected 0 where router is ids"));
+  CHECK_THAT(refusal(swiglu(), {.num_members = 3, .first_id = 1}),
+             ContainsSubstring("first_id is 1, expected 0 where rows are not routed"));
+  spoilt = mixture(3, 4, 2);
   spoilt.router = static_cast<Router>(99);
   CHECK_THAT(refusal(swiglu(), spoilt), ContainsSubstring("router is enumerator 99"));
   spoilt = mixture(3, 4, 2);

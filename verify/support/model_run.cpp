@@ -161,7 +161,7 @@ void ModelRun::set_rows() {
   }
   const int64_t rows = problem.batch * problem.choices;
   if (problem.router == Router::scores) {
-    return score(uniform(problem.batch * problem.num_members, -2, 2, seed_));
+    return score(uniform(num_elements(plan_.inputs().back().shape), -2, 2, seed_));
   }
   for (int64_t row = 0; row < rows; ++row) routed_to_.push_back(row % problem.num_members);
   route(routed_to_);
@@ -173,7 +173,9 @@ void ModelRun::route(const std::vector<int64_t>& members) {
   routed_to_ = members;
   const size_t first = graph_.inputs().size();
   const ModelOperand& ids = plan_.inputs()[first];
-  copy(ConstTensorView(routed_to_.data(), ids.dtype, ids.shape, Device{}), input_tensors_[first],
+  std::vector<int64_t> given = routed_to_;
+  for (int64_t& id : given) id += plan_.problem().first_id;
+  copy(ConstTensorView(given.data(), ids.dtype, ids.shape, Device{}), input_tensors_[first],
        stream_.get());
   context_.synchronize(stream_.get());
 }
@@ -192,22 +194,21 @@ void ModelRun::score(const std::vector<double>& scores) {
   context_.synchronize(stream_.get());
   const std::vector<double> own = download(context_, given);
   const ModelProblem& problem = plan_.problem();
+  const int64_t all = operand.shape[1];
   routed_to_.clear(), gates_.clear();
   for (int64_t row = 0; row < problem.batch; ++row) {
-    const auto score = [&](int64_t member) {
-      return own[static_cast<size_t>(row * problem.num_members + member)];
-    };
-    std::vector<int64_t> order = ids_or_counted({}, problem.num_members);
+    const auto score = [&](int64_t member) { return own[static_cast<size_t>(row * all + member)]; };
+    std::vector<int64_t> order = ids_or_counted({}, all);
     std::stable_sort(order.begin(), order.end(),
                      [&](int64_t a, int64_t b) { return score(a) > score(b); });
     const bool is_of_all = problem.gate == GateFunction::softmax_all;
     double powers = 0;
-    for (int64_t k = 0; k < (is_of_all ? problem.num_members : problem.choices); ++k) {
+    for (int64_t k = 0; k < (is_of_all ? all : problem.choices); ++k) {
       powers += std::exp(score(order[static_cast<size_t>(k)]));
     }
     for (int64_t k = 0; k < problem.choices; ++k) {
       const int64_t member = order[static_cast<size_t>(k)];
-      routed_to_.push_back(member);
+      routed_to_.push_back(member - problem.first_id);
       gates_.push_back(problem.gate == GateFunction::sigmoid ? 1 / (1 + std::exp(-score(member)))
                        : problem.gate == GateFunction::none  ? score(member)
                                                              : std::exp(score(member)) / powers);

@@ -40,11 +40,11 @@ class ModelRun {
   Execution execution();
   Stream stream() const { return stream_.get(); }
 
-  /// Of a routed model: who runs each row from now on, [batch, choices]. Until then members take
-  /// turns.
+  /// Of a routed model: who runs each row from now on, [batch, choices], as numbers of its members.
+  /// Until then they take turns.
   void route(const std::vector<int64_t>& members);
-  /// Of a mixture: how much each of these counts from now on; or the scores, [batch, N], that give
-  /// both. Until then random ones.
+  /// Of a mixture: how much each of these counts from now on; or the scores, [batch, all], that
+  /// give both. Until then random ones.
   void weigh(const std::vector<double>& gates);
   void score(const std::vector<double>& scores);
   const std::vector<int64_t>& routed_to() const { return routed_to_; }
