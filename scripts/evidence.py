@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""evidence.py hash|hashes|table|unfinished|write|status: what real devices have proved about hand-written kernels.
+"""evidence.py hash|hashes|table|write|status: what real devices have proved about hand-written kernels.
 
 Whether a strategy is verified is derived, never written down: a file in verify/evidence/ counts as
 long as its hash fits the kernel's current sources. The hash is over tokens, so that a
@@ -226,26 +226,29 @@ def read_result(path):
 
 
 def unreached(result):
-    """The primitives of cases without any strategy's result: after losing its device a run goes on to its end, running nothing."""
-    return {case["op"] for case in result["cases"] if not case["strategies"] and case["status"] not in ("ok", "skipped")}
+    """The primitives of cases that a lost device left without results: in the case that lost it all fails, whoever is to blame, and
+    then the run goes on to its end, running nothing."""
+    def has_nothing(case):
+        return all(one["status"] in ("failed", "skipped") for one in case["strategies"] + case.get("baselines", []))
+    return {case["op"] for case in result["cases"] if case["status"] not in ("ok", "skipped") and has_nothing(case)}
 
 
-def exit_code_of_whole(path, wbench):
-    """The exit code of a complete result that this wbench made; else None."""
+def read_json(path):
+    """None if there is none."""
     try:
-        if path.stat().st_mtime_ns <= wbench.stat().st_mtime_ns:
-            return None
-        result = json.loads(path.read_text())
-        return result["run"]["exit_code"] if result["run"]["complete"] and not unreached(result) else None
-    except (OSError, ValueError, KeyError, TypeError):
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
         return None
 
 
-def print_unfinished(folder, wbench):
-    """From standard input's lines "NAME WORDS", those without a complete verify-NAME.json. Whether another one's run failed."""
-    codes = {line: exit_code_of_whole(folder / f"verify-{line.split()[0]}.json", wbench) for line in sys.stdin}
-    print(*(line for line, code in codes.items() if code is None), sep="", end="")
-    return any(code not in (None, 0, NOTHING_RAN) for code in codes.values())
+def read_whole(path, wbench):
+    """A result that this wbench came to the end of, without losing its device; else None."""
+    try:
+        result = read_json(path)
+        is_its_own = result is not None and path.stat().st_mtime_ns > wbench.stat().st_mtime_ns
+        return result if is_its_own and result["run"]["complete"] and not unreached(result) else None
+    except (OSError, KeyError, TypeError):
+        return None
 
 
 def tally(results):
@@ -328,7 +331,7 @@ def sanitizer_facts(verdicts, op, strategy):
 
 def write_evidence(root, arguments):
     verdicts = read_verdicts(arguments.sanitizer)
-    without = {op for ops in arguments.without for op in ops.split(",")}
+    without = {name for names in arguments.without for name in names.split(",")}
     if "all" in without:
         raise EvidenceError("a run of all primitives is missing")
     results = [read_result(path) for path in arguments.results]
@@ -341,9 +344,13 @@ def write_evidence(root, arguments):
         print(f"evidence: {op}: no strategy came to some of its cases, so it has none")
         without.add(op)
     written = 0
-    for (op, strategy), (passed, failed, worst) in sorted(tally(results).items()):
+    counts = tally(results)
+    for op, strategy in (name.split("/") for name in arguments.lost):
+        counts.setdefault((op, strategy), [0, 0, 0])[1] += 1
+    for (op, strategy), (passed, failed, worst) in sorted(counts.items()):
+        name = f"{op}/{strategy}"
         # A hand-written strategy is one with a kernel of its name; the others have nothing to prove.
-        if not kernels_of(root, op, strategy) or op in without:
+        if not kernels_of(root, op, strategy) or name not in arguments.lost and {op, name} & without:
             continue
         evidence = {
             "schema": SCHEMA, "op": op, "strategy": strategy,
@@ -407,14 +414,11 @@ def main():
     command.add_argument("output", type=pathlib.Path)
     command = commands.add_parser("hashes", help="of all CUDA kernels of each primitive as lines of C++")
     command.add_argument("output", type=pathlib.Path)
-    command = commands.add_parser("unfinished", help="which of gpu_check's runs of wbench verify, lines of standard input, are to come; "
-                                                     "exit code 3 where another one failed")
-    command.add_argument("folder", type=pathlib.Path)
-    command.add_argument("wbench", type=pathlib.Path)
     command = commands.add_parser("write", help="evidence from results of wbench verify --json")
     command.add_argument("results", nargs="+")
     command.add_argument("--out", type=pathlib.Path, required=True, help="folder")
-    command.add_argument("--without", action="append", default=[], metavar="OP,..", help="of which a run is missing, or all")
+    command.add_argument("--without", action="append", default=[], metavar="OP[/STRATEGY],..", help="of which a run is missing, or all")
+    command.add_argument("--lost", action="append", default=[], metavar="OP/STRATEGY", help="that left no result, since it fails its process")
     command.add_argument("--driver", help="as nvidia-smi names it; default: the CUDA version it supports")
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     command.add_argument("--date", default=today)
@@ -430,8 +434,6 @@ def main():
             make_hashes(root, arguments.output)
         elif arguments.command == "table":
             make_table(root, arguments.folder, arguments.output)
-        elif arguments.command == "unfinished":
-            return 3 if print_unfinished(arguments.folder, arguments.wbench) else 0
         elif arguments.command == "write":
             write_evidence(root, arguments)
         else:

@@ -11,13 +11,13 @@ TO_WRITE_S = 5  # time for an interrupted process to write what it has
 TO_END_S = 3  # for a killed process: a driver may hold it forever
 
 
-def run_watched(command, log_path, seconds, stall_s):
+def run_watched(command, log_path, seconds, stall_s, to_write_s=TO_WRITE_S):
     """The exit code of `command`, whose output is appended to a file; negative if it was killed. It is interrupted after this many
     seconds, or if it was silent for stall_s, and killed if that does not end it."""
     with open(log_path, "ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     if not has_ended(process, log_path, seconds, stall_s):
-        end(process, signal.SIGINT, TO_WRITE_S)
+        end(process, signal.SIGINT, to_write_s)
         if process.returncode is None:
             end(process, signal.SIGKILL, TO_END_S)
     return -signal.SIGKILL if process.returncode is None else process.returncode

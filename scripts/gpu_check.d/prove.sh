@@ -130,8 +130,7 @@ primitives() {
 print(*dict.fromkeys(row["op"] for row in json.load(sys.stdin) if row["device"] == "cuda"), sep="\n")' 2>/dev/null
 }
 
-# Lines "NAME-OP --op OP WORDS": those of the file, for each of their primitives. One that hangs, or loses its device, is one
-# process, and does not affect another primitive's evidence.
+# Lines "NAME-OP --op OP WORDS": those of the file, for each of their primitives.
 verify_runs() {
   local name ops words op all
   all=$(primitives)
@@ -141,56 +140,41 @@ verify_runs() {
   done < <(sed '/^#/d' scripts/gpu_check.d/verify_runs)
 }
 
-# The lines of verify_runs without a complete result of this wbench. Exit code 3 if one of the others
-# failed.
-unfinished() { python3 scripts/evidence.py unfinished "$out" "$build/bench/wbench"; }
+# verify COMMAND WORDS...: verify.py's commands, over these runs by this wbench.
+verify() {
+  local command=$1 until_its_end=()
+  shift
+  [ -x "$build/bench/wbench" ] || { say "$build/bench/wbench does not exist: build first"; return 1; }
+  mkdir -p "$out" && verify_runs >"$out/runs.txt"
+  [ "$command" != run ] || until_its_end=(within 1)
+  "${until_its_end[@]}" python3 scripts/gpu_check.d/verify.py "$command" "$out" "$build/bench/wbench" "$out/runs.txt" "$@"
+}
 
-# Twice, since a new process may succeed where one lost its device; the summary says what was repeated.
+# Ending a program that hangs takes 4 s more.
 part_verify() {
-  local code=0 status failed name words to_come runs todo
-  runs=$(verify_runs)
-  todo=$(unfinished <<<"$runs")
-  failed=$?
-  for _ in 1 2; do
-    [ -n "$todo" ] || break
-    to_come=$(wc -l <<<"$todo")
-    while read -r name words; do
-      rm -f "$out/verify-$name.json"
-      # One that hangs leaves the others most of the time.
-      # shellcheck disable=SC2086
-      within $((to_come < 4 ? to_come : 4)) "$build/bench/wbench" verify -p ci --device cuda $words \
-        --json "$out/verify-$name.json" >"$out/verify-$name.log" 2>&1
-      status=$?
-      to_come=$((to_come - 1))
-      [ $status -ne 0 ] || continue
-      code=$status
-      [ "$(at_most)" -ge 3 ] || break 2
-      say "verify's run $name: $(outcome $status)"
-      grep -m 3 -A 2 '^FAILED' "$out/verify-$name.log" || tail -n 10 "$out/verify-$name.log"  # the first: others may follow from them
-    done <<<"$todo"
-    todo=$(unfinished <<<"$runs")
-    failed=$?
-  done
-  [ -n "$todo" ] || return $failed
-  return $((code == 0 ? 1 : code))
+  local limit
+  limit=$(at_most)
+  [ "$limit" -ge 12 ] || return 124
+  verify run $((limit - 6))
 }
 
 part_evidence() {
-  local options=(--sanitizer "$out/sanitize.txt") driver results=() runs name words op todo
+  local options=(--sanitizer "$out/sanitize.txt") driver results=() what one rest
   find_keys
   verdicts_now >"$out/sanitize.txt"
   driver=$(gpu_fact driver_version)
   [ -z "$driver" ] || options+=(--driver "$driver")
-  runs=$(verify_runs)
-  todo=$(unfinished <<<"$runs")
-  # All runs of a primitive, or none: a strategy that is right in only some is not verified.
-  while read -r name words; do
-    results+=("$out/verify-$name.json")
-  done < <(grep -vxFf <(echo "$todo") <<<"$runs")
-  while read -r name _ op words; do
-    say "verify's run $name did not come to its end: no evidence for $op"
-    options+=(--without "$op")
-  done < <([ -z "$todo" ] || echo "$todo")
+  while read -r what one rest; do
+    case $what in
+      result) results+=("$one") ;;
+      missing)
+        say "verify's run $one did not come to its end: no evidence for $rest"
+        options+=(--without "$rest") ;;
+      lost)
+        say "$one fails the process that runs it: $rest"
+        options+=(--lost "$one") ;;
+    esac
+  done < <(verify report)
   [ ${#results[@]} -gt 0 ] || { say "verify has left no result"; return 1; }
   timeout -k 2 10 python3 scripts/evidence.py write "${results[@]}" --out verify/evidence "${options[@]}"
 }

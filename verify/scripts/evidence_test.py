@@ -6,6 +6,7 @@ it accepts."""
 import json
 import os
 import re
+import shutil
 import sys
 import unittest
 
@@ -124,14 +125,14 @@ class EvidenceTable(Tree):
 
 
 class EvidenceWrite(Tree):
-    def write(self, *more_cases, **device):
+    def write(self, *more_cases, options=(), **device):
         device = {"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000} | device
         check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
         self.put("result.json", json.dumps({
             "schema": {"name": "wbench.result"}, "run": {"complete": True, "tool": {"cuda_toolkit": "13.0"}}, "devices": [device],
-            "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check}]}, *more_cases]}))
+            "cases": [{"op": "toy", "status": "ok", "strategies": [{"name": "simt", "status": "ok", "verify": check}]}, *more_cases]}))
         result = run(sys.executable, ROOT / "scripts/evidence.py", "--root", self.root, "write", self.root / "result.json",
-                     "--out", self.root / "evidence")
+                     "--out", self.root / "evidence", *options)
         return result.returncode, result.stderr, (self.root / "evidence").exists()
 
     def test_only_devices_give_evidence(self):
@@ -148,6 +149,21 @@ class EvidenceWrite(Tree):
             self.assertIn("no case of a hand-written strategy", words)
         for op, status in [("other", "failed"), ("toy", "skipped"), ("toy", "ok")]:
             self.assertEqual(self.write({"op": op, "status": status, "strategies": []})[0::2], (0, True))
+
+    def test_in_the_case_that_lost_the_device_all_fail_and_none_is_to_blame(self):
+        check = {"before": "not_run", "elements_compared": 0, "worst_error_ratio": 0}
+        failed, good = ({"name": "simt", "status": status, "verify": check} for status in ("failed", "ok"))
+        for baseline, has_written in ((failed, False), (good, True)):
+            case = {"op": "toy", "status": "failed", "strategies": [failed], "baselines": [baseline]}
+            self.assertEqual(self.write(case)[2], has_written)
+
+    def test_what_fails_its_process_is_no_gap_but_a_failure(self):
+        for options, failed in (("--without", "toy/simt"), None), (("--without", "other,toy"), None), (("--lost", "toy/simt"), 1), (("--without", "toy/other"), 0):
+            code, _, has_written = self.write(options=options)
+            self.assertEqual((code, has_written), (0, True) if failed is not None else (1, False))
+            if has_written:
+                self.assertEqual(json.loads((self.root / "evidence/toy_simt_sm90.json").read_text())["cases_failed"], failed)
+                shutil.rmtree(self.root / "evidence")
 
 
 class Normalized(unittest.TestCase):

@@ -12,6 +12,8 @@ from kernel_tree import ROOT, Tree, run
 # Of verify, one a primitive; where all are asked for the stubs have one.
 NUM_RUNS = sum(len(ops.split(",")) for ops in re.findall(r"(?m)^\w+ --op (\S+)", (ROOT / "scripts/gpu_check.d/verify_runs").read_text()))
 
+SCRIPTS = ("gpu_check", "evidence.py", "lost.py", "watched.py")
+
 # Prints what the tool of that name does.
 SANITIZER = """#!/bin/sh
 [ "$1" != --version ] || exec echo Version ${SANITIZER_VERSION:-1}
@@ -62,23 +64,26 @@ class GpuCheckCase(Tree):
 
     def setUp(self):
         super().setUp()
-        for path in (*(ROOT / "scripts/gpu_check.d").iterdir(), ROOT / "scripts/gpu_check", ROOT / "scripts/evidence.py",
-                     ROOT / "scripts/watched.py"):
+        for path in (*(ROOT / "scripts/gpu_check.d").iterdir(), *(ROOT / "scripts" / name for name in SCRIPTS)):
             self.put(path.relative_to(ROOT), path.read_text(), 0o755)
         self.put("bin/nvidia-smi", '#!/bin/sh\ncase "$*" in -L) echo GPU 0 ;; *driver*) echo 580.1 ;; *) echo Toy GPU ;; esac\n', 0o755)
         self.put("bin/compute-sanitizer", SANITIZER, 0o755)
         check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
         result = {"schema": {"name": "wbench.result"}, "run": {"complete": True, "exit_code": 0, "tool": {"cuda_toolkit": "13.0"}},
                   "devices": [{"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000}],
-                  "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check},
+                  "cases": [{"op": "toy", "status": "ok", "strategies": [{"name": "simt", "status": "ok", "verify": check},
                                                          {"name": "sequential", "status": "ok", "verify": check}]}]}
         self.put("result.json", json.dumps(result))
         self.put("events.py", EVENTS)
         self.put("self_check.json", json.dumps({"self_check": {"failed": 0, "checks": [{"name": "event_quantum"}]}}))
         self.put("build/bench/wbench", WBENCH.replace("ROOT", str(self.root)), 0o755)
-        self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": device}
-                                                for op, device in [("toy", "cuda"), ("toy", "cuda"), ("slow", "cpu")]]))
+        self.put_strategies(("toy", "simt"), ("toy", "simt"), ("slow", "simt", "cpu"))
         self.put("build/verify/isolation_test", "#!/bin/sh\n", 0o755)
+
+    def put_strategies(self, *listed):
+        """What wbench lists: (op, strategy), on CUDA, or (op, strategy, device)."""
+        self.put("strategies.json", json.dumps([{"op": op, "strategy": strategy, "device": (*device, "cuda")[0], "kind": "hand_written"}
+                                                for op, strategy, *device in listed]))
 
     def check(self, *parts, **env):
         env = {"OUT_LOG": str(self.root / "sanitized")} | env

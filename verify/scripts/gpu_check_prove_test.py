@@ -4,10 +4,45 @@
 """What gpu_check makes of a build, of the runs that prove kernels right and of what they leave undone."""
 import json
 import re
+import shutil
 import unittest
 
 from gpu_check_case import NUM_RUNS, WBENCH, GpuCheckCase
 from kernel_tree import CLEAN, ROOT, evidence
+
+
+# A wbench on a device which strategies hang or lose: "bad.json" says how, {"OP/STRATEGY": "hangs"}, at the second of three cases.
+DEVICE = """#!/usr/bin/env python3
+import json, os, signal, sys, time
+words = sys.argv[1:]
+listed = json.load(open("ROOT/strategies.json"))
+if words[0] == "list":
+    sys.exit(print(json.dumps(listed)))
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+open("ROOT/words", "a").write(" ".join(words) + "\\n")
+value = lambda option: words[words.index(option) + 1] if option in words else ""
+op, bad = value("--op"), json.load(open("ROOT/bad.json"))
+named = [row["strategy"] for row in listed if row["op"] == op and row["strategy"] not in value("--skip").split(",")]
+named = ["sequential", *named] if not value("--strategy") else [value("--strategy")]
+troubles = [bad[f"{op}/{name}"] for name in named if f"{op}/{name}" in bad]
+cases, why = [], None
+check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
+for number in range(1, 4):
+    print(f"[{number}/3] 0.1 s  {op} n={number}", file=sys.stderr, flush=True)
+    if number == 2 and "hangs" in troubles:
+        time.sleep(1000)
+    if number == 2 and "crashes" in troubles:
+        os._exit(134)
+    lost = number == 2 and "loses" in troubles or number == 3 and "loses last" in troubles
+    ran = [] if why else [{"name": name, "status": "failed" if lost else "ok", "verify": check} for name in named]
+    cases.append({"op": op, "status": "failed" if lost or why else "ok", "reason": why, "strategies": ran, "baselines": []})
+    why = "not run: the device failed before: unspecified launch failure" if lost else why
+result = json.load(open("ROOT/result.json"))
+result["run"]["exit_code"] = int(any(case["status"] == "failed" for case in cases))
+result["cases"] = cases
+open(value("--json"), "w").write(json.dumps(result))
+sys.exit(result["run"]["exit_code"])
+"""
 
 
 class Prove(GpuCheckCase):
@@ -129,38 +164,81 @@ sys.exit(1)
         (self.root / "words").unlink(missing_ok=True)
         out = self.check("verify", **env).stdout
         words = (self.root / "words").read_text() if (self.root / "words").exists() else ""
-        return re.findall(r"^verify .*--device cuda (.*) --json", words, re.MULTILINE), out
+        return re.findall(r"^verify .*--device cuda (.*) --events", words, re.MULTILINE), out
 
     def test_what_crashes_is_one_primitive_and_the_next_call_repeats_no_other(self):
-        self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": "cuda"} for op in ("toy", "bad")]))
+        self.put_strategies(("toy", "simt"), ("bad", "simt"))
         self.put("broken", "--op bad")
         ran, out = self.verified()
-        self.assertEqual(len(ran), NUM_RUNS + 2)  # bad's, and once more what gave nothing
-        self.assertEqual(ran[-3:], ["--op toy -a dtype=fp32,fp16,bf16", *["--op bad -a dtype=fp32,fp16,bf16"] * 2])
-        self.assertIn("verify's run ci-bad: exit code 134", out)
-        self.assertIn("verify: FAILED (exit code 134)", out)
-        out = self.check("evidence").stdout
-        self.assertIn("no evidence for bad", out)
+        self.assertEqual(len(ran), NUM_RUNS + 2, out)  # bad's, and once more its strategy by itself
+        self.assertEqual(ran[-1], "--op bad -a dtype=fp32,fp16,bf16 --strategy simt --baseline none")
+        self.assertEqual(ran.count("--op toy -a dtype=fp32,fp16,bf16"), 1)
+        self.assertIn("verify's run ci-bad: exit code 134 before its first case", out)
+        self.assertIn("verify: FAILED (exit code 1)", out)
+        self.assertIn("bad/simt fails the process that runs it: exit code 134", self.check("evidence").stdout)
         self.assertEqual(self.read_evidence()["cases_passed"], NUM_RUNS)
         (self.root / "broken").unlink()
         self.put("bin/cmake", "#!/bin/sh\n", 0o755)
-        self.assertEqual(self.order("second"), ["build", "verify", "sanitize", "evidence"])
+        self.assertEqual(self.order("second"), ["build", "sanitize", "evidence"])
         self.assertEqual(self.verified()[0], [])
         self.put("build/bench/wbench", (self.root / "build/bench/wbench").read_text(), 0o755)  # another one's results are to come
         self.assertEqual(len(self.verified()[0]), NUM_RUNS + 1)
 
-    def test_what_a_lost_device_left_out_is_run_by_another_process(self):
-        result = json.loads((self.root / "result.json").read_text())
-        result["cases"] += [{"op": "toy", "status": "failed", "strategies": []}]
-        self.put("once.json", json.dumps(result))
-        ran, out = self.verified()
-        self.assertEqual((len(ran), ran[-1]), (NUM_RUNS + 1, ran[0]), out)
-        self.assertIn("verify: ok", out)
-        self.put("result.json", json.dumps(result))
-        (self.root / "build/bench/wbench").touch()
-        self.assertIn("verify: FAILED (exit code 1)", self.verified()[1])
-        self.assertEqual(self.check("evidence").returncode, 1)
-        self.assertFalse((self.root / "verify/evidence").exists())
+    def put_device(self, *strategies, **bad):
+        """A device with these strategies of the primitive toy, which some hang, crash or lose."""
+        path = self.root / "scripts/gpu_check.d/verify.py"
+        self.assertIn("STALL_S = 15", path.read_text())
+        path.write_text(path.read_text().replace("STALL_S = 15", "STALL_S = 2"))
+        self.put_strategies(*(("toy", name) for name in strategies))
+        self.put("bad.json", json.dumps({f"toy/{name}": how.replace("_", " ") for name, how in bad.items()}))
+        self.put("build/bench/wbench", DEVICE.replace("ROOT", str(self.root)), 0o755)
+        self.put("scripts/gpu_check.d/verify_runs", "fp8 --op toy -a dtype=fp8\nci --op toy,other -a dtype=fp32\n")
+        for name in strategies:
+            self.put(f"kernels/toy/toy_{name}.cu", "int toy;")
+
+    def states(self):
+        """By strategy, the cases of its evidence that passed and failed."""
+        found = [json.loads(path.read_text()) for path in (self.root / "verify/evidence").glob("toy_*.json")]
+        return {one["strategy"]: (one["cases_passed"], one["cases_failed"]) for one in found}
+
+    def test_a_strategy_that_fails_its_process_costs_no_other_its_evidence(self):
+        for how, why in (("hangs", "came to no end"), ("crashes", "exit code 134"), ("loses", "lost the device")):
+            self.put_device("simt", "wgmma", "other", wgmma=how)
+            ran, out = self.verified()
+            self.assertIn(f"verify's run fp8-toy: {why} at toy n=2\n", out)
+            self.assertIn(f"verify's run fp8-toy-wgmma: {why} at toy n=2\n", out)
+            self.assertIn("verify: FAILED (exit code 1)", out)
+            alone = [words for words in ran if "--op toy" in words and "--strategy" in words]
+            self.assertEqual(sum("--strategy wgmma --baseline none" in words for words in alone), 1, ran)  # once is enough
+            self.assertIn("--op other -a dtype=fp32", ran)
+            out = self.check("evidence").stdout
+            self.assertIn(f"toy/wgmma fails the process that runs it: {why} at toy n=2", out)
+            self.assertEqual(self.states(), {"simt": (6, 0), "wgmma": (0, 1), "other": (6, 0)}, out)
+            self.assertEqual(self.verified()[0], [])  # not again by the same wbench
+            shutil.rmtree(self.root / "build/check")
+            self.forget()
+            (self.root / "scripts/gpu_check.d/verify.py").write_text((ROOT / "scripts/gpu_check.d/verify.py").read_text())
+
+    def test_in_the_case_that_loses_the_device_nobody_knows_who_failed(self):
+        self.put_device("simt", "wgmma", wgmma="loses_last")
+        self.assertIn("verify's run ci-toy-wgmma: lost the device at toy n=3\n".replace("ci", "fp8"), self.verified()[1])
+        self.check("evidence")
+        self.assertEqual(self.states(), {"simt": (6, 0), "wgmma": (0, 1)})
+
+    def test_what_only_all_together_lose_is_no_success(self):
+        self.put_device("simt", sequential="loses")
+        out = self.verified()[1]
+        self.assertIn("verify: FAILED (exit code 1)", out)
+        self.check("evidence")
+        self.assertEqual(self.states(), {"simt": (6, 0)})
+
+    def test_time_that_ends_leaves_strategies_without_evidence_and_not_their_primitive(self):
+        self.put_device("simt", "wgmma", wgmma="hangs")
+        self.verified()
+        (self.root / "build/check/lost.json").unlink()
+        out = self.check("evidence").stdout
+        self.assertIn("verify's run fp8-toy did not come to its end: no evidence for toy/wgmma", out)
+        self.assertEqual(self.states(), {"simt": (6, 0)})
 
     def test_a_result_of_failed_cases_is_whole_and_no_success(self):
         self.put("result.json", (self.root / "result.json").read_text().replace('"exit_code": 0', '"exit_code": 3'))

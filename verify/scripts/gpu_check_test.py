@@ -12,7 +12,7 @@ import struct
 import time
 import unittest
 
-from gpu_check_case import NUM_RUNS, GpuCheckCase
+from gpu_check_case import GpuCheckCase
 from kernel_tree import HEADER, ROOT, run
 
 
@@ -340,7 +340,7 @@ signal.sigtimedwait([], 1)
             return [Near(n) for n in seconds]
         self.assertEqual(self.limits("selfcheck", WIDE_GPU_CHECK_S="2015"), about(2000))
         self.assertEqual(self.limits("selfcheck", "bench"), about(555 * 45 / 110, 555))
-        self.assertEqual(self.limits("verify"), about(*[555 / 4] * (NUM_RUNS - 3), 555 / 3, 555 / 2, 555))  # what hangs leaves the others most
+        self.assertEqual(self.limits("verify", "bench"), about(555 * 110 / 175, 555))
         self.put("scripts/run_tests.py", "")
         self.assertEqual(self.limits("tests", "bench"), about(555 * 100 / 165, 555))
         self.assertEqual(self.limits("droop", "selfcheck"), about(30, 555))
@@ -392,7 +392,7 @@ signal.sigtimedwait([], 1)
             self.assertIn(was, path.read_text())
             path.write_text(path.read_text().replace(was, now))
         ops = ["good", "hangs", "fine", "crashes", "loses", "late", "last"]
-        self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": "cuda"} for op in ops]))
+        self.put_strategies(*((op, "simt") for op in ops))
         self.put("build/bench/wbench", DEVICE.replace("ROOT", str(self.root)), 0o755)
         out = self.check("bench", WIDE_GPU_CHECK_S="55").stdout
         (kept,) = self.root.glob("bench/results/Toy-GPU/quick_partial-*.json")
