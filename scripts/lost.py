@@ -6,15 +6,16 @@ import threading
 
 
 class Lost:
-    """A file of {"OP/STRATEGY": {"why": .., "is_certain": ..}}, which holds for one wbench: a later one starts anew."""
+    """A file of {"OP/STRATEGY": {"why": .., "suspicion": ..}}, which holds for one wbench: a later one starts anew. The suspicion is a
+    run that would confirm it; none if it is certain."""
 
     def __init__(self, path, wbench):
         self.path, self.lock = path, threading.Lock()
         is_its_own = path.exists() and path.stat().st_mtime_ns > wbench.stat().st_mtime_ns
         self.found = json.loads(path.read_text()) if is_its_own else {}
 
-    def add(self, op, strategy, why, is_certain):
-        self.write(f"{op}/{strategy}", {"why": why, "is_certain": is_certain})
+    def add(self, op, strategy, why, suspicion=None):
+        self.write(f"{op}/{strategy}", {"why": why, "suspicion": suspicion})
 
     def acquit(self, op, strategy):
         self.write(f"{op}/{strategy}", None)
@@ -31,7 +32,12 @@ class Lost:
         return [name.partition("/")[2] for name in self.found if name.partition("/")[0] == op]
 
     def is_certain(self, op, strategy):
-        return self.found.get(f"{op}/{strategy}", {}).get("is_certain", False)
+        return f"{op}/{strategy}" in self.found and not self.suspicions(op, strategy)
+
+    def suspicions(self, op, strategy):
+        """None or one."""
+        suspicion = self.found.get(f"{op}/{strategy}", {}).get("suspicion")
+        return [suspicion] if suspicion else []
 
     def skip(self, op):
         """Words for wbench, so that it leaves them out."""

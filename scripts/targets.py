@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""targets.py expect | notes | measure WBENCH [--out FILE] [--raw FOLDER] [--seconds S] [--full]: bench/targets.json, before and after a device.
+"""targets.py expect | notes | measure WBENCH [--out FILE] [--raw FOLDER] [--seconds S] [--lost FILE] [--full]: bench/targets.json, before and after a device.
 
 expect prints what each strategy of ours should take on an H200 by arithmetic alone (expectation.py, roofline.py), by target; notes
 prints the same with all of its parts, which is bench/results/NOTES.md. measure runs wbench on the CUDA device, S seconds at
 most (90), reports for each target whether it is met, and for each strategy how its time compares with the expectation: for H100 SXM
 with that for one of these, for other devices with nothing. --out writes that as JSON, with the device; --raw, a new folder, keeps
-wbench's own output.
+wbench's own output. --lost names strategies to leave out (lost.py).
 
 A target is a case ("axes") or a sweep ("preset"), and the minimum that it is to reach:
 
@@ -44,6 +44,7 @@ import time
 sys.dont_write_bytecode = True
 import expectation  # noqa: E402
 import roofline  # noqa: E402
+from lost import Lost  # noqa: E402
 from watched import run_watched  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -249,7 +250,7 @@ def has_axes(case, axes):
     return all(str(case["axes"].get(axis)) == str(value) for axis, value in axes.items())
 
 
-def suite_of(targets, seconds):
+def suite_of(targets, seconds, lost):
     """One process for all: a device is initialised, and its ceilings are measured, once. Checking takes what budgets leave; each
     case has a budget of its own: with less, clocks are not seen stable."""
     entries, counts = [], []
@@ -258,7 +259,8 @@ def suite_of(targets, seconds):
         axes = {axis: [value, others[axis]] if axis in others else value for axis, value in target.get("axes", {}).items()}
         regimes = ["stream", "graph"] + (["cold"] if "of_floor_pct" in target else [])
         entry = {"name": entry_name(index), "op": target["op"], "axes": axes, "regimes": regimes}
-        entries.append(entry | ({"preset": target["preset"]} if "preset" in target else {}))
+        skipped = lost.of(target["op"]) if lost else []
+        entries.append(entry | ({"preset": target["preset"]} if "preset" in target else {}) | ({"skip": skipped} if skipped else {}))
         counts.append(math.prod(len(value) for value in axes.values() if isinstance(value, list)) * (PRESET_CASES if "preset" in target else 1))
     budget = max(0.3, 0.6 * seconds / sum(counts))
     for entry, count in zip(entries, counts):
@@ -271,10 +273,10 @@ def entry_name(index):
     return f"t{index:02}"
 
 
-def run_cases(wbench, targets, seconds, folder):
+def run_cases(wbench, targets, seconds, folder, lost=None):
     """For each target the cases that were run, or why there are none. A vendor's case with other axes is in the same run. `folder`
     then holds the results. After an entry that hangs, crashes or loses the device another process runs the rest, if time allows."""
-    (folder / "suite.json").write_text(json.dumps(suite_of(targets, seconds)))
+    (folder / "suite.json").write_text(json.dumps(suite_of(targets, seconds, lost)))
     log, summary = folder / "log", folder / "summary.json"
     end, outcomes, otherwise = time.monotonic() + seconds, {}, {}
     todo = names = [entry_name(index) for index in range(len(targets))]
@@ -410,6 +412,7 @@ def main():
     run.add_argument("--raw", type=pathlib.Path, metavar="FOLDER")
     run.add_argument("--driver", help="as nvidia-smi names it, for --out")
     run.add_argument("--seconds", type=float, default=90)
+    run.add_argument("--lost", type=pathlib.Path, metavar="FILE")
     run.add_argument("--full", action="store_true")
     arguments = parser.parse_args()
     targets = json.loads((ROOT / "bench/targets.json").read_text())["targets"]
@@ -420,7 +423,8 @@ def main():
     if arguments.raw:
         arguments.raw.mkdir(parents=True)
     with contextlib.nullcontext(arguments.raw) if arguments.raw else tempfile.TemporaryDirectory() as folder:
-        runs = run_cases(arguments.wbench, targets, arguments.seconds, pathlib.Path(folder))
+        lost = Lost(arguments.lost, pathlib.Path(arguments.wbench)) if arguments.lost else None
+        runs = run_cases(arguments.wbench, targets, arguments.seconds, pathlib.Path(folder), lost)
         device = device_in(pathlib.Path(folder))
     if device is not None and not expectation.assume(device["name"]):
         print(f"nothing is expected of {device['name']}, which expectation.py does not know")

@@ -11,22 +11,22 @@ TO_WRITE_S = 5  # time for an interrupted process to write what it has
 TO_END_S = 3  # for a killed process: a driver may hold it forever
 
 
-def run_watched(command, log_path, seconds, stall_s, to_write_s=TO_WRITE_S):
+def run_watched(command, log_path, seconds, stall_s, *, begin_s=None, to_write_s=None):
     """The exit code of `command`, whose output is appended to a file; negative if it was killed. It is interrupted after this many
-    seconds, or if it was silent for stall_s, and killed if that does not end it."""
+    seconds, or if it was silent for stall_s (before its first output: begin_s), and killed if that does not end it."""
     with open(log_path, "ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-    if not has_ended(process, log_path, seconds, stall_s):
-        end(process, signal.SIGINT, to_write_s)
+    if not has_ended(process, log_path, seconds, stall_s, stall_s if begin_s is None else begin_s):
+        end(process, signal.SIGINT, TO_WRITE_S if to_write_s is None else to_write_s)
         if process.returncode is None:
             end(process, signal.SIGKILL, TO_END_S)
     return -signal.SIGKILL if process.returncode is None else process.returncode
 
 
-def has_ended(process, log_path, seconds, stall_s):
+def has_ended(process, log_path, seconds, stall_s, begin_s):
     """Waits; False if there is nothing more to wait for."""
-    stop = time.monotonic() + seconds
-    said, stalls = -1, stop
+    begin = time.monotonic()
+    said, stop, stalls = os.path.getsize(log_path), begin + seconds, begin + begin_s
     while process.poll() is None:
         now, size = time.monotonic(), os.path.getsize(log_path)
         if size != said:

@@ -165,7 +165,7 @@ part_targets() {
   [ "$limit" -ge 15 ] || return 124
   rm -rf "$out/targets" "$out/targets.json"
   within 1 python3 scripts/targets.py measure "$build/bench/wbench" --seconds $((limit - 11)) --out "$out/targets.json" \
-    --raw "$out/targets" --driver "$(gpu_fact driver_version)"
+    --raw "$out/targets" --lost "$out/lost.json" --driver "$(gpu_fact driver_version)"
   code=$?
   [ -s "$out/targets.json" ] || return 1
   keep "$out/targets.json" targets || return 1

@@ -5,7 +5,8 @@
 
 One process for all, since each would initialise the device and measure its ceilings anew. A process that begins no further case
 for a quarter of the time is ended; after one that was ended, crashed, or lost its device, another one runs the primitives
-that follow the current one. FILE is wbench's own if the first process completed. Else it has the completed cases of all
+that follow the current one. A primitive with lost strategies (lost.json beside FILE) has a process of its own, without these, after the
+others. FILE is wbench's own if the first process completed and was the only one. Else it has the completed cases of all
 processes (--events), and is marked as incomplete. Exit code: the last process's, and 1 if FILE is not complete.
 """
 import collections
@@ -20,6 +21,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from lost import Lost  # noqa: E402
 from watched import run_watched  # noqa: E402
 
 NOT_RUN = "not run: the device failed before"  # wbench's message for the cases after a lost device
@@ -90,25 +92,30 @@ def write(document, path):
 
 
 def main():
-    path, seconds, todo, wbench, words = pathlib.Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3].split(","), sys.argv[4], sys.argv[5:]
+    path, seconds, ops, wbench, words = pathlib.Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3].split(","), sys.argv[4], sys.argv[5:]
+    lost = Lost(path.with_name("lost.json"), pathlib.Path(wbench))
+    groups = [[op for op in ops if not lost.of(op)], *([op] for op in ops if lost.of(op))]  # of a process each
+    groups = [group for group in groups if group]
     events, log = path.with_suffix(".events"), path.with_suffix(".log")
     end, processes, code = time.monotonic() + seconds, [], 0
     log.write_text("")
-    while todo and (left := end - time.monotonic()) >= (LEAST_S if processes else 0):
+    while groups and (left := end - time.monotonic()) >= (LEAST_S if processes else 0):
         events.unlink(missing_ok=True)
         before = log.stat().st_size
-        budget = str(max(1, int(0.6 * left)))  # leaves room for checking
-        code = run_watched([wbench, "run", "-v", "--op", ",".join(todo), *words, "--budget", budget, "--samples", "sidecar",
-                            "--events", str(events), "--json", str(path)], log, left, max(seconds / 4, LEAST_STALL_S))
+        todo = groups.pop(0)
+        share = len(todo) / (len(todo) + sum(map(len, groups)))
+        budget = str(max(1, int(0.6 * left * share)))  # leaves room for checking
+        code = run_watched([wbench, "run", "-v", "--op", ",".join(todo), *lost.skip(todo[0]), *words, "--budget", budget,
+                            "--samples", "sidecar", "--events", str(events), "--json", str(path)], log, left,
+                           max(seconds / 4, LEAST_STALL_S))
         one = read_process(events, log.read_bytes()[before:].decode(errors="replace"))
         processes.append(one)
         if one.is_whole:
-            todo = []
-        elif one.under_way not in todo:
+            continue
+        if one.under_way not in todo:
             break  # nothing left for another process to run
-        else:
-            todo = todo[todo.index(one.under_way) + 1:]
-            print(f"{one.under_way} came to no end, exit code {code}: {len(todo)} primitives behind it", flush=True)
+        groups[:0] = filter(None, [todo[todo.index(one.under_way) + 1:]])
+        print(f"{one.under_way} came to no end, exit code {code}: {sum(map(len, groups))} primitives behind it", flush=True)
     events.unlink(missing_ok=True)
     if len(processes) == 1 and processes[0].is_whole:
         return code

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""verify.py run|todo|report FOLDER WBENCH RUNS [SECONDS]: gpu_check's runs of `wbench verify`, on a device where one may hang or lose it.
+"""verify.py scout|run|todo|report FOLDER WBENCH RUNS [SECONDS]: gpu_check's runs of `wbench verify`, on a device where one may hang or
+lose it.
 
 RUNS is a file of lines "NAME --op OP WORDS"; the results are FOLDER/verify-NAME.json.
 
+scout   RUNS are "NAME STRATEGY --op OP WORDS", one small case each. Runs all at once. A strategy that hangs, crashes or loses the
+        device is suspect: later parts leave it out, until `run` has tried it again
 run     runs those without a result of this wbench, several at once: each process has a context of its own. One that begins no
         further case for STALL_S is killed. After one that was killed, crashed, or lost its device, its primitive's runs are
-        repeated or made strategy by strategy of ours, when all others have ended: so one bad kernel costs no other its evidence.
-        A strategy that fails so by itself is lost (lost.py), and not run again. Exit code 1 if any is lost, or a run completed
-        only strategy by strategy; 124 if time ran out; 3 if results are wrong
+        made strategy by strategy of ours, when all others have ended, and so are the suspects': one bad kernel costs no other its
+        evidence. A strategy that fails so by itself is lost (lost.py), and not run again. Exit code 1 if any is lost, or a run
+        completed only strategy by strategy; 124 if time ran out; 3 if results are wrong
 todo    prints the names of runs that have no result yet of every strategy of ours
 report  prints lines for the evidence: "result FILE", "missing NAME OP" or "missing NAME OP/STRATEGY", "lost OP/STRATEGY WHY"
 """
@@ -32,8 +35,10 @@ from lost import Lost  # noqa: E402
 from watched import run_watched  # noqa: E402
 
 BEGINS = re.compile(r"\[\d+/\d+\] \S+ s  (.+)")  # a case, in wbench -v's output
+NO_CASE = "before its first case"
 NOT_RUN = "not run: the device failed before"  # wbench's message for the cases after a lost device
 STALL_S = 15  # without another case: the time that a device's first calls may take
+SCOUT_STALL_S = 8  # of a case that has begun
 LEAST_S = 5  # for a process
 MOST_AT_ONCE = 4  # the device's time is shared, and a hanging kernel takes its part
 GOOD = (0, evidence.NOTHING_RAN)
@@ -44,13 +49,21 @@ STOPPED = (130, -9)  # by SIGINT and SIGKILL
 class Run:
     """A line of RUNS."""
     name: str
+    strategy: str  # the only one; empty: all
     op: str
     words: tuple
 
     @staticmethod
     def of(line):
         name, *words = line.split()
-        return Run(name, words[words.index("--op") + 1], tuple(words))
+        at = words.index("--op")
+        return Run(name, "".join(words[:at]), words[at + 1], tuple(words[at:]))
+
+    def __str__(self):
+        return " ".join(filter(None, (self.name, self.strategy, *self.words)))
+
+    def alone(self, strategy):
+        return dataclasses.replace(self, strategy=strategy)
 
 
 def strategies_of_ours(wbench):
@@ -72,7 +85,7 @@ def trouble_of(path, log, code):
         how = "lost the device"
         ended = [case for case in result["cases"] if not (case.get("reason") or "").startswith(NOT_RUN)]
         begun = begun[:len(ended)]
-    return f"{how} at {begun[-1]}" if begun else f"{how} before its first case"
+    return f"{how} at {begun[-1]}" if begun else f"{how} {NO_CASE}"
 
 
 def excerpt(log):
@@ -89,12 +102,12 @@ class Verifier:
         self.folder, self.wbench, self.end = folder, wbench, time.monotonic() + seconds
         self.lost, self.ours, self.in_trouble = Lost(folder / "lost.json", wbench), strategies_of_ours(wbench), set()
 
-    def file(self, run, strategy=""):
-        return self.folder / f"verify-{'-'.join(filter(None, (run.name, strategy)))}.json"
+    def file(self, run):
+        return self.folder / f"verify-{'-'.join(filter(None, (run.name, run.strategy)))}.json"
 
-    def result(self, run, strategy=""):
-        """Of all strategies, or of one by itself; None if there is no whole one."""
-        return evidence.read_whole(self.file(run, strategy), self.wbench)
+    def result(self, run):
+        """None if there is no whole one."""
+        return evidence.read_whole(self.file(run), self.wbench)
 
     def missing(self, run):
         """The strategies of ours without a result, though they are not lost; "" stands for a primitive that has none of ours."""
@@ -102,44 +115,59 @@ class Verifier:
         named = {one["name"] for case in result["cases"] for one in case["strategies"]} if result else set()
         has_all = result is not None and not named  # no case is one for this device
         return [name for name in self.ours[run.op] or ([] if result else [""])
-                if not (has_all or name in named or self.lost.is_certain(run.op, name) or name and self.result(run, name))]
+                if not (has_all or name in named or self.lost.is_certain(run.op, name) or name and self.result(run.alone(name)))]
 
-    def process(self, run, *words, strategy=""):
-        """Whether it left a whole result; None if time ran out."""
-        left, path = self.end - time.monotonic(), self.file(run, strategy)
+    def process(self, run, *words, stall_s=STALL_S):
+        """Why it left no whole result; empty if it did, None if time ran out."""
+        left, path = self.end - time.monotonic(), self.file(run)
         if left < LEAST_S:
             return None
         path.unlink(missing_ok=True)
-        log = path.with_suffix(".log")
+        log, events = path.with_suffix(".log"), path.with_suffix(".events")
         log.write_text("")
-        code = run_watched([self.wbench, "verify", "-v", "-p", "ci", "--device", "cuda", *run.words, *words,
-                            "--events", path.with_suffix(".events"), "--json", path], log, left, STALL_S, to_write_s=1)
+        words = [*words, "--strategy", run.strategy, "--baseline", "none"] if run.strategy else words
+        code = run_watched([self.wbench, "verify", "-v", "-p", "ci", "--device", "cuda", *run.words, *words, "--events", events,
+                            "--json", path], log, left, stall_s, begin_s=STALL_S, to_write_s=1)
         said = log.read_text(errors="replace")
-        if self.result(run, strategy):
-            path.with_suffix(".events").unlink(missing_ok=True)
+        if self.result(run):
+            events.unlink(missing_ok=True)
             if code not in GOOD:
                 self.say(path, f"exit code {code}\n{excerpt(said)}")
-            return True
+            return ""
         if time.monotonic() >= self.end:
             return None
         why = trouble_of(path, said, code)
         self.say(path, f"{why}\n{excerpt(said)}")
-        if strategy:
-            self.lost.add(run.op, strategy, why, is_certain=True)
-        return False
+        return why
 
     @staticmethod
     def say(path, words):
         print(f"gpu_check: verify's run {path.stem.removeprefix('verify-')}: {words}", flush=True)
 
+    def scout(self, runs):
+        """A process that came to no case says nothing of its strategy: many that start at once may take long."""
+        def go(run):
+            why = self.process(run, stall_s=SCOUT_STALL_S)
+            if why and not why.endswith(NO_CASE):
+                self.lost.add(run.op, run.strategy, why, str(run))
+            return why
+        todo = [run for run in runs if not self.result(run) and run.strategy not in self.lost.of(run.op)]
+        with concurrent.futures.ThreadPoolExecutor(max(1, len(todo))) as pool:
+            outcomes = list(pool.map(go, todo))
+        return 124 if None in outcomes else self.exit_code(runs)
+
     def run_all(self, run):
         """All strategies, unless their primitive is in trouble: then each will be run by itself."""
-        if run.op not in self.in_trouble and self.process(run, *self.lost.skip(run.op)) is False:
+        if run.op not in self.in_trouble and self.process(run, *self.lost.skip(run.op)):
             self.in_trouble.add(run.op)
 
     def run_alone(self, op, strategy, runs):
-        for run in runs:
-            if not self.process(run, "--strategy", strategy, "--baseline", "none", strategy=strategy):
+        """First what made it suspect."""
+        for run in [*map(Run.of, self.lost.suspicions(op, strategy)), *runs]:
+            why = self.process(run.alone(strategy))
+            if why:
+                self.lost.add(op, strategy, why)
+            if why != "":
                 return
         self.lost.acquit(op, strategy)
 
@@ -152,9 +180,12 @@ class Verifier:
                 for name in filter(None, self.missing(run)):
                     todo[run.op, name].append(run)
             list(pool.map(lambda key: self.run_alone(*key, todo[key]), todo))
-        results = [self.result(run) for run in runs]
         if any(map(self.missing, runs)):
             return 124 if time.monotonic() > self.end - LEAST_S else 1
+        return self.exit_code(runs)
+
+    def exit_code(self, runs):
+        results = [self.result(run) for run in runs]
         if self.lost.found or None in results:
             return 1
         return 0 if all(result["run"]["exit_code"] in GOOD for result in results) else 3
@@ -166,18 +197,20 @@ class Verifier:
             is_all = missing and missing in ([""], self.ours[run.op])
             for name in missing[:1] if is_all else missing:
                 print("missing", run.name, run.op if is_all else f"{run.op}/{name}")
-            for name in ("", *self.ours[run.op]):
-                if self.result(run, name):
-                    print("result", self.file(run, name))
+            for one in (run, *map(run.alone, self.ours[run.op])):
+                if self.result(one):
+                    print("result", self.file(one))
         for name, entry in self.lost.found.items():
             print("lost", name, entry["why"])
 
 
 def main():
     command, folder, wbench, runs = sys.argv[1], *map(pathlib.Path, sys.argv[2:5])
-    seconds = float(sys.argv[5]) if command == "run" else math.inf
-    runs = [Run.of(line) for line in runs.read_text().splitlines()]
+    seconds = float(sys.argv[5]) if len(sys.argv) > 5 else math.inf
+    runs = [Run.of(line) for line in runs.read_text().splitlines() if not line.startswith("#")]
     verifier = Verifier(folder, wbench, seconds)
+    if command == "scout":
+        return verifier.scout(runs)
     if command == "run":
         return verifier.run(runs)
     if command == "todo":

@@ -25,6 +25,7 @@ op, bad = value("--op"), json.load(open("ROOT/bad.json"))
 named = [row["strategy"] for row in listed if row["op"] == op and row["strategy"] not in value("--skip").split(",")]
 named = ["sequential", *named] if not value("--strategy") else [value("--strategy")]
 troubles = [bad[f"{op}/{name}"] for name in named if f"{op}/{name}" in bad]
+time.sleep(1000 if "is silent" in troubles else 0)
 cases, why = [], None
 check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
 for number in range(1, 4):
@@ -187,8 +188,10 @@ sys.exit(1)
     def put_device(self, *strategies, **bad):
         """A device with these strategies of the primitive toy, which some hang, crash or lose."""
         path = self.root / "scripts/gpu_check.d/verify.py"
-        self.assertIn("STALL_S = 15", path.read_text())
-        path.write_text(path.read_text().replace("STALL_S = 15", "STALL_S = 2"))
+        for was, now in (("\nSTALL_S = 15", "\nSTALL_S = 2"), ("SCOUT_STALL_S = 8", "SCOUT_STALL_S = 1")):
+            self.assertIn(was, path.read_text())
+            path.write_text(path.read_text().replace(was, now))
+        self.put("scripts/gpu_check.d/scouts", "# a comment\nkind wgmma --op toy --n 7\n")
         self.put_strategies(*(("toy", name) for name in strategies))
         self.put("bad.json", json.dumps({f"toy/{name}": how.replace("_", " ") for name, how in bad.items()}))
         self.put("build/bench/wbench", DEVICE.replace("ROOT", str(self.root)), 0o755)
@@ -218,6 +221,45 @@ sys.exit(1)
             shutil.rmtree(self.root / "build/check")
             self.forget()
             (self.root / "scripts/gpu_check.d/verify.py").write_text((ROOT / "scripts/gpu_check.d/verify.py").read_text())
+
+    def lost(self):
+        path = self.root / "build/check/lost.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def test_what_hangs_in_a_small_case_is_left_out_until_it_has_hung_again(self):
+        self.put_device("simt", "wgmma", wgmma="hangs")
+        out = self.check("scout").stdout
+        self.assertIn("verify's run kind-wgmma: came to no end at toy n=2\n", out)
+        self.assertIn("scout: FAILED (exit code 1)", out)
+        self.assertEqual(self.lost(), {"toy/wgmma": {"why": "came to no end at toy n=2", "suspicion": "kind wgmma --op toy --n 7"}})
+        ran, out = self.verified()
+        self.assertEqual(sorted(ran), sorted(["--op toy -a dtype=fp8 --skip wgmma", "--op toy -a dtype=fp32 --skip wgmma", "--op other -a dtype=fp32",
+                                              "--op toy --n 7 --strategy wgmma --baseline none"]), out)
+        self.assertEqual(self.lost()["toy/wgmma"]["suspicion"], None)
+        self.check("evidence")
+        self.assertEqual(self.states(), {"simt": (6, 0), "wgmma": (0, 1)})
+
+    def test_a_suspect_that_does_not_do_it_again_is_acquitted(self):
+        self.put_device("simt", "wgmma", wgmma="crashes")
+        self.check("scout")
+        self.assertIn("toy/wgmma", self.lost())
+        self.put("bad.json", "{}")
+        ran, out = self.verified()
+        self.assertEqual(len(ran), 3 + 3, ran)  # alone in its own case, and in both of toy's runs
+        self.assertIn("verify: ok", out)
+        self.assertEqual(self.lost(), {})
+        self.check("evidence")
+        self.assertEqual(self.states(), {"simt": (6, 0), "wgmma": (6, 0)})
+        (self.root / "words").unlink()
+        self.assertIn("scout: ok", self.check("scout").stdout)
+        self.assertFalse((self.root / "words").exists())  # its result is there
+
+    def test_what_came_to_no_case_is_no_suspect(self):
+        self.put_device("simt", "wgmma", wgmma="is_silent")
+        out = self.check("scout").stdout
+        self.assertIn("verify's run kind-wgmma: came to no end before its first case\n", out)
+        self.assertIn("scout: FAILED (exit code 1)", out)
+        self.assertEqual(self.lost(), None)
 
     def test_in_the_case_that_loses_the_device_nobody_knows_who_failed(self):
         self.put_device("simt", "wgmma", wgmma="loses_last")

@@ -353,7 +353,7 @@ signal.sigtimedwait([], 1)
         half = self.root / "build/check/verify-bags-embedding.json"
         half.write_text(half.read_text().replace('"complete": true', '"complete": false'))
         self.assertEqual(self.order("second"), ["verify", "sanitize", "evidence"])
-        self.assertEqual(self.order("first"), ["build", "golden", "verify", "evidence", "tests", "selfcheck", "targets", "bench"])
+        self.assertEqual(self.order("first"), ["build", "golden", "scout", "verify", "evidence", "tests", "selfcheck", "targets", "bench"])
         third = ["droop", "regimes", "counters", "peers"]
         self.assertEqual(self.order("third"), third)
         self.assertEqual(self.order("third", "golden"), [*third, "golden"])
@@ -405,6 +405,19 @@ signal.sigtimedwait([], 1)
         self.assertIn("loses came to no end, exit code 1: 2 primitives behind it", out)
         self.assertIn("quick did not come to its end: 12 of its cases are kept", out)
         self.assertIn("bench: FAILED", out)
+
+    def test_a_sweep_leaves_out_what_is_lost_in_its_primitive_and_nowhere_else(self):
+        self.put_strategies(("toy", "wgmma"), ("good", "wgmma"), ("fine", "simt"))
+        self.put("result.json", json.dumps({"run": {"complete": True}, "cases": [case("toy", [1])]}))
+        lost = self.put("build/check/lost.json", json.dumps({"toy/wgmma": {"why": "came to no end", "suspicion": None}}))
+        for age, processes in ((1, ["--op good,fine -p", "--op toy --skip wgmma -p"]), (-1, ["--op toy,good,fine -p"])):
+            made = (self.root / "build/bench/wbench").stat().st_mtime
+            os.utime(lost, (made + age, made + age))  # one that is older than wbench is another one's
+            self.check("bench")
+            self.assertEqual(re.findall(r"^run -v (--op .* -p) quick", (self.root / "words").read_text(), re.MULTILINE), processes)
+            self.assertEqual((self.kept("quick_partial"), self.kept("quick")), (1, 0) if age > 0 else (0, 1))
+            (self.root / "words").unlink()
+            self.forget()
 
     def put_counters(self, **document):
         self.put("scripts/counters.py", f"""import os, pathlib, sys

@@ -302,24 +302,24 @@ class RunTest(unittest.TestCase):
     TARGETS = [{"name": "toy", "op": "linear", "axes": {"n": 2, "weights": "int8"}, "vendor_axes": {"weights": "packed"}},
                {"name": "sweep", "op": "linear", "preset": "quick"}, {"name": "floor", "op": "softmax", "axes": {"n": 3}, "of_floor_pct": 9}]
 
-    def run_cases(self, script, seconds=6):
+    def run_cases(self, script, seconds=6, lost=()):
         """What wbench was given, and what became of each target."""
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             (folder / "wbench").write_text(f"#!/bin/sh\ncp $3 {folder}/given\necho $* >{folder}/words\nmkdir -p $7\n{script}")
             (folder / "wbench").chmod(0o755)
-            cases = targets.run_cases(str(folder / "wbench"), self.TARGETS, seconds, folder)
+            cases = targets.run_cases(str(folder / "wbench"), self.TARGETS, seconds, folder, mock.Mock(of=lambda op: lost if op == "linear" else []))
             return json.loads((folder / "given").read_text()), (folder / "words").read_text(), cases
 
     def test_one_process_runs_all(self):
         write = """for i in 0 1 2; do echo '{"run": {"complete": true}, "cases": ['$i']}' > $7/t0$i.json; done\n"""
-        suite, words, cases = self.run_cases(write)
+        suite, words, cases = self.run_cases(write, lost=["wgmma"])
         self.assertEqual(cases, [([0], ""), ([1], ""), ([2], "")])
         self.assertRegex(words, r"^suite run \S+ --device cuda --results \S+ --json \S+ -v$")
         self.assertEqual(suite["defaults"], {"baselines": "none", "max_samples": 300, "budget_s": 0.51})
         self.assertEqual(suite["entries"], [
-            {"name": "t00", "op": "linear", "axes": {"n": 2, "weights": ["int8", "packed"]}, "regimes": ["stream", "graph"], "budget_s": 1.03},
-            {"name": "t01", "op": "linear", "axes": {}, "regimes": ["stream", "graph"], "preset": "quick", "budget_s": 2.06},
+            {"name": "t00", "op": "linear", "axes": {"n": 2, "weights": ["int8", "packed"]}, "regimes": ["stream", "graph"], "skip": ["wgmma"], "budget_s": 1.03},
+            {"name": "t01", "op": "linear", "axes": {}, "regimes": ["stream", "graph"], "preset": "quick", "skip": ["wgmma"], "budget_s": 2.06},
             {"name": "t02", "op": "softmax", "axes": {"n": 3}, "regimes": ["stream", "graph", "cold"]}])
 
     def test_no_result_or_half_of_one(self):

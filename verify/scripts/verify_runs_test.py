@@ -21,6 +21,11 @@ def runs():
     return [line.split()[1:] for line in lines if not line.startswith("#")]
 
 
+def scouts():
+    lines = (ROOT / "scripts/gpu_check.d/scouts").read_text().splitlines()
+    return [line.split() for line in lines if not line.startswith("#")]
+
+
 def strategies_of_ours():
     rows = json.loads(subprocess.run([WBENCH, "list", "strategies", "--json", "-"], check=True, capture_output=True, text=True).stdout)
     return {(row["op"], row["strategy"]) for row in rows if row["device"] == "cuda" and row["kind"] == "hand_written"}
@@ -51,6 +56,23 @@ class VerifyRuns(unittest.TestCase):
             for op in {op for op, _ in missing} & ops_of_run:
                 missing -= self.compared(op, words, {strategy for one, strategy in missing if one == op})
         self.assertEqual(missing, set())
+
+    def test_every_scout_is_one_case_of_a_kernel_of_its_own(self):
+        kernels = {}
+        for name, strategy, *words in scouts():
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "result.json"
+                done = subprocess.run([WBENCH, "--sim", "verify", "-p", "ci", *words, "--strategy", strategy, "--baseline", "none", "--json", path],
+                                      capture_output=True, text=True, stdin=subprocess.DEVNULL)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                (case,) = json.loads(path.read_text())["cases"]
+            (one,) = case["strategies"]
+            self.assertGreater(one["verify"]["elements_compared"], 0, name)
+            (kernel,) = one["kernels"]
+            kernels[name] = kernel["name"]
+        # A step is an operand of the same kernel.
+        self.assertEqual(kernels.pop("conv_stride"), kernels["conv"])
+        self.assertEqual(len(set(kernels.values())), len(kernels), kernels)
 
 
 if __name__ == "__main__":
