@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -52,8 +53,15 @@ struct Case {
   std::function<std::vector<std::byte>()> run{};  ///< on the current device
 };
 
-/// All of them, by name.
+/// All of them, by name; those of tensor maps that step over elements last: where these copy fewer
+/// bytes than their barriers expect, they hang.
 std::vector<Case> all_cases();
+
+/// Runs a case and writes NAME.bin to a folder, which is whole if it exists. Meanwhile NAME.part
+/// says that the case has begun: what a process that hung or lost its device leaves so, is
+/// unfinished, and the next one passes over it.
+void write_fixture(const std::filesystem::path& folder, const Case& one);
+bool is_unfinished(const std::filesystem::path& folder, const Case& one);
 
 // One function for each file of cases.
 std::vector<Case> matrix_cases();  ///< ldmatrix, stmatrix, mma

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
+#include <tuple>
 
 namespace wide::golden {
 
@@ -61,8 +63,28 @@ std::vector<Case> all_cases() {
   for (auto&& some : {matrix_cases(), number_cases(), tile_cases(), wgmma_cases()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
-  std::sort(all.begin(), all.end(), [](const Case& a, const Case& b) { return a.name < b.name; });
+  const auto place = [](const Case& one) {
+    return std::tuple(one.name.find("_steps") != std::string::npos, one.name);
+  };
+  std::sort(all.begin(), all.end(),
+            [&](const Case& a, const Case& b) { return place(a) < place(b); });
   return all;
+}
+
+bool is_unfinished(const std::filesystem::path& folder, const Case& one) {
+  return std::filesystem::exists(folder / (one.name + ".part"));
+}
+
+void write_fixture(const std::filesystem::path& folder, const Case& one) {
+  const std::filesystem::path whole = folder / (one.name + ".bin"),
+                              part = folder / (one.name + ".part");
+  if (std::filesystem::exists(whole) || is_unfinished(folder, one)) return;
+  std::ofstream file(part, std::ios::binary);
+  const std::vector<std::byte> got = one.run();
+  file.write(reinterpret_cast<const char*>(got.data()), static_cast<std::streamsize>(got.size()));
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + part.string());
+  std::filesystem::rename(part, whole);
 }
 
 }  // namespace wide::golden

@@ -301,6 +301,29 @@ sys.exit(1)
         self.assertEqual(old.read_text(), "kept")
         self.assertIn("verify/golden/fixtures/new.bin", self.in_archive("keep"))
 
+    def test_a_golden_case_that_ends_its_process_costs_no_other(self):
+        script = self.root / "scripts/gpu_check.d/prove.sh"
+        self.assertIn("golden_s=10", script.read_text())
+        script.write_text(script.read_text().replace("golden_s=10", "golden_s=4"))
+        self.put("build/verify/golden_cuda_test", """#!/bin/bash
+cd "$WIDE_GOLDEN_WRITE"
+[[ $1 != "~"* ]] || exec touch checked
+echo process >>processes
+for name in a crashes b hangs c; do
+  [ ! -e $name.part ] && [ ! -e $name.bin ] || continue
+  echo half >$name.part
+  [ $name != crashes ] || kill -SEGV $$
+  [ $name != hangs ] || { trap "" INT; sleep 1000; }
+  mv $name.part $name.bin
+done
+""", 0o755)
+        out = self.check("golden", WIDE_GPU_CHECK_S="40").stdout
+        self.assertIn("golden: 3 new fixtures, no end of crashes hangs\n", out)
+        self.assertIn("golden: FAILED (exit code 1)", out)
+        self.assertEqual(sorted(path.name for path in (self.root / "verify/golden/fixtures").iterdir()), ["a.bin", "b.bin", "c.bin"])
+        self.assertEqual((self.root / "build/check/golden/processes").read_text(), "process\n" * 3)
+        self.assertTrue((self.root / "build/check/golden/checked").exists())
+
     def test_out_of_time_is_not_run(self):
         result = self.check("sanitize", "verify", "evidence", WIDE_GPU_CHECK_S="16")
         self.assertEqual(result.returncode, 1)

@@ -3,7 +3,7 @@
 //
 // The golden vectors (golden/): this device, real or simulated, makes of fixed inputs what a real
 // one has made of them. What has no fixture yet is named and skipped. WIDE_GOLDEN_WRITE=DIR writes
-// fixtures instead, on a real device only.
+// fixtures instead, on a real device only, and passes over what is unfinished there.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
@@ -14,6 +14,7 @@
 
 #include "verify/golden/golden.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/folder.hpp"
 #include "verify/support/simulation.hpp"
 
 namespace wide::test {
@@ -26,6 +27,8 @@ const fs::path kFixtures = fs::path(WIDE_SOURCE_DIR) / "verify/golden/fixtures";
 constexpr uintmax_t kMaxBytes = 2 << 20;  // of all fixtures
 
 bool runs_here(const Case& one, const Context& context) {
+  const char* folder = std::getenv("WIDE_GOLDEN_WRITE");
+  if (folder != nullptr && golden::is_unfinished(folder, one)) return false;
   const int capability = context.info().compute_capability;
   return capability >= one.min_capability && (!one.is_sm90a || capability == 90);
 }
@@ -66,14 +69,11 @@ TEST_CASE("golden vectors: this device makes what a real one made") {
   for (const Case& one : golden::all_cases()) {
     if (!runs_here(one, context)) continue;
     INFO(one.name);
-    const std::vector<std::byte> got = one.run();
     if (folder != nullptr) {
-      std::ofstream file(fs::path(folder) / (one.name + ".bin"), std::ios::binary);
-      file.write(reinterpret_cast<const char*>(got.data()),
-                 static_cast<std::streamsize>(got.size()));
-      REQUIRE(file);
+      golden::write_fixture(folder, one);
       continue;
     }
+    const std::vector<std::byte> got = one.run();
     const fs::path path = kFixtures / (one.name + ".bin");
     if (!fs::exists(path)) {
       missing += " " + one.name;
@@ -115,6 +115,37 @@ TEST_CASE("golden vectors: two runs make the same, and no two cases share a name
     CHECK(one.run() == place->second);
   }
   CHECK(results.size() > 30);
+}
+
+TEST_CASE("a fixture is whole, and what did not come to its end is not run again") {
+  const TemporaryFolder there;
+  const fs::path folder = fs::current_path();
+  int runs = 0;
+  const auto bytes = std::vector<std::byte>(3, std::byte{7});
+  const Case good{.name = "good", .run = [&] { return ++runs, bytes; }};
+  const Case bad{.name = "bad", .run = [&]() -> std::vector<std::byte> {
+                   ++runs;
+                   CHECK(golden::is_unfinished(folder, Case{.name = "bad"}));
+                   throw std::runtime_error("unspecified launch failure");
+                 }};
+  CHECK_THROWS(golden::write_fixture(folder, bad));
+  for (int i = 0; i < 2; ++i) {
+    golden::write_fixture(folder, bad);
+    golden::write_fixture(folder, good);
+  }
+  CHECK(runs == 2);
+  CHECK(golden::is_unfinished(folder, bad));
+  CHECK(!golden::is_unfinished(folder, good));
+  CHECK(!fs::exists(folder / "bad.bin"));
+  CHECK(read(folder / "good.bin") == bytes);
+}
+
+TEST_CASE("golden vectors: what may hang comes last") {
+  const std::vector<Case> cases = golden::all_cases();
+  const auto steps = [](const Case& one) { return one.name.find("_steps") != std::string::npos; };
+  const auto first = std::find_if(cases.begin(), cases.end(), steps);
+  CHECK(cases.end() - first == 4);
+  CHECK(std::all_of(first, cases.end(), steps));
 }
 
 TEST_CASE("a kernel's own shared memory counts in what it gets unasked and in all that there is") {
