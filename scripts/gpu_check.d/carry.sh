@@ -17,13 +17,13 @@ sum_of_sources() {
     ! -path 'verify/evidence/*' ! -path 'verify/golden/fixtures/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1
 }
 
-# carry/commit: "SHA clean", or dirty, and the sources' sum.
+# write_commit FILE: "SHA clean", or dirty, and the sources' sum.
 write_commit() {
   local sha state=clean
   sha=$(git rev-parse HEAD 2>/dev/null) || { say "no commit is known here: results will name none"; return 0; }
   [ -z "$(git status --porcelain -uno)" ] || state=dirty
-  mkdir -p carry && printf '%s %s\n%s\n' "$sha" $state "$(sum_of_sources)" >carry/commit
-  say "carry/commit: $sha $state"
+  mkdir -p carry && printf '%s %s\n%s\n' "$sha" $state "$(sum_of_sources)" >"$1"
+  say "$1: $sha $state"
 }
 
 # For sources without their history: the recorded commit does not apply to other sources.
@@ -77,7 +77,7 @@ part_carry() {
     tar -xf carry/boost.tar && rm carry/boost.tar || return 1
   rm -rf carry/usr/share/doc carry/usr/share/man carry/usr/share/lintian carry/usr/share/doc-base
   pack_tightly carry/usr "$packages_archive" && rm -r carry/usr || return 1
-  write_commit
+  write_commit carry/commit
   say "carry/ holds ${packages[*]}"
   weigh_carry
 }

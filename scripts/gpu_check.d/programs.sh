@@ -5,6 +5,22 @@
 
 programs_archive=carry/programs.tar.xz  # programs.txt in it: root, build directory, cmake, sum of sources, a line each
 
+programs_commit=carry/programs.commit    # what they were built of, as carry/commit
+
+# Before anything else, and without a GPU, too: whether a build will take a third of the loan.
+say_what_is_carried() {
+  local here made="an unknown commit" sum=""
+  here=$(git rev-parse HEAD 2>/dev/null) || here=$(cut -s -d ' ' -f 1 carry/commit 2>/dev/null)
+  [ ! -f $programs_commit ] || { read -r made _ && read -r sum; } <$programs_commit
+  if [ ! -f $programs_archive ]; then
+    say "no programs are carried, so a build comes first: call carry programs before the next machine"
+  elif [ "$sum" != "$(sum_of_sources)" ]; then
+    say "the carried programs are of ${made}, and of other sources than ${here:-these}, so a build comes first: call programs again"
+  elif [ "$made" != "$here" ]; then
+    say "the carried programs are of $made, with the same sources as ${here:-these}: results will name that commit"
+  fi
+}
+
 # What parts call: wbench, and the tests that part_tests or part_sanitize runs, with the libraries and files that they read.
 programs_to_take() {
   local program
@@ -40,7 +56,7 @@ part_programs() {
   local folder code
   command -v cmake >/dev/null && command -v nvcc >/dev/null || { say "programs needs cmake and nvcc"; return 1; }
   [ -f "$packages_archive" ] || { say "there is no $packages_archive: call carry first"; return 1; }
-  mkdir -p "$out" && rm -f "$build/sources.txt" "$programs_archive"
+  mkdir -p "$out" && rm -f "$build/sources.txt" "$programs_archive" $programs_commit
   cmake --preset test -B "$build" -DWIDE_WERROR=OFF -DCMAKE_CUDA_ARCHITECTURES=90a "-DCMAKE_BUILD_RPATH=$build/libraries" \
     >"$out/build.log" 2>&1 && cmake --build "$build" >>"$out/build.log" 2>&1 || { cause_in "$out/build.log"; return 1; }
   write_sources 90a || return 1
@@ -52,6 +68,7 @@ part_programs() {
   code=$?
   rm -rf "$folder" "$build/programs.txt"
   [ $code -eq 0 ] || return 1
+  write_commit $programs_commit
   weigh_carry
 }
 

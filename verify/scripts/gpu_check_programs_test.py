@@ -3,11 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that gpu_check builds where there is no GPU, and takes along to one."""
 import json
+import os
 import shutil
 import tarfile
 import unittest
 
 from gpu_check_case import WBENCH, GpuCheckCase
+from kernel_tree import run
 
 ARCHIVE = "carry/programs.tar.xz"
 LIBRARIES = ("libfmt.so.9", "libcudnn.so.9", "libcudnn_graph.so.9", "libnvrtc.so.13")
@@ -90,6 +92,36 @@ class Programs(GpuCheckCase):
         shutil.rmtree(self.root / "build")
         self.put("bin/nvidia-smi", (self.root / "bin/nvidia-smi").read_text().replace("9.0", "8.0"), 0o755)
         self.assertNotIn("took", self.check("build").stdout)
+
+    def first_line(self):
+        """Before there is a GPU, and where there is one: what a call says at once."""
+        there = self.check("build").stdout.splitlines()[0]
+        tool = self.root / "bin/nvidia-smi"
+        tool.rename(self.root / "nvidia-smi")
+        if not os.path.exists("/dev/nvidia0") and not shutil.which("nvidia-smi"):
+            result = self.check("first")
+            first, *rest = result.stdout.splitlines()
+            self.assertEqual((result.returncode, first), (77, there if rest else first), result.stdout)
+            self.assertIn("no GPU", (rest or [first])[0])
+        (self.root / "nvidia-smi").rename(tool)
+        return there
+
+    @unittest.skipUnless(shutil.which("git"), "needs git")
+    def test_what_is_carried_of_another_commit_is_said_at_once(self):
+        def git(*words):
+            return run("git", "-C", self.root, "-c", "user.name=a", "-c", "user.email=a@b", *words).stdout.strip()
+        self.assertIn("no programs are carried, so a build comes first", self.first_line())
+        git("init")
+        git("add", "kernels")
+        git("commit", "-m", "Begin")
+        old = git("rev-parse", "HEAD")
+        self.program()
+        self.assertNotIn("carried", self.first_line())
+        git("commit", "--allow-empty", "-m", "Tell")
+        new = git("rev-parse", "HEAD")
+        self.assertIn(f"the carried programs are of {old}, with the same sources as {new}: results will name that commit", self.first_line())
+        self.put("bench/tool.cpp", "int main() {}\n")
+        self.assertIn(f"the carried programs are of {old}, and of other sources than {new}, so a build comes first", self.first_line())
 
     def test_what_was_taken_does_not_outlive_its_sources(self):
         self.program()

@@ -107,7 +107,7 @@ class GpuCheck(GpuCheckCase):
         git("add", "kernels")
         git("commit", "-m", "Begin")
         sha = git("rev-parse", "HEAD")
-        write = f"cd {self.root}; say() {{ :; }}; . scripts/gpu_check.d/carry.sh; write_commit"
+        write = f"cd {self.root}; say() {{ :; }}; . scripts/gpu_check.d/carry.sh; write_commit carry/commit"
         for text, state in [("", "clean"), ("// more\n", "dirty")]:
             self.put("kernels/toy/twice.cuh", HEADER + text)
             run("bash", "-c", write)
