@@ -4,8 +4,7 @@
 # Programs that were built where there was no GPU, and are taken along to one: a build there would take a third of a short loan.
 
 programs_archive=carry/programs.tar.xz  # programs.txt in it: root, build directory, cmake, sum of sources, a line each
-
-programs_commit=carry/programs.commit    # what they were built of, as carry/commit
+programs_commit=carry/programs.commit   # what they were built of, as carry/commit
 
 # Before anything else, and without a GPU, too: whether a build will take a third of the loan.
 say_what_is_carried() {

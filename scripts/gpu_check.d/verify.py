@@ -109,13 +109,18 @@ class Verifier:
         """None if there is no whole one."""
         return evidence.read_whole(self.file(run), self.wbench)
 
-    def missing(self, run):
-        """The strategies of ours without a result, though they are not lost; "" stands for a primitive that has none of ours."""
+    def left_out(self, run):
+        """The strategies of ours that a run of all has no result of; "" stands for those of a primitive that has none of ours."""
         result = self.result(run)
-        named = {one["name"] for case in result["cases"] for one in case["strategies"]} if result else set()
-        has_all = result is not None and not named  # no case is one for this device
-        return [name for name in self.ours[run.op] or ([] if result else [""])
-                if not (has_all or name in named or self.lost.is_certain(run.op, name) or name and self.result(run.alone(name)))]
+        if result is None:
+            return self.ours[run.op] or [""]
+        named = {one["name"] for case in result["cases"] for one in case["strategies"]}
+        return [name for name in self.ours[run.op] if named and name not in named]  # without any, no case is one for this device
+
+    def missing(self, run):
+        """Those of them that have no result by themselves, either, though they are not lost."""
+        return [name for name in self.left_out(run)
+                if not (self.lost.is_certain(run.op, name) or name and self.result(run.alone(name)))]
 
     def process(self, run, *words, stall_s=STALL_S):
         """Why it left no whole result; empty if it did, None if time ran out."""
@@ -144,12 +149,15 @@ class Verifier:
     def say(path, words):
         print(f"gpu_check: verify's run {path.stem.removeprefix('verify-')}: {words}", flush=True)
 
+    def accuse(self, op, strategy, why, suspicion=None):
+        """A process that came to no case says nothing of its strategy: many begin at once, or the device is of no use any more."""
+        if why and not why.endswith(NO_CASE):
+            self.lost.add(op, strategy, why, suspicion)
+
     def scout(self, runs):
-        """A process that came to no case says nothing of its strategy: many that start at once may take long."""
         def go(run):
             why = self.process(run, stall_s=SCOUT_STALL_S)
-            if why and not why.endswith(NO_CASE):
-                self.lost.add(run.op, run.strategy, why, str(run))
+            self.accuse(run.op, run.strategy, why, str(run))
             return why
         todo = [run for run in runs if not self.result(run) and run.strategy not in self.lost.of(run.op)]
         with concurrent.futures.ThreadPoolExecutor(max(1, len(todo))) as pool:
@@ -165,8 +173,7 @@ class Verifier:
         """First what made it suspect."""
         for run in [*map(Run.of, self.lost.suspicions(op, strategy)), *runs]:
             why = self.process(run.alone(strategy))
-            if why:
-                self.lost.add(op, strategy, why)
+            self.accuse(op, strategy, why)
             if why != "":
                 return
         self.lost.acquit(op, strategy)
@@ -197,11 +204,12 @@ class Verifier:
             is_all = missing and missing in ([""], self.ours[run.op])
             for name in missing[:1] if is_all else missing:
                 print("missing", run.name, run.op if is_all else f"{run.op}/{name}")
-            for one in (run, *map(run.alone, self.ours[run.op])):
+            for one in (run, *map(run.alone, filter(None, self.left_out(run)))):
                 if self.result(one):
                     print("result", self.file(one))
         for name, entry in self.lost.found.items():
-            print("lost", name, entry["why"])
+            if self.lost.is_certain(*name.split("/")):
+                print("lost", name, entry["why"])
 
 
 def main():

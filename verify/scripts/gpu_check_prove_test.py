@@ -176,11 +176,11 @@ sys.exit(1)
         self.assertEqual(ran.count("--op toy -a dtype=fp32,fp16,bf16"), 1)
         self.assertIn("verify's run ci-bad: exit code 134 before its first case", out)
         self.assertIn("verify: FAILED (exit code 1)", out)
-        self.assertIn("bad/simt fails the process that runs it: exit code 134", self.check("evidence").stdout)
+        self.assertIn("verify's run ci-bad did not come to its end: no evidence for bad\n", self.check("evidence").stdout)
         self.assertEqual(self.read_evidence()["cases_passed"], NUM_RUNS)
         (self.root / "broken").unlink()
         self.put("bin/cmake", "#!/bin/sh\n", 0o755)
-        self.assertEqual(self.order("second"), ["build", "sanitize", "evidence"])
+        self.assertEqual(self.order("second"), ["build", "verify", "sanitize", "evidence"])
         self.assertEqual(self.verified()[0], [])
         self.put("build/bench/wbench", (self.root / "build/bench/wbench").read_text(), 0o755)  # another one's results are to come
         self.assertEqual(len(self.verified()[0]), NUM_RUNS + 1)
@@ -277,10 +277,11 @@ sys.exit(1)
     def test_time_that_ends_leaves_strategies_without_evidence_and_not_their_primitive(self):
         self.put_device("simt", "wgmma", wgmma="hangs")
         self.verified()
-        (self.root / "build/check/lost.json").unlink()
-        out = self.check("evidence").stdout
-        self.assertIn("verify's run fp8-toy did not come to its end: no evidence for toy/wgmma", out)
-        self.assertEqual(self.states(), {"simt": (6, 0)})
+        for suspects in ({}, {"toy/wgmma": {"why": "exit code 1", "suspicion": "kind wgmma --op toy --n 7"}}):
+            self.put("build/check/lost.json", json.dumps(suspects))
+            out = self.check("evidence").stdout
+            self.assertIn("verify's run fp8-toy did not come to its end: no evidence for toy/wgmma", out)
+            self.assertEqual(self.states(), {"simt": (6, 0)})
 
     def test_a_result_of_failed_cases_is_whole_and_no_success(self):
         self.put("result.json", (self.root / "result.json").read_text().replace('"exit_code": 0', '"exit_code": 3'))
