@@ -134,6 +134,8 @@ class Verifier:
         code = run_watched([self.wbench, "verify", "-v", "-p", "ci", "--device", "cuda", *run.words, *words, "--events", events,
                             "--json", path], log, left, stall_s, begin_s=STALL_S, to_write_s=1)
         said = log.read_text(errors="replace")
+        if code < 0:
+            path.unlink(missing_ok=True)  # it wrote its result, and then hung or crashed
         if self.result(run):
             events.unlink(missing_ok=True)
             if code not in GOOD:

@@ -42,6 +42,7 @@ result = json.load(open("ROOT/result.json"))
 result["run"]["exit_code"] = int(any(case["status"] == "failed" for case in cases))
 result["cases"] = cases
 open(value("--json"), "w").write(json.dumps(result))
+time.sleep(1000 if "hangs in the end" in troubles else 0)
 sys.exit(result["run"]["exit_code"])
 """
 
@@ -264,6 +265,12 @@ sys.exit(1)
     def test_in_the_case_that_loses_the_device_nobody_knows_who_failed(self):
         self.put_device("simt", "wgmma", wgmma="loses_last")
         self.assertIn("verify's run ci-toy-wgmma: lost the device at toy n=3\n".replace("ci", "fp8"), self.verified()[1])
+        self.check("evidence")
+        self.assertEqual(self.states(), {"simt": (6, 0), "wgmma": (0, 1)})
+
+    def test_a_result_of_a_process_that_then_hangs_is_none(self):
+        self.put_device("simt", "wgmma", wgmma="hangs_in_the_end")
+        self.assertIn("verify's run fp8-toy-wgmma: came to no end at toy n=3\n", self.verified()[1])
         self.check("evidence")
         self.assertEqual(self.states(), {"simt": (6, 0), "wgmma": (0, 1)})
 
