@@ -10,7 +10,7 @@
 // what their thread wrote (and acquired through barriers), a successful wait acquires it and sees
 // the bytes of the phase's copies.
 // Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Compute
-// capability 9.0; copies of other blocks of a cluster are not covered.
+// capability 9.0.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,14 @@ __device__ inline void mbarrier_init(Mbarrier* barrier, uint32_t num_arrivals) {
 
 __device__ inline void mbarrier_arrive(Mbarrier* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+
+/// An arrival at an mbarrier of any block of the cluster, by its cluster_address(). It publishes
+/// nothing to other blocks: enough to give a buffer back whose readers have their values. At the
+/// cluster's scope it would be a fence of the whole device (ptxas 13.0).
+__device__ inline void mbarrier_arrive_cluster(uint32_t address) {
+  asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(address)
                : "memory");
 }
 

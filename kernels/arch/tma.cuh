@@ -12,7 +12,7 @@
 // multiple of 16 bytes, also within the innermost dimension: the instruction is illegal otherwise.
 // Sources: PTX ISA, "Data Movement and Conversion Instructions: cp.async.bulk,
 // cp.async.bulk.tensor, cp.async.bulk.commit_group, cp.async.bulk.wait_group". Compute capability
-// 9.0; without clusters, or each block for itself in one.
+// 9.0.
 #pragma once
 
 #include <cuda.h>
@@ -72,6 +72,18 @@ __device__ inline void load_tile(void* shared, const CUtensorMap& map, Mbarrier*
       "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
       "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(shared_address(shared)),
       "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
+      : "memory");
+}
+
+/// A box for each block of the cluster whose bit is in `blocks`: to the same place in its shared
+/// memory, and its bytes complete on the mbarrier at the same place as `barrier`. Read from L2
+/// once.
+__device__ inline void load_tile_for(uint16_t blocks, void* shared, const CUtensorMap& map,
+                                     Mbarrier* barrier, int32_t c0, int32_t c1, int32_t c2) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared_address(shared)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "h"(blocks)
       : "memory");
 }
 
