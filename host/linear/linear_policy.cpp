@@ -40,6 +40,14 @@ std::vector<NamedTile> tiles_of(LinearStrategy strategy) {
   return named;
 }
 
+/// Whether wgmma's tile of this name is built for the problem's dtype.
+bool is_built_wgmma(std::string_view name, const LinearProblem& problem) {
+  return std::any_of(kernels::kLinearWgmmaTiles.begin(), kernels::kLinearWgmmaTiles.end(),
+                     [&](kernels::LinearWgmmaTile tile) {
+                       return tile_name(tile) == name && is_built_for(tile, is_fp8(problem.dtype));
+                     });
+}
+
 bool can_run(LinearStrategy strategy, const NamedTile& tile, const LinearProblem& problem) {
   if (linear_tiles_of(problem, tile.rows, tile.columns) >
       kernels::kMaxGridBlocks / problem.num_members) {
@@ -47,9 +55,8 @@ bool can_run(LinearStrategy strategy, const NamedTile& tile, const LinearProblem
   }
   if (strategy == LinearStrategy::weight_only)
     return tile.rows >= std::min(problem.batch, kMaxSmallBatch);
-  if (is_fp8(problem.dtype)) {  // simt is built for one tile; wgmma keeps fp8's sums twice
-    return strategy == LinearStrategy::simt ? tile.rows == 64 : tile.columns <= 128;
-  }
+  if (strategy == LinearStrategy::wgmma) return is_built_wgmma(tile.name, problem);
+  if (is_fp8(problem.dtype)) return tile.rows == 64;  // simt is built for one tile
   if (!is_on_mma(strategy)) return true;
   // 128 x 128 sums plus fp32 operands exceed a thread's registers.
   if (problem.dtype == Dtype::fp32 && tile.rows == 128 && tile.columns == 128) return false;

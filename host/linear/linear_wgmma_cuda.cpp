@@ -44,11 +44,11 @@ void run_linear_wgmma(const DeviceInfo& device, kernels::LinearWgmmaTile tile,
   wgmma.linear = params;
   wgmma.num_multiprocessors = device.num_multiprocessors;
   encode_linear_rows(
-      {arguments.x.data, problem.dtype, in, batch, members, problem.x, box_k, tile_m(tile)},
+      {arguments.x.data, problem.dtype, in, batch, members, problem.x, box_k, block_m(tile)},
       wgmma.x);
-  encode_linear_rows(
-      {arguments.weight.data, problem.dtype, in, out, members, problem.weight, box_k, tile_n(tile)},
-      wgmma.weight);
+  encode_linear_rows({arguments.weight.data, problem.dtype, in, out, members, problem.weight, box_k,
+                      block_weight_rows(tile)},
+                     wgmma.weight);
   wgmma.stores_boxes = linear_stores_boxes(problem) && is_on_16_bytes(arguments.y.data);
   if (wgmma.stores_boxes) {
     encode_linear_rows({arguments.y.data, *problem.y_dtype, out, batch, members, problem.y,

@@ -18,6 +18,10 @@ cudaError_t launch_type(const LinearWgmmaParams& params, LinearWgmmaTile tile,
       return launch_wgmma_tile<T, T, LinearWgmmaTile::m128n128>(params, stream);
     case LinearWgmmaTile::m128n256:
       return launch_wgmma_tile<T, T, LinearWgmmaTile::m128n256>(params, stream);
+    case LinearWgmmaTile::m128n128x2:
+      break;
+    case LinearWgmmaTile::m128n256x2:
+      return launch_wgmma_tile<T, T, LinearWgmmaTile::m128n256x2>(params, stream);
   }
   return cudaErrorInvalidValue;
 }

@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "kernels/arch/target.cuh"
+#include "kernels/common/launch_clusters.hpp"
 #include "kernels/linear/linear_launch.cuh"
 #include "kernels/linear/linear_wgmma_store.cuh"
 #include "kernels/linear/wgmma_ring.cuh"
@@ -30,24 +31,42 @@ constexpr WgmmaPolicy policy_of(LinearWgmmaTile tile, bool is_fp8) {
       return {128, 128, 6, is_fp8};
     case LinearWgmmaTile::m128n256:  // 192 KiB
       return {128, 256, 4, true};
+    case LinearWgmmaTile::m128n128x2:  // 192 KiB
+      return {128, 128, 6, true, true};
+    case LinearWgmmaTile::m128n256x2:  // 192 KiB
+      return {128, 256, 4, true, true};
   }
   return {};
 }
 
-/// The stages of a tile, along k.
-template <class T>
+/// The number of this block in its pair.
+template <WgmmaPolicy policy>
+__device__ inline int32_t block_of_pair() {
+  return policy.is_pair ? static_cast<int32_t>(arch::cluster_rank()) : 0;
+}
+
+/// The stages of a tile, along k. Of a pair's weight, each block loads its half for both.
+template <class T, WgmmaPolicy policy>
 struct LinearStages {
+  static constexpr int32_t kWeightRows = policy.tile_n / static_cast<int32_t>(policy.blocks());
   const LinearWgmmaParams& params;
   TileAt at;
   int32_t x_member, weight_member;
+  int32_t first_weight = block_of_pair<policy>() * kWeightRows;  // of the tile's
   int32_t k = 0;
 
   __device__ void prefetch_weight() const {
-    arch::prefetch_tile(params.weight, k, at.first_n, weight_member);
+    arch::prefetch_tile(params.weight, k, at.first_n + first_weight, weight_member);
   }
   __device__ void load(char* x, char* weight, arch::Mbarrier* full) const {
     arch::load_tile(x, params.x, full, k, at.first_m, x_member);
-    arch::load_tile(weight, params.weight, full, k, at.first_n, weight_member);
+    if constexpr (policy.is_pair) {
+      constexpr uint16_t kBoth = 0b11;
+      arch::load_tile_for(kBoth, weight + first_weight * kRowBytes, params.weight, full, k,
+                          at.first_n + first_weight, weight_member);
+    } else {
+      arch::load_tile(weight, params.weight, full, k, at.first_n, weight_member);
+    }
   }
   __device__ void advance() { k += kRowBytes / static_cast<int>(sizeof(T)); }
 };
@@ -61,7 +80,8 @@ struct LinearWork {
 
   __device__ TileAt tile_at(uint32_t index) const {
     const WgmmaTileIndex tile = locate_tile(grid, index);
-    return {static_cast<int32_t>(tile.member), static_cast<int32_t>(tile.m) * policy.tile_m,
+    const auto row_tile = static_cast<int32_t>(tile.m * policy.blocks()) + block_of_pair<policy>();
+    return {static_cast<int32_t>(tile.member), row_tile * policy.tile_m,
             static_cast<int32_t>(tile.n) * policy.tile_n};
   }
   __device__ void prefetch_maps() const {
@@ -69,7 +89,7 @@ struct LinearWork {
     arch::prefetch_tensor_map(params.weight);
     if (params.stores_boxes) arch::prefetch_tensor_map(params.y);
   }
-  __device__ LinearStages<T> stages(uint32_t index) const {
+  __device__ LinearStages<T, policy> stages(uint32_t index) const {
     const TileAt at = tile_at(index);
     const auto own = [&](const RowStrides& strides) { return strides.member == 0 ? 0 : at.member; };
     return {params, at, own(params.linear.x_strides), own(params.linear.weight_strides)};
@@ -103,13 +123,15 @@ template <class T, class Out, LinearWgmmaTile tile>
 cudaError_t launch_wgmma_tile(LinearWgmmaParams params, cudaStream_t stream) {
   constexpr WgmmaPolicy policy = policy_of(tile, sizeof(T) == 1);
   constexpr int kSharedBytes = sizeof(WgmmaStorage<policy>);
+  constexpr int64_t kRows = policy.tile_m * int64_t{policy.blocks()};
   constexpr int64_t kTileK = kRowBytes / sizeof(T);
   static_assert(kSharedBytes <= 227 * 1024, "what a block of compute capability 9.0 has");
   constexpr int64_t kMaxTiles = std::numeric_limits<int32_t>::max();
   const LinearParams& p = params.linear;
-  const int64_t tiles_m = (p.m - 1) / policy.tile_m + 1, tiles_n = (p.n - 1) / policy.tile_n + 1;
+  static_assert(kRows == tile_m(tile));
+  const int64_t tiles_m = (p.m - 1) / kRows + 1, tiles_n = (p.n - 1) / policy.tile_n + 1;
   // Tiles' coordinates are 32 bits wide, including those past the end.
-  if (p.k > kMaxTiles - kTileK || tiles_m * policy.tile_m > kMaxTiles ||
+  if (p.k > kMaxTiles - kTileK || tiles_m * kRows > kMaxTiles ||
       tiles_n * policy.tile_n > kMaxTiles || tiles_m > kMaxTiles / tiles_n ||
       p.num_members > kMaxTiles / (tiles_m * tiles_n)) {
     return cudaErrorInvalidConfiguration;
@@ -122,8 +144,10 @@ cudaError_t launch_wgmma_tile(LinearWgmmaParams params, cudaStream_t stream) {
   const auto kernel = linear_wgmma<T, Out, tile>;
   const cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;
-  const uint32_t blocks = std::min(grid.count, static_cast<uint32_t>(params.num_multiprocessors));
-  return launch_kernel(kernel, blocks, kWgmmaThreads, kSharedBytes, stream, params, grid);
+  const uint32_t at_once =
+      std::max(static_cast<uint32_t>(params.num_multiprocessors) / policy.blocks(), 1u);
+  return launch_clusters(kernel, policy.blocks(), std::min(grid.count, at_once) * policy.blocks(),
+                         kWgmmaThreads, kSharedBytes, stream, params, grid);
 }
 
 // One per element type, each in its own file.

@@ -14,8 +14,9 @@
 namespace wide::kernels {
 
 struct LinearWgmmaParams {
-  /// x as {k, rows, members} with boxes of {kWgmmaTileBytes, tile_m, 1}, weight as {k, outputs,
-  /// members} with boxes of {kWgmmaTileBytes, tile_n, 1}; both with a swizzle of 128 bytes.
+  /// x as {k, rows, members} with boxes of {kWgmmaTileBytes, block_m, 1}, weight as {k, outputs,
+  /// members} with boxes of {kWgmmaTileBytes, block_weight_rows, 1}; both with a swizzle of 128
+  /// bytes.
   CUtensorMap x, weight;
   /// y as {outputs, rows, members} with boxes of {kWgmmaStoreN, kWgmmaStoreM, 1} and a swizzle of
   /// 128 bytes, where stores_boxes.

@@ -16,7 +16,10 @@ cudaError_t launch_type(const LinearWgmmaParams& params, LinearWgmmaTile tile,
       return launch_wgmma_tile<T, Out, LinearWgmmaTile::m64n128>(params, stream);
     case LinearWgmmaTile::m128n128:
       return launch_wgmma_tile<T, Out, LinearWgmmaTile::m128n128>(params, stream);
+    case LinearWgmmaTile::m128n128x2:
+      return launch_wgmma_tile<T, Out, LinearWgmmaTile::m128n128x2>(params, stream);
     case LinearWgmmaTile::m128n256:
+    case LinearWgmmaTile::m128n256x2:
       break;
   }
   return cudaErrorInvalidValue;

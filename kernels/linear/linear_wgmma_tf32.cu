@@ -15,6 +15,10 @@ cudaError_t launch_linear_wgmma_tf32(const LinearWgmmaParams& params, LinearWgmm
       return launch_wgmma_tile<float, float, LinearWgmmaTile::m128n128>(params, stream);
     case LinearWgmmaTile::m128n256:
       return launch_wgmma_tile<float, float, LinearWgmmaTile::m128n256>(params, stream);
+    case LinearWgmmaTile::m128n128x2:
+      break;
+    case LinearWgmmaTile::m128n256x2:
+      return launch_wgmma_tile<float, float, LinearWgmmaTile::m128n256x2>(params, stream);
   }
   return cudaErrorInvalidValue;
 }

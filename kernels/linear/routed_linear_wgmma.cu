@@ -43,6 +43,8 @@ cudaError_t launch_type(const RoutedWgmmaParams& params, LinearWgmmaTile tile,
                         cudaStream_t stream) {
   switch (tile) {
     case LinearWgmmaTile::m64n128:
+    case LinearWgmmaTile::m128n128x2:
+    case LinearWgmmaTile::m128n256x2:
       break;
     case LinearWgmmaTile::m128n128:
       return launch_tile<T, LinearWgmmaTile::m128n128>(params, stream);

@@ -21,6 +21,10 @@
 // enough tile, and for fp8: its sums keep about 14 bits on the tensor cores, so that each stage's
 // (128 of k) are added up in fp32 by one warpgroup while the other multiplies.
 //
+// Two blocks of a cluster may take the tiles of neighbouring rows as a pair. Each loads its own x,
+// and half of the weight for both by multicast, which saves reads of L2. A stage is full when both
+// halves are in, and empty when the consumers of both blocks have given it back.
+//
 // Both operands have k contiguous, 128 bytes of it per stage, with the 128-byte swizzle. Sums stay
 // in registers until they are stored (wgmma_store.cuh).
 //
@@ -39,12 +43,15 @@
 //   stages(tile)                     the stages of a tile in order, for one thread:
 //                                    prefetch_weight(), load(x, weight, full), advance()
 //   store(tile, first_m, first_n, storer, box_index, sums)   stores part of a tile
+// Of pairs, `tile` and grid count both tiles as one, and load() delivers this block's half of the
+// weight to both blocks.
 #pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
+#include "kernels/arch/cluster.cuh"
 #include "kernels/arch/fence.cuh"
 #include "kernels/arch/grid.cuh"
 #include "kernels/arch/tma.cuh"
@@ -68,7 +75,9 @@ struct WgmmaPolicy {
   int tile_m, tile_n;
   int stages;
   bool is_together;
+  bool is_pair = false;  // of blocks, in a cluster
 
+  constexpr uint32_t blocks() const { return is_pair ? 2 : 1; }  // that share a weight
   constexpr int x_bytes() const { return tile_m * kRowBytes; }
   constexpr int weight_bytes() const { return tile_n * kRowBytes; }
   /// A warpgroup's part of a tile. Together: half the rows, or half the outputs of few rows.
@@ -109,10 +118,43 @@ __device__ inline WgmmaTileIndex locate_tile(const WgmmaGrid& grid, uint32_t ind
   return {member, in_group / columns, group * kRasterColumns + in_group % columns};
 }
 
+/// Blocks, or pairs of them, take tiles in turn.
+template <WgmmaPolicy policy>
+__device__ inline uint32_t first_tile() {
+  return blockIdx.x / policy.blocks();
+}
+template <WgmmaPolicy policy>
+__device__ inline uint32_t tile_stride() {
+  return gridDim.x / policy.blocks();
+}
+
+template <WgmmaPolicy policy>
+__device__ inline void sync_blocks() {
+  if constexpr (policy.is_pair) {
+    arch::cluster_sync();
+  } else {
+    __syncthreads();
+  }
+}
+
+/// A warp gives a stage back, by as many lanes as there are blocks that load it: one to each.
+template <WgmmaPolicy policy>
+__device__ inline bool is_giving_lane() {
+  return threadIdx.x % 32 < policy.blocks();
+}
+template <WgmmaPolicy policy>
+__device__ inline void give_back(arch::Mbarrier* empty) {
+  if constexpr (policy.is_pair) {
+    arch::mbarrier_arrive_cluster(arch::cluster_address(empty, threadIdx.x % 32));
+  } else {
+    arch::mbarrier_arrive(empty);
+  }
+}
+
 /// Prefetches the weights of the ring's first round, within the first tile. By one thread.
 template <WgmmaPolicy policy, class Work>
 __device__ void prefetch_weights(const Work& work) {
-  auto stages = work.stages(blockIdx.x);
+  auto stages = work.stages(first_tile<policy>());
   const int32_t steps = min(work.grid.num_steps, policy.stages);
   for (int32_t step = 0; step < steps; ++step) {
     stages.prefetch_weight();
@@ -126,7 +168,8 @@ __device__ void produce(WgmmaStorage<policy>& s, const Work& work) {
   prefetch_weights<policy>(work);
   arch::wait_for_grid();
   Ring<policy.stages> ring(0);
-  for (uint32_t index = blockIdx.x; index < work.grid.count; index += gridDim.x) {
+  for (uint32_t index = first_tile<policy>(); index < work.grid.count;
+       index += tile_stride<policy>()) {
     auto stages = work.stages(index);
     for (int32_t step = 0; step < work.grid.num_steps; ++step) {
       // In the first round the stages are empty from the start.
@@ -139,6 +182,14 @@ __device__ void produce(WgmmaStorage<policy>& s, const Work& work) {
     }
   }
   arch::launch_dependents();
+  if constexpr (policy.is_pair) {
+    // The other block gives stages back in this one's shared memory, which must be there until
+    // the last of them.
+    for (int stage = 0; stage < policy.stages; ++stage) {
+      arch::mbarrier_wait(&s.empty[ring.stage], ring.parity ^ 1);
+      ring.advance();
+    }
+  }
 }
 
 /// Where a warpgroup's part of a stage begins.
@@ -190,7 +241,7 @@ __device__ inline void multiply_tile(Storage& s, Ring<policy.stages> ring, const
                                      const Part<policy>& part, arch::Mbarrier* next_turn,
                                      float (&sums)[policy.blocks_m()][policy.sums()]) {
   constexpr bool kAddsUpStages = sizeof(T) == 1;
-  const bool is_first_lane = threadIdx.x % 32 == 0;
+  const bool gives = is_giving_lane<policy>();
   uint32_t previous = 0;
   if constexpr (kAddsUpStages) {
     for (float& sum : sums[0]) sum = 0;
@@ -206,17 +257,17 @@ __device__ inline void multiply_tile(Storage& s, Ring<policy.stages> ring, const
         begin_stage<T, policy>(x, weight, false, of_stage);
         arch::wgmma_wait<0>();
         pin(of_stage);
-        if (is_first_lane) arch::mbarrier_arrive(&s.empty[ring.stage]);
+        if (gives) give_back<policy>(&s.empty[ring.stage]);
 #pragma unroll
         for (int i = 0; i < policy.sums(); ++i) sums[0][i] += of_stage[0][i];
       } else {
-        if (!policy.is_together && step == grid.num_steps - 1 && is_first_lane) {
+        if (!policy.is_together && step == grid.num_steps - 1 && gives) {
           arch::mbarrier_arrive(next_turn);
         }
         begin_stage<T, policy, kBytes>(x, weight, step > 0, sums);
         arch::wgmma_wait<1>();
         // The previous step is complete for this warp: each warp releases its stage itself.
-        if (step > 0 && is_first_lane) arch::mbarrier_arrive(&s.empty[previous]);
+        if (step > 0 && gives) give_back<policy>(&s.empty[previous]);
         previous = ring.stage;
       }
       ring.advance();
@@ -230,7 +281,7 @@ __device__ inline void multiply_tile(Storage& s, Ring<policy.stages> ring, const
   if constexpr (!kAddsUpStages) {
     arch::wgmma_wait<0>();
     pin(sums);
-    if (is_first_lane) arch::mbarrier_arrive(&s.empty[previous]);
+    if (gives) give_back<policy>(&s.empty[previous]);
   }
 }
 
@@ -247,8 +298,8 @@ __device__ inline void consume(WgmmaStorage<policy>& s, const Work& work, int co
   uint32_t turn_parity = consumer == 0 ? 1 : 0;  // the very first turn needs no arrival
   uint32_t box_index = 0;
   arch::wait_for_grid();  // before bias and residual are read, and y is written
-  for (uint32_t index = blockIdx.x + first * gridDim.x; index < work.grid.count;
-       index += kEvery * gridDim.x) {
+  for (uint32_t index = first_tile<policy>() + first * tile_stride<policy>();
+       index < work.grid.count; index += kEvery * tile_stride<policy>()) {
     float sums[policy.blocks_m()][policy.sums()];
     if (!policy.is_together) arch::mbarrier_wait(&s.turn[consumer], turn_parity);
     multiply_tile<T, policy, Work::kHasHalfSteps>(s, Ring<policy.stages>(position), work.grid, part,
@@ -265,7 +316,9 @@ __device__ inline void consume(WgmmaStorage<policy>& s, const Work& work, int co
 /// A whole kernel of kWgmmaThreads threads, whose dynamic shared memory is a WgmmaStorage.
 template <class T, WgmmaPolicy policy, class Work>
 __device__ inline void run_wgmma_block(char* shared, const Work& work) {
-  constexpr int kGivers = kWarpgroup / 32 * (policy.is_together ? kConsumers : 1);
+  static_assert(policy.is_together || !policy.is_pair);
+  constexpr uint32_t kGivers =
+      kWarpgroup / 32 * (policy.is_together ? kConsumers : 1) * policy.blocks();
   auto& s = *reinterpret_cast<WgmmaStorage<policy>*>(shared);
   if (threadIdx.x == 0) {
     work.prefetch_maps();
@@ -276,7 +329,7 @@ __device__ inline void run_wgmma_block(char* shared, const Work& work) {
     for (arch::Mbarrier& turn : s.turn) arch::mbarrier_init(&turn, kWarpgroup / 32);
     arch::fence_mbarrier_init();
   }
-  __syncthreads();
+  sync_blocks<policy>();
   const int warpgroup = arch::same_in_warp(static_cast<int>(threadIdx.x) / kWarpgroup);
   if (warpgroup == 0) {
     arch::shrink_registers<kProducerRegisters>();

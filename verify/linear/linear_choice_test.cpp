@@ -215,7 +215,11 @@ TEST_CASE("which policies can run a problem") {
   p = small_problem();
   p.dtype = Dtype::fp8_e4m3;
   CHECK(linear_policies(simt, p) == std::vector<std::string_view>{"m64n64"});
-  CHECK(linear_policies(wgmma, p) == std::vector<std::string_view>{"m64n128", "m128n128"});
+  CHECK(linear_policies(wgmma, p) ==
+        std::vector<std::string_view>{"m64n128", "m128n128", "m128n128x2"});
+  p.dtype = Dtype::bf16;
+  CHECK(linear_policies(wgmma, p) ==
+        std::vector<std::string_view>{"m64n128", "m128n128", "m128n256", "m128n256x2"});
   p.batch = 17;  // a tile of weight_only has all rows, or 64
   CHECK(linear_policies(weight_only, p) == std::vector<std::string_view>{"m32n64", "m64n64"});
   p.batch = 65;

@@ -38,21 +38,30 @@ LinearProblem problem_of(const Size& size, Dtype dtype) {
   return problem;
 }
 
-/// On a device of two multiprocessors, as far as the kernel knows.
-void check(TestDevice& bench, const LinearProblem& like, kernels::LinearWgmmaTile tile,
-           bool is_in_place = false) {
+/// On a device of so many multiprocessors, as far as the kernel knows.
+void check_on(TestDevice& bench, int multiprocessors, const LinearProblem& like,
+              kernels::LinearWgmmaTile tile, bool is_in_place = false) {
   const LinearProblem problem = complete_linear_problem(like);
   DeviceInfo device = bench.context().info();
-  device.num_multiprocessors = 2;
+  device.num_multiprocessors = multiprocessors;
   REQUIRE(linear_unsupported_reason(LinearStrategy::wgmma, problem, device) == "");
-  CHECK(choose_linear_wgmma_tile(problem, device) == tile);
   INFO(problem.num_members << " of " << problem.batch << " x " << problem.in_features << " x "
-                           << problem.out_features << ", " << dtype_name(problem.dtype));
+                           << problem.out_features << ", " << dtype_name(problem.dtype) << ", "
+                           << tile_name(tile));
   PlacedLinear placed(bench, problem, 0, is_in_place);
-  const LinearTiles tiles = linear_tiles(LinearStrategy::wgmma, problem, device, "");
+  const LinearTiles tiles = linear_tiles(LinearStrategy::wgmma, problem, device, tile_name(tile));
   run_linear_kernel(device, LinearStrategy::wgmma, tiles, problem, placed.arguments(),
                     bench.execution(0));
   placed.check();
+}
+
+/// On two multiprocessors, by the tile that is chosen there.
+void check(TestDevice& bench, const LinearProblem& like, kernels::LinearWgmmaTile tile,
+           bool is_in_place = false) {
+  DeviceInfo device = bench.context().info();
+  device.num_multiprocessors = 2;
+  CHECK(choose_linear_wgmma_tile(complete_linear_problem(like), device) == tile);
+  check_on(bench, 2, like, tile, is_in_place);
 }
 
 void require_wgmma(const TestDevice& bench) {
@@ -110,6 +119,56 @@ TEST_CASE("linear by wgmma: both ways to store, every epilogue") {
   check(bench, problem, m64n128);
   problem.weight = {160, 0};  // one for all members
   check(bench, problem, m64n128);
+}
+
+TEST_CASE("linear by wgmma: pairs of blocks, which share the weights") {
+  TestDevice bench(require_cuda());
+  require_wgmma(bench);
+  // A pair of three tiles, more steps than stages; the last of a member's blocks has a few rows,
+  // one, or none, its half of the weight some outputs, or none.
+  const auto [dtype, size] =
+      GENERATE(std::pair{Dtype::bf16, Size{3, 250, 584, 252, m128n256x2}},
+               std::pair{Dtype::fp16, Size{3, 129, 328, 256, m128n256x2}},
+               std::pair{Dtype::bf16, Size{3, 100, 584, 100, m128n256x2}},
+               std::pair{Dtype::fp16, Size{1, 513, 72, 260, m128n256x2}},
+               std::pair{Dtype::fp32, Size{3, 250, 292, 252, m128n256x2}},
+               std::pair{Dtype::fp8_e4m3, Size{3, 250, 1168, 120, m128n128x2}},
+               std::pair{Dtype::fp8_e5m2, Size{2, 260, 912, 60, m128n128x2}});
+  check_on(bench, 2, problem_of(size, dtype), size.tile);
+}
+
+TEST_CASE("linear by wgmma: several pairs, or one where there is room for no more") {
+  TestDevice bench(require_cuda());
+  require_wgmma(bench);
+  const int multiprocessors = GENERATE(3, 4, 132);
+  check_on(bench, multiprocessors, problem_of({5, 250, 584, 120, m128n256x2}, Dtype::bf16),
+           m128n256x2);
+  check_on(bench, multiprocessors, problem_of({5, 250, 1168, 120, m128n128x2}, Dtype::fp8_e4m3),
+           m128n128x2);
+}
+
+TEST_CASE("linear by wgmma: pairs of blocks with strides and epilogues") {
+  TestDevice bench(require_cuda());
+  require_wgmma(bench);
+  const auto [dtype, tile] =
+      GENERATE(std::pair{Dtype::bf16, m128n256x2}, std::pair{Dtype::fp32, m128n256x2},
+               std::pair{Dtype::fp8_e4m3, m128n128x2});
+  const int64_t out = GENERATE(256, 99);  // whole boxes where they are of 16 bits, and rows
+  LinearProblem problem = problem_of({3, 300, 144, out, tile}, dtype);
+  problem.epilogue = {.has_bias = true,
+                      .activation = Activation::relu,
+                      .residual = Residual::after_activation,
+                      .alpha = -0.5f};
+  const int64_t member = out % 8 == 0 ? out + 8 : out + 1;
+  problem.y = problem.residual = {3 * member, member};
+  check_on(bench, 2, problem, tile, true);
+  problem.epilogue.scale = OutputScale::per_output;
+  problem.epilogue.residual = Residual::before_activation;
+  problem.shared_input = true;
+  problem.weight = {160, 160 * out + 16};
+  check_on(bench, 2, problem, tile);
+  problem.weight = {160, 0};  // one for all members
+  check_on(bench, 2, problem, tile);
 }
 
 TEST_CASE("linear by wgmma: what stands in is said in advance") {
