@@ -165,19 +165,29 @@ kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
   constexpr Candidate candidates[] = {{m64n128, 1.0}, {m128n128, 1.8}, {m128n256, 3.3}};
   constexpr int64_t kFewInputs = 512;
   const auto blocks = static_cast<double>(std::max(device.num_multiprocessors, 1));
+  const auto tiles = [&](kernels::LinearWgmmaTile tile) {
+    return static_cast<double>(linear_tiles_of(problem, tile_m(tile), tile_n(tile))) *
+           static_cast<double>(problem.num_members);
+  };
   kernels::LinearWgmmaTile best = m64n128;
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& one : candidates) {
-    if (one.tile == m128n256 && (is_fp8(problem.dtype) || problem.in_features < kFewInputs)) {
+    if (!is_built_for(one.tile, is_fp8(problem.dtype)) ||
+        (one.tile == m128n256 && problem.in_features < kFewInputs)) {
       continue;
     }
-    const double tiles =
-        static_cast<double>(linear_tiles_of(problem, tile_m(one.tile), tile_n(one.tile))) *
-        static_cast<double>(problem.num_members);
-    const double time = std::ceil(tiles / blocks) * one.time;
+    const double time = std::ceil(tiles(one.tile) / blocks) * one.time;
     if (time < least) least = time, best = one.tile;
   }
-  return best;
+  // Pairs of its blocks read less from L2, which limits only where all of them are at work. They
+  // must not take more rounds: of an odd number of rows' tiles, a block of each last pair is idle.
+  const kernels::LinearWgmmaTile pair = is_fp8(problem.dtype) ? m128n128x2 : m128n256x2;
+  const double pairs_at_once = std::floor(blocks / 2);
+  const bool is_of_best = block_m(pair) == tile_m(best) && tile_n(pair) == tile_n(best);
+  const bool fills_device = pairs_at_once > 0 && tiles(pair) >= pairs_at_once;
+  const bool takes_no_more_rounds =
+      std::ceil(tiles(pair) / pairs_at_once) <= std::ceil(tiles(best) / blocks);
+  return is_of_best && fills_device && takes_no_more_rounds ? pair : best;
 }
 
 bool linear_stores_boxes(const LinearProblem& problem) {

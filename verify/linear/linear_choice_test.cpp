@@ -226,6 +226,33 @@ TEST_CASE("which policies can run a problem") {
   CHECK(linear_policies(weight_only, p) == std::vector<std::string_view>{"m64n64"});
 }
 
+TEST_CASE("wgmma's pairs of blocks: where they fill the device in no more rounds") {
+  using enum kernels::LinearWgmmaTile;
+  const auto tile = [](const DeviceInfo& device, Dtype dtype, int64_t members, int64_t batch,
+                       int64_t d) {
+    LinearProblem p;
+    p.num_members = members, p.batch = batch, p.in_features = p.out_features = d, p.dtype = dtype;
+    if (is_fp8(dtype)) p.y_dtype = Dtype::bf16;
+    return choose_linear_wgmma_tile(complete_linear_problem(p), device);
+  };
+  for (const Dtype dtype : {Dtype::fp16, Dtype::bf16, Dtype::fp32}) {
+    CHECK(tile(kH200, dtype, 1, 8192, 8192) == m128n256x2);
+    CHECK(tile(kH200, dtype, 8, 1024, 1024) == m128n256x2);  // 256 tiles in two rounds, as pairs
+  }
+  CHECK(tile(kH200, Dtype::fp8_e4m3, 1, 8192, 8192) == m128n128x2);
+  CHECK(tile(kH200, Dtype::fp8_e4m3, 1, 64, 8192) == m64n128);
+  // Odd numbers of rows' tiles: 992 tiles and 512 pairs in eight rounds; 528 in four, but 272 in
+  // five.
+  CHECK(tile(kH200, Dtype::bf16, 1, 31 * 128, 8192) == m128n256x2);
+  CHECK(tile(kH200, Dtype::bf16, 1, 33 * 128, 4096) == m128n256);
+  CHECK(tile(kH200, Dtype::bf16, 1, 128, 132 * 256) == m128n256);  // one tile of rows
+  CHECK(tile(kH200, Dtype::bf16, 1, 1024, 4096) == m128n256);      // 64 pairs for 66
+  CHECK(tile(kH200, Dtype::bf16, 4, 256, 256) == m64n128);
+  const DeviceInfo one = gpu("one multiprocessor", 90, 1), two = gpu("two", 90, 2);
+  CHECK(tile(one, Dtype::bf16, 1, 256, 512) == m128n256);
+  CHECK(tile(two, Dtype::bf16, 1, 256, 512) == m128n256x2);
+}
+
 TEST_CASE("the key of a problem is the same for the same problem only") {
   const LinearProblem p = small_problem();
   CHECK(linear_problem_key(p) == "n=4 batch=16 in=64 out=48 bf16 bias");

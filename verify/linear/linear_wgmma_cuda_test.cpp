@@ -75,7 +75,8 @@ TEST_CASE("linear by wgmma: rings that come round, blocks of one to four tiles, 
   const Size size = GENERATE(Size{1, 1, 8, 1, m64n128}, Size{2, 64, 600, 128, m64n128},
                              Size{3, 65, 72, 130, m128n128}, Size{7, 60, 584, 120, m64n128},
                              Size{4, 120, 72, 136, m128n128}, Size{6, 125, 456, 100, m128n128},
-                             Size{6, 128, 520, 256, m128n256}, Size{6, 121, 584, 252, m128n256});
+                             Size{6, 128, 520, 256, m128n256}, Size{6, 121, 584, 252, m128n256},
+                             Size{2, 250, 584, 252, m128n256x2});
   const Dtype dtype = GENERATE(Dtype::fp16, Dtype::bf16);
   if (size.num_members > 2 && dtype == Dtype::fp16) return;  // the same ring
   check(bench, problem_of(size, dtype), size.tile);
