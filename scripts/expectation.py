@@ -7,7 +7,7 @@ below, each with where it comes from. A kernel's time is one launch and one trip
 
   memory      each operand once, at the rate of memory, or at bytes under way / latency where fewer are under way than that takes:
               (stages - 1) x bytes of a stage x blocks that share a multiprocessor (as many as there are: occupancy)
-  L2          what all tiles read, each its rows and its outputs over all of k
+  L2          what all tiles read, each its rows and its outputs over all of k; outputs that a pair of blocks shares once
   arithmetic  what the busiest multiprocessor multiplies, tiles counted whole
   decoding    instructions that make factors of a quantised weight's codes
 
@@ -51,6 +51,7 @@ class Tile:
     stages: int
     blocks: int  # per multiprocessor
     rows_limit: float = math.inf  # of a member, for which the tile is meant
+    sharing: int = 1  # blocks with neighbouring rows that read their outputs' weights once: each a tile of its own
 
 
 @dataclasses.dataclass
@@ -95,7 +96,7 @@ def policies(path, pattern):
 
 def read_tiles():
     """{strategy: tiles}, from policy_of of each kernel."""
-    case = r"case \w+::(m\d+n\d+):.*\n\s*return \{(.*)\};"
+    case = r"case \w+::(m\d+n\d+(?:x2)?):.*\n\s*return \{(.*)\};"
     mma, quantised, simt = [], [], []
     for name, (a, b, _, _, _, stages, blocks) in policies("linear_mma.cuh", case).items():
         rows, outputs = numbers(name.replace("m", "").replace("n", " "))
@@ -107,7 +108,8 @@ def read_tiles():
     for name, (rows, outputs, _, _, stages, _, blocks) in policies("linear_simt.cuh", r"SimtPolicy k(M\d+N\d+)\{(.*)\};").items():
         # More than twice its rows belong to the larger tiles, which read shared memory less often per product.
         simt.append(Tile(name, rows, outputs, stages, blocks, 2 * rows if rows < 64 else math.inf))
-    wgmma = [Tile(name, *values, 1) for name, values in policies("linear_wgmma.cuh", case).items()]
+    wgmma = [Tile(name, *values, 1, sharing=2 if name.endswith("x2") else 1)
+             for name, values in policies("linear_wgmma.cuh", case).items()]
     small = [tile for tile in mma if tile.rows_limit == 64]
     large = [tile for tile in mma if tile.rows_limit != 64]
     # gemv has no stages: its loads are in flight together.
@@ -142,6 +144,11 @@ def rate(strategy, axes):
         return None
     full = FLOPS_PER_S["tf32" if dtype == "fp32" else dtype]
     return full if strategy == "wgmma" else full * MMA_SHARE
+
+
+def is_wgmma_built(tile, dtype):
+    """is_built_for of kernels/linear/linear_wgmma_tile.hpp."""
+    return tile.outputs <= 128 if dtype.startswith("fp8") else tile.name != "m128n128x2"
 
 
 def random_bits(key, index):
@@ -182,9 +189,12 @@ def expect(strategy, tile, axes, op="linear"):
         return None
     if strategy == "wgmma" and shapes[0][2] * element % 16 != 0:  # packed rows that tensor maps do not support
         return None
+    if strategy == "wgmma" and not is_wgmma_built(tile, axes["dtype"]):
+        return None
     weight_bytes = (BITS[format_] + 16 / int(axes["group"])) / 8 if is_quantised else element
     y_bytes = max(element, 2)
-    grids = [n * math.ceil(rows / tile.rows) * math.ceil(outputs / tile.outputs) for n, rows, _, outputs in shapes]
+    sharing = tile.sharing
+    grids = [n * sharing * math.ceil(rows / (sharing * tile.rows)) * math.ceil(outputs / tile.outputs) for n, rows, _, outputs in shapes]
     tiles = sum(grids)
     x = sum((1 if axes["shared"] == "yes" else n) * rows * k * element for n, rows, k, _ in shapes)
     moved = x + sum(n * (outputs * k * weight_bytes + rows * outputs * y_bytes + outputs * y_bytes) for n, rows, k, outputs in shapes)
@@ -195,7 +205,7 @@ def expect(strategy, tile, axes, op="linear"):
         return sum(grid * of_shape(*shape) for grid, (_, *shape) in zip(grids, shapes)) / tiles
 
     def bytes_of_k(rows, outputs):
-        return min(tile.rows, rows) * element + min(tile.outputs, outputs) * weight_bytes
+        return min(tile.rows, rows) * element + min(tile.outputs, outputs) * weight_bytes / sharing
 
     busy, resident = min(MULTIPROCESSORS, tiles), min(tile.blocks, math.ceil(tiles / MULTIPROCESSORS))
     if strategy == "gemv":
@@ -238,8 +248,6 @@ def of_target(op, axes, tile_name=None):
     for strategy, tiles in TILES.items():
         if strategy == "small_m" and axes["batch"] > 64:
             continue
-        if strategy == "wgmma" and axes["dtype"].startswith("fp8"):
-            tiles = [tile for tile in tiles if tile.outputs <= 128]
         if strategy in ("tensor_core", "tf32x3") and axes["dtype"] == "fp32":
             tiles = [tile for tile in tiles if tile.name != "m128n128"]
         add(strategy, tiles, strategy, axes)

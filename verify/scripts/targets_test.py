@@ -374,8 +374,8 @@ class ExpectationTest(unittest.TestCase):
 
     def test_tiles_are_counted_whole(self):
         one = self.of("wgmma", n=8, batch=1024, d=1024, dtype="bf16")
-        # 256 tiles of 128 x 256: a multiprocessor has two of them.
-        self.assertEqual((one.tile, one.tiles), ("m128n256", 256))
+        # 256 tiles of 128 x 256: a multiprocessor has two of them, and reads half of each one's weights.
+        self.assertEqual((one.tile, one.tiles, round(one.parts_us["L2"], 6)), ("m128n256x2", 256, round(2 * 256 * 1024 * 256 / 5120 / 1755, 6)))
         self.assertAlmostEqual(one.parts_us["arithmetic"], 2 * 2 * 128 * 256 * 1024 * 132 / 790e6)
 
     def test_few_bytes_under_way_are_slow(self):
