@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of a cluster (kernels/common/launch_clusters.hpp): they run at the same time, on
+// Blocks of a cluster (kernels/common/launch.hpp): they run at the same time, on
 // multiprocessors that reach one another's shared memory. A variable lies at the same place in each
 // block's, at an address of its own. No block may reach another's shared memory before that runs,
 // so that they begin by cluster_sync(), and none may end while others may still reach its own.

@@ -63,6 +63,36 @@ inline cudaError_t may_overlap(int& may) {
   return cudaSuccess;
 }
 
+/// launch_kernel() where `cluster` neighbouring blocks run at the same time and reach one another's
+/// shared memory (kernels/arch/cluster.cuh). They divide grid.x. 1: no clusters; up to 8 are
+/// possible on any device of compute capability 9.0.
+template <class... Args>
+cudaError_t launch_clusters(void (*kernel)(Args...), unsigned cluster, dim3 grid, dim3 threads,
+                            size_t shared_bytes, cudaStream_t stream,
+                            const std::type_identity_t<Args>&... args) {
+  int overlaps = 0;
+  const cudaError_t status = may_overlap(overlaps);
+  if (status != cudaSuccess) return status;
+  cudaLaunchAttribute attributes[2]{};
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = threads;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = attributes;
+  if (overlaps != 0) {
+    cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (cluster > 1) {
+    cudaLaunchAttribute& blocks = attributes[config.numAttrs++];
+    blocks.id = cudaLaunchAttributeClusterDimension;
+    blocks.val.clusterDim = {cluster, 1, 1};
+  }
+  return cudaLaunchKernelEx(&config, kernel, args...);
+}
+
 /// kernel<<<grid, threads, shared_bytes, stream>>>(args...), and the status of that alone:
 /// cudaGetLastError() afterwards could return the error of an earlier call.
 ///
@@ -76,18 +106,7 @@ inline cudaError_t may_overlap(int& may) {
 template <class... Args>
 cudaError_t launch_kernel(void (*kernel)(Args...), dim3 grid, dim3 threads, size_t shared_bytes,
                           cudaStream_t stream, const std::type_identity_t<Args>&... args) {
-  cudaLaunchAttribute overlap{};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  const cudaError_t status = may_overlap(overlap.val.programmaticStreamSerializationAllowed);
-  if (status != cudaSuccess) return status;
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid;
-  config.blockDim = threads;
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  config.attrs = &overlap;
-  config.numAttrs = overlap.val.programmaticStreamSerializationAllowed != 0 ? 1 : 0;
-  return cudaLaunchKernelEx(&config, kernel, args...);
+  return launch_clusters(kernel, 1, grid, threads, shared_bytes, stream, args...);
 }
 
 }  // namespace wide::kernels

@@ -13,7 +13,7 @@
 #include <limits>
 
 #include "kernels/arch/target.cuh"
-#include "kernels/common/launch_clusters.hpp"
+#include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_launch.cuh"
 #include "kernels/linear/linear_wgmma_store.cuh"
 #include "kernels/linear/wgmma_ring.cuh"
