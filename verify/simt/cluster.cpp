@@ -22,7 +22,7 @@ constexpr uint32_t kRankShift = 24;
 constexpr const char* kWaitsFor = "the cluster's barrier";
 
 [[noreturn]] void refuse_rank(Block& from, uint32_t rank, const char* what, Location at) {
-  const size_t size = from.cluster == nullptr ? 1 : from.cluster->blocks.size();
+  const size_t size = from.cluster.blocks.size();
   const std::string text = std::string(what) + ": the block of rank " + std::to_string(rank) +
                            ", of a cluster of " + std::to_string(size);
   from.launch.report(FindingKind::out_of_bounds, from, text, at);
@@ -66,11 +66,6 @@ void complete_if_due(Cluster& cluster) {
   }
 }
 
-Cluster& cluster_of(const Warp& warp) {
-  if (warp.block->cluster == nullptr) throw Unsupported("barrier.cluster outside of a launch");
-  return *warp.block->cluster;
-}
-
 void report(const Warp& warp, LaneMask lanes, const char* does, Location at) {
   Block& block = *warp.block;
   block.launch.report(FindingKind::barrier, block,
@@ -86,7 +81,7 @@ LaneMask at_barrier(const Warp& warp, LaneMask lanes) {
 }
 
 void arrive(Warp& warp, LaneMask lanes, bool releases, Location at) {
-  Cluster& cluster = cluster_of(warp);
+  Cluster& cluster = warp.block->cluster;
   ClusterBarrier& barrier = cluster.barrier;
   if (const LaneMask twice = at_barrier(warp, lanes); twice != 0)
     report(warp, twice, "arrives at the cluster's barrier again without having waited there", at);
@@ -104,7 +99,7 @@ void arrive(Warp& warp, LaneMask lanes, bool releases, Location at) {
 
 /// Whether the lanes go on.
 bool pass(Warp& warp, LaneMask lanes, Location at) {
-  ClusterBarrier& barrier = cluster_of(warp).barrier;
+  ClusterBarrier& barrier = warp.block->cluster.barrier;
   const LaneMask came = at_barrier(warp, lanes);
   if (came != lanes)
     report(warp, lanes & ~came, "waits at the cluster's barrier where it has not arrived", at);
@@ -131,8 +126,8 @@ Cluster::Cluster(Launch& launch, int64_t linear_index) {
     for (uint32_t y = 0; y < size.y; ++y) {
       for (uint32_t x = 0; x < size.x; ++x) {
         const int64_t row = first.y + y + int64_t{grid.y} * (first.z + z);
-        blocks.push_back(std::make_unique<Block>(launch, first.x + x + grid.x * row, this,
-                                                 static_cast<int>(blocks.size())));
+        blocks.push_back(std::make_unique<Block>(launch, *this, static_cast<int>(blocks.size()),
+                                                 first.x + x + grid.x * row));
       }
     }
   }
@@ -145,9 +140,8 @@ bool Cluster::is_done() const {
 
 Block& block_of_rank(Block& from, uint32_t rank, const char* what, Location at) {
   if (rank == static_cast<uint32_t>(from.rank)) return from;
-  if (from.cluster == nullptr || rank >= from.cluster->blocks.size())
-    refuse_rank(from, rank, what, at);
-  Block& block = *from.cluster->blocks[rank];
+  if (rank >= from.cluster.blocks.size()) refuse_rank(from, rank, what, at);
+  Block& block = *from.cluster.blocks[rank];
   if (block.is_done()) {
     from.launch.report(FindingKind::unfinished, from,
                        std::string(what) + ": the block of rank " + std::to_string(rank) +
@@ -164,7 +158,7 @@ ClusterAddress locate(Block& from, uint32_t address, const char* what, Location 
 }
 
 uint32_t map_to_rank(Block& from, uint32_t address, uint32_t rank, Location at) {
-  const size_t size = from.cluster == nullptr ? 1 : from.cluster->blocks.size();
+  const size_t size = from.cluster.blocks.size();
   if (rank >= size) refuse_rank(from, rank, "mapa", at);
   if (rank == static_cast<uint32_t>(from.rank)) return address;
   return address | (rank + 1) << kRankShift;

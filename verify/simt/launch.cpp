@@ -143,7 +143,7 @@ class Scheduler {
     if (warp.exited != exited) {
       warp.run_length = 0;
       lanes_exited(warp);
-      cluster_lanes_exited(*warp.block->cluster);
+      cluster_lanes_exited(warp.block->cluster);
     }
     if (warp.run_length > Launch::kMaxRunLength) endless(warp, at);
     return true;

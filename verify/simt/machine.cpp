@@ -71,7 +71,7 @@ void Warp::block_lanes(Path& path, LaneMask lanes, const char* what, Location at
   run_length = 0;
 }
 
-Block::Block(Launch& owner, int64_t linear, Cluster* of, int its_rank)
+Block::Block(Launch& owner, Cluster& of, int its_rank, int64_t linear)
     : launch(owner), linear_index(linear), cluster(of), rank(its_rank) {
   const Dim3& grid = launch.config.grid;
   index = {static_cast<uint32_t>(linear % grid.x), static_cast<uint32_t>(linear / grid.x % grid.y),

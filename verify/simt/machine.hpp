@@ -154,13 +154,13 @@ struct NamedBarrier {
 
 class Block {
  public:
-  Block(Launch& launch, int64_t linear_index, Cluster* cluster = nullptr, int rank = 0);
+  Block(Launch& launch, Cluster& cluster, int rank, int64_t linear_index);
   ~Block();
 
   Launch& launch;
   int64_t linear_index;
-  Cluster* cluster;  ///< null: a block by itself, of which clusters are not asked
-  int rank;          ///< in it
+  Cluster& cluster;
+  int rank;  ///< in it
   bool has_ended = false;
   Dim3 index{0, 0, 0};
   std::vector<Thread> threads;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "verify/simt/async.hpp"
+#include "verify/simt/cluster.hpp"
 #include "verify/simt/global_memory.hpp"
 #include "verify/simt/shared_memory.hpp"
 
@@ -53,13 +54,17 @@ struct SimtCase {
     config.is_ordered_after = std::move(is_ordered_after);
     launch = std::make_unique<Launch>(memory, program, config, parameters, options, findings);
     memory.begin_launch(*launch);
-    for (int i = 0; i < 4; ++i) blocks.push_back(std::make_unique<Block>(*launch, i));
+    for (int i = 0; i < 4; ++i) {
+      clusters.push_back(std::make_unique<Cluster>(*launch, i));
+      blocks.push_back(clusters.back()->blocks.front().get());
+    }
   }
   /// Returns what the launch counted.
   Counters end() {
     if (launch == nullptr) return {};
     memory.end_launch();
     blocks.clear();
+    clusters.clear();
     const Counters counters = launch->counters;
     launch.reset();
     return counters;
@@ -99,7 +104,8 @@ struct SimtCase {
   Options options;
   std::vector<std::byte> parameters;
   std::unique_ptr<Launch> launch;
-  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<std::unique_ptr<Cluster>> clusters;  ///< of one block each
+  std::vector<Block*> blocks;
   std::string said;  ///< the first finding, when asked last
 };
 
