@@ -45,7 +45,8 @@ struct CacheHint {
 
 /// The same with an L2 cache hint, before compute capability 9.0. For later ones ptxas 12.4 to 13.3
 /// takes the hint and a uniform part of the address from registers that nothing has written
-/// (LDGSTS [R+UR0], desc[UR1]), and the instruction is illegal or goes astray.
+/// (LDGSTS [R+UR0], desc[UR1]), and the instruction is illegal or goes astray. 12.4 and 13.0 were
+/// seen to; others: IST-DASLab/marlin issue 44 (on hardware), Triton pull requests 11660 and 11848.
 __device__ inline void cp_async_16(void* shared, const void* global, int source_bytes,
                                    const CacheHint& hint) {
   if constexpr (kHasSm90) {

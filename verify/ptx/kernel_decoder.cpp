@@ -27,7 +27,7 @@ int64_t integer(std::string_view text) {
 }
 
 constexpr int64_t kRegisters = 65536;   // of a multiprocessor
-constexpr int kFirstWithoutHints = 90;  // of cp.async: seen of ptxas 12.4 and 13.0
+constexpr int kFirstWithoutHints = 90;  // of cp.async: kernels/arch/cp_async.cuh
 
 /// A directive's numbers, such as ".maxntid 32, 4, 1"; none where it is absent.
 std::vector<int64_t> numbers_in(const std::string& header, const std::string& name) {
