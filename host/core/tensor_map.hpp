@@ -38,9 +38,9 @@ inline bool is_on_16_bytes(const void* address) {
 }
 
 /// Writes the descriptor, to be passed to a kernel as const __grid_constant__. Does not touch the
-/// device. Not returned: g++ 12 aligns what a function returns to less than a map's 128 bytes.
-/// Throws Error: unsupported where the driver has no tensor maps; invalid_argument for a tensor or
-/// box that it refuses.
+/// device, but the calling thread must have a context (CurrentDevice). Not returned: g++ 12 aligns
+/// what a function returns to less than a map's 128 bytes. Throws Error: unsupported where the
+/// driver has no tensor maps; invalid_argument for a tensor or box that it refuses.
 void encode_tile_map(const TileMap& map, CUtensorMap& encoded);
 
 }  // namespace wide

@@ -7,23 +7,18 @@
 #include <string>
 
 #include "host/core/check.hpp"
-#include "host/core/cuda_check.hpp"
+#include "host/core/driver_function.hpp"
 
 namespace wide {
 
 namespace {
 
-constexpr unsigned kVersion = 12000;  // of the function's signature
-
 PFN_cuTensorMapEncodeTiled_v12000 encoder() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  WIDE_CHECK_CUDA(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kVersion,
-                                                   cudaEnableDefault, &found));
-  if (found != cudaDriverEntryPointSuccess || function == nullptr) {
+  const auto encode = driver_function<PFN_cuTensorMapEncodeTiled_v12000>("cuTensorMapEncodeTiled");
+  if (encode == nullptr) {
     throw_unsupported("this driver has no tensor maps, expected one of CUDA 12 or later");
   }
-  return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
+  return encode;
 }
 
 CUtensorMapDataType type_of(Dtype dtype) {

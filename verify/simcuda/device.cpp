@@ -4,8 +4,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "verify/simcuda/report.hpp"
 
@@ -35,6 +37,15 @@ size_t choice(const char* name, std::initializer_list<const char*> words) {
   for (const char* word : words) std::fprintf(stderr, " %s", word);
   std::fprintf(stderr, "\n");
   std::_Exit(2);
+}
+
+/// What a thread without a context may call and still have none.
+bool only_asks(std::string_view call) {
+  static constexpr std::string_view kCalls[] = {
+      "cudaGetDeviceCount",     "cudaGetDevice",         "cudaGetDeviceProperties",
+      "cudaDeviceGetAttribute", "cudaDeviceGetPCIBusId", "cudaGetDriverEntryPointByVersion",
+      "a library's work"};
+  return std::find(std::begin(kCalls), std::end(kCalls), call) != std::end(kCalls);
 }
 
 }  // namespace
@@ -71,12 +82,18 @@ cudaError_t& last_error() {
   return error;
 }
 
+bool& has_context() {
+  thread_local bool has_one = false;
+  return has_one;
+}
+
 cudaStreamCaptureMode& capture_mode() {
   thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   return mode;
 }
 
 cudaError_t begin_call(Device& d, const char* name, bool is_counted) {
+  has_context() = has_context() || !only_asks(name);
   if (is_counted && ++d.faults.num_calls == d.faults.fail_at) {
     d.faults.failed_call = name;
     if (d.faults.is_sticky) d.sticky = d.faults.error;

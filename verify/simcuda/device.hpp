@@ -157,6 +157,8 @@ Device& device();
 
 /// The calling thread's last error.
 cudaError_t& last_error();
+/// Whether the calling thread has a context: every call that needs one gives it to it.
+bool& has_context();
 /// How the calling thread heeds captures (cudaThreadExchangeStreamCaptureMode).
 cudaStreamCaptureMode& capture_mode();
 

@@ -97,11 +97,19 @@ int blocks_that_fit(const DeviceModel& model, const ptx::Kernel& kernel, int thr
                                     int64_t{kThreadsOfMultiprocessor / (32 * warps)}, by_shared}));
 }
 
+/// The primary context is the only one.
+CUresult current_context(CUcontext* context) {
+  *context = has_context() ? reinterpret_cast<CUcontext>(&device()) : nullptr;
+  return CUDA_SUCCESS;
+}
+
 cudaError_t entry_point(const char* symbol, void** function,
                         cudaDriverEntryPointQueryResult* status) {
   *function = nullptr;
   if (std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0)
     *function = reinterpret_cast<void*>(encode_tiled);
+  if (std::strcmp(symbol, "cuCtxGetCurrent") == 0)
+    *function = reinterpret_cast<void*>(current_context);
   if (status != nullptr)
     *status =
         *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;

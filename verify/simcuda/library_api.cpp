@@ -21,6 +21,11 @@ using wide::simcuda::Operation;
 
 extern "C" {
 
+/// Whether the calling thread has a context, for what a library does by the driver's functions.
+int wide_simcuda_has_context() {
+  return wide::simcuda::has_context() ? 1 : 0;
+}
+
 /// Puts work(data) on the stream; drop(data) follows its last run, of which a graph may have many.
 /// Work that returns other than cudaSuccess breaks the device, as a kernel that traps does.
 cudaError_t wide_simcuda_enqueue(cudaStream_t stream, cudaError_t (*work)(void*),

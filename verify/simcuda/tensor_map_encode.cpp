@@ -21,6 +21,10 @@ CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t ran
                       const cuuint32_t* element_strides, CUtensorMapInterleave interleave,
                       CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
                       CUtensorMapFloatOOBfill fill) {
+  if (!has_context()) {
+    device().misuse("cuTensorMapEncodeTiled: the calling thread has no context");
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
   if (map == nullptr || rank < 1 || rank > 5) return CUDA_ERROR_INVALID_VALUE;
   const auto index = static_cast<size_t>(type);
   if (index >= std::size(kElementBytes)) {

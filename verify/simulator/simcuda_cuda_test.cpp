@@ -4,6 +4,7 @@
 // The simulated CUDA runtime itself: what it makes of streams that no event orders, of captures, of
 // freed and foreign pointers, and that right programs run silently. Copies and fills are enough to
 // see it; kernels have the other tests.
+#include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -354,6 +355,30 @@ TEST_CASE("simulated memory: what nothing has written is no number") {
   std::vector<float> values(kBytes / 4);
   CHECK(cudaMemcpy(values.data(), bench.a, kBytes, cudaMemcpyDeviceToHost) == cudaSuccess);
   CHECK(values[0] != values[0]);
+}
+
+TEST_CASE("simulated device: a thread that has only asked has no context for tensor maps") {
+  const Bench bench;
+  std::thread([&] {
+    int device = -1;
+    void* function = nullptr;
+    CHECK(cudaGetDevice(&device) == cudaSuccess);
+    REQUIRE(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                             cudaEnableDefault, nullptr) == cudaSuccess);
+    const auto encode = [&] {
+      alignas(64) CUtensorMap map{};
+      const cuuint64_t extent = 64;
+      const cuuint32_t box = 16, step = 1;
+      return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function)(
+          &map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, bench.a, &extent, nullptr, &box, &step,
+          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+          CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    };
+    CHECK(encode() == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(cudaSetDevice(device) == cudaSuccess);
+    CHECK(encode() == CUDA_SUCCESS);
+  }).join();
+  CHECK_THAT(Simulation::findings(), ContainsSubstring("has no context"));
 }
 
 TEST_CASE("simulated device: it says what it is, and refuses what it has not") {
