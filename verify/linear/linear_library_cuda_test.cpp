@@ -100,6 +100,28 @@ TEST_CASE("libraries: a handle that was lent comes back as it was") {
   CHECK(cudaStreamDestroy(own) == cudaSuccess);
 }
 
+TEST_CASE("libraries: the simulated ones refuse what cuBLAS's tables do not have") {
+  TestDevice device(new_device());
+  const auto handle = static_cast<cublasHandle_t>(device.handles().cublas());
+  Tensor memory(device.context(), Dtype::uint8, {1 << 12});
+  auto* const data = static_cast<std::byte*>(memory.data());
+  const float one = 1, zero = 0;
+  const auto multiply = [&](cudaDataType_t type, cudaDataType_t to, cublasComputeType_t compute) {
+    return cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 8, 8, 8, &one, data, type, 8, data + 1024,
+                        type, 8, &zero, data + 2048, to, 8, compute, CUBLAS_GEMM_DEFAULT);
+  };
+  fill_bytes(memory.view(), 0, device.stream());
+  REQUIRE(cublasSetStream(handle, static_cast<cudaStream_t>(device.stream().native())) ==
+          CUBLAS_STATUS_SUCCESS);
+  CHECK(multiply(CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F) == CUBLAS_STATUS_SUCCESS);
+  CHECK(multiply(CUDA_R_16BF, CUDA_R_16F, CUBLAS_COMPUTE_32F) == CUBLAS_STATUS_NOT_SUPPORTED);
+  CHECK(multiply(CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F_FAST_TF32) ==
+        CUBLAS_STATUS_NOT_SUPPORTED);
+  CHECK(multiply(CUDA_R_8F_E4M3, CUDA_R_32F, CUBLAS_COMPUTE_32F) == CUBLAS_STATUS_NOT_SUPPORTED);
+  CHECK(cublasSetWorkspace(handle, data + 128, 512) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(cublasSetWorkspace(handle, data + 256, 512) == CUBLAS_STATUS_SUCCESS);
+}
+
 TEST_CASE("libraries: every epilogue against the reference") {
   TestDevice device(new_device());
   const std::string strategy = GENERATE(from_range(std::begin(kStrategies), std::end(kStrategies)));

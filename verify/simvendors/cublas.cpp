@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "verify/simvendors/cublas_rules.hpp"
 #include "verify/simvendors/device_memory.hpp"
 #include "verify/simvendors/faults.hpp"
 #include "verify/simvendors/matrix.hpp"
@@ -34,9 +35,13 @@ struct Settings {
 };
 struct Handle : Settings {
   KeptMemory kept = keep_memory();
+  LoadedKernels kernels;
 };
 
 Handle& of(cublasHandle_t handle) {
+  return *reinterpret_cast<Handle*>(handle);
+}
+Handle& of(cublasLtHandle_t handle) {  // which a cublasHandle_t may be, too
   return *reinterpret_cast<Handle*>(handle);
 }
 
@@ -91,20 +96,6 @@ const void* pointer_at(const void* const* table, int64_t i) {
   return *reinterpret_cast<const void* const*>(access(table + i, sizeof(void*), false));
 }
 
-template <class Value>
-Value layout(cublasLtMatrixLayout_t one, cublasLtMatrixLayoutAttribute_t name) {
-  Value value{};
-  (void)cublasLtMatrixLayoutGetAttribute(one, name, &value, sizeof(value), nullptr);
-  return value;
-}
-
-template <class Value>
-Value attribute(cublasLtMatmulDesc_t one, cublasLtMatmulDescAttributes_t name) {
-  Value value{};
-  (void)cublasLtMatmulDescGetAttribute(one, name, &value, sizeof(value), nullptr);
-  return value;
-}
-
 Matrix matrix_of(cublasLtMatrixLayout_t one, const void* data, int64_t i) {
   const Matrix first{data, dtype_of(layout<int32_t>(one, CUBLASLT_MATRIX_LAYOUT_TYPE)),
                      static_cast<int64_t>(layout<uint64_t>(one, CUBLASLT_MATRIX_LAYOUT_ROWS)),
@@ -149,6 +140,9 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
 }
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {
   if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
   of(handle).workspace = workspace;
   of(handle).workspace_bytes = bytes;
   return CUBLAS_STATUS_SUCCESS;
@@ -174,16 +168,16 @@ cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperation_t of_a,
-                                             cublasOperation_t of_b, int64_t m, int64_t n,
-                                             int64_t k, const void* alpha, const void* a,
-                                             cudaDataType a_type, int64_t lda, long long a_stride,
-                                             const void* b, cudaDataType b_type, int64_t ldb,
-                                             long long b_stride, const void* beta, void* c,
-                                             cudaDataType c_type, int64_t ldc, long long c_stride,
-                                             int64_t count, cublasComputeType_t, cublasGemmAlgo_t) {
+cublasStatus_t cublasGemmStridedBatchedEx_64(
+    cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t of_b, int64_t m, int64_t n,
+    int64_t k, const void* alpha, const void* a, cudaDataType a_type, int64_t lda,
+    long long a_stride, const void* b, cudaDataType b_type, int64_t ldb, long long b_stride,
+    const void* beta, void* c, cudaDataType c_type, int64_t ldc, long long c_stride, int64_t count,
+    cublasComputeType_t compute, cublasGemmAlgo_t) {
   if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
-  if (of_a != CUBLAS_OP_T || of_b != CUBLAS_OP_N) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!of(handle).kernels.load()) return CUBLAS_STATUS_EXECUTION_FAILED;
+  const bool is_ours = of_a == CUBLAS_OP_T && of_b == CUBLAS_OP_N;
+  if (!is_ours || !takes_types(a_type, b_type, c_type, compute)) return CUBLAS_STATUS_NOT_SUPPORTED;
   std::vector<Product> products;
   for (int64_t i = 0; i < count; ++i) {
     const Matrix y = Matrix{c, dtype_of(c_type), m, n, ldc}.at(i, c_stride);
@@ -214,15 +208,19 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cubla
 }
 
 /// Groups, one after the other, whose pointers lie in device memory and are read when the stream
-/// comes to it; 16-bit matrices begin at multiples of 16 bytes.
+/// comes to it.
 cublasStatus_t cublasGemmGroupedBatchedEx_64(
     cublasHandle_t handle, const cublasOperation_t* of_a, const cublasOperation_t* of_b,
     const int64_t* m, const int64_t* n, const int64_t* k, const void* alpha, const void* const* a,
     cudaDataType_t a_type, const int64_t* lda, const void* const* b, cudaDataType_t b_type,
     const int64_t* ldb, const void* beta, void* const* c, cudaDataType_t c_type, const int64_t* ldc,
-    int64_t group_count, const int64_t* group_size, cublasComputeType_t) {
+    int64_t group_count, const int64_t* group_size, cublasComputeType_t compute) {
   if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
-  if (a_type != b_type || b_type != c_type) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!of(handle).kernels.load()) return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (of(handle).pointer_mode != CUBLAS_POINTER_MODE_HOST ||
+      !takes_grouped_types(a_type, b_type, c_type, compute)) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   const wide::Dtype dtype = dtype_of(a_type);
   std::vector<Product> all;
   for (int64_t g = 0; g < group_count; ++g) {
@@ -237,7 +235,8 @@ cublasStatus_t cublasGemmGroupedBatchedEx_64(
     all.insert(all.end(), static_cast<size_t>(group_size[g]), like);
   }
   cublas_control().num_products += static_cast<int>(all.size());
-  const auto work = [all, a, b, c] {
+  const bool is_vectorised = needs_grouped_alignment(a_type, compute);
+  const auto work = [all, a, b, c, is_vectorised] {
     for (int64_t i = 0; i < std::ssize(all); ++i) {
       Product product = all[static_cast<size_t>(i)];
       product.a.data = pointer_at(a, i);
@@ -245,8 +244,7 @@ cublasStatus_t cublasGemmGroupedBatchedEx_64(
       product.c.data = product.d.data = pointer_at(c, i);
       for (const void* const one : {product.a.data, product.b.data, product.d.data}) {
         const bool is_aligned = reinterpret_cast<uintptr_t>(one) % 16 == 0;
-        if (product.a.dtype != wide::Dtype::fp32 && !is_aligned)
-          refuse_access("an unaligned matrix");
+        if (is_vectorised && !is_aligned) refuse_access("an unaligned matrix");
       }
       product.compute();
     }
@@ -263,12 +261,13 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
 
 /// Three algorithms; none with an epilogue where that is asked for, nor of fp8 at any address.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
-                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int at_most,
                                               cublasLtMatmulHeuristicResult_t* results,
                                               int* count) {
   if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (!takes(operation, a, b, c, d)) return CUBLAS_STATUS_NOT_SUPPORTED;
   const auto epilogue = attribute<uint32_t>(operation, CUBLASLT_MATMUL_DESC_EPILOGUE);
   if (cublas_control().refuses_fused && epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -282,25 +281,29 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   for (int i = 0; i < *count; ++i) {
     results[i] = {};
     results[i].algo.data[0] = static_cast<uint64_t>(i);
+    results[i].algo.data[1] = alignment;
     results[i].state = CUBLAS_STATUS_SUCCESS;
   }
   return CUBLAS_STATUS_SUCCESS;
 }
 
 /// In a graph, which a search makes, algorithms differ in how long they take.
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void* alpha,
-                              const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
-                              cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
-                              cublasLtMatrixLayout_t c_layout, void* d,
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                              const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout,
+                              const void* b, cublasLtMatrixLayout_t b_layout, const void* beta,
+                              const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                               cublasLtMatrixLayout_t d_layout,
                               const cublasLtMatmulAlgo_t* algorithm, void* workspace, size_t bytes,
                               cudaStream_t stream) {
   if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (!of(handle).kernels.load()) return CUBLAS_STATUS_EXECUTION_FAILED;
   CublasControl& control = cublas_control();
   const uint64_t chosen = algorithm == nullptr ? 0 : algorithm->data[0];
   if (control.refuses_fused && chosen + 1 < kAlgorithms) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (attribute<int32_t>(operation, CUBLASLT_MATMUL_DESC_TRANSA) != CUBLAS_OP_T) {
-    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!takes(operation, a_layout, b_layout, c_layout, d_layout)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const uint64_t alignment = std::max<uint64_t>(1, algorithm == nullptr ? 1 : algorithm->data[1]);
+  for (const void* const one : {a, b, c, static_cast<const void*>(d)}) {
+    if (reinterpret_cast<uintptr_t>(one) % alignment != 0) return CUBLAS_STATUS_INVALID_VALUE;
   }
   const auto epilogue = attribute<uint32_t>(operation, CUBLASLT_MATMUL_DESC_EPILOGUE);
   const bool has_bias = (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0;

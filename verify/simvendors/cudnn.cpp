@@ -173,6 +173,9 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   if (fails(__func__)) return CUDNN_STATUS_INTERNAL_ERROR;
   return answer([&] {
     const auto of = registry()[descriptor];
+    if (of->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && !has_context()) {
+      return CUDNN_STATUS_EXECUTION_FAILED;  // it loads kernels
+    }
     if (of->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR) {
       for (const int64_t extent : of->all<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS)) {
         if (extent < 1) return CUDNN_STATUS_BAD_PARAM;
@@ -212,6 +215,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack) {
   if (fails(__func__)) return CUDNN_STATUS_INTERNAL_ERROR;
+  if (!has_context()) return CUDNN_STATUS_EXECUTION_FAILED;
+  if (!reinterpret_cast<Handle*>(handle)->kernels.load()) return CUDNN_STATUS_EXECUTION_FAILED;
   return answer([&] {
     const auto of = registry()[plan], with = registry()[pack];
     const CudnnDescriptor& graph = of->descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);

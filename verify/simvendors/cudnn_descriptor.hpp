@@ -21,6 +21,7 @@ namespace wide::simvendors {
 /// What a cudnnHandle_t is here.
 struct Handle {
   KeptMemory kept = keep_memory();
+  LoadedKernels kernels;
   cudaStream_t stream = nullptr;
 };
 

@@ -85,6 +85,7 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
       *static_cast<const float*>(alpha) == 1 && *static_cast<const float*>(beta) == 0 &&
       from.type == to.type && from.rows == to.rows && from.features == to.features;
   if (!is_asked_for) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (!reinterpret_cast<Handle*>(handle)->kernels.load()) return CUDNN_STATUS_EXECUTION_FAILED;
   const bool is_log = algorithm == CUDNN_SOFTMAX_LOG;
   const cudaStream_t stream = reinterpret_cast<Handle*>(handle)->stream;
   const cudaError_t error = enqueue(

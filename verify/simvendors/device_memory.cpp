@@ -43,6 +43,11 @@ bool is_simulated() {
   return symbol<void()>("wide_simcuda_enqueue") != nullptr;
 }
 
+bool has_context() {
+  static auto* const has = symbol<int()>("wide_simcuda_has_context");
+  return has() != 0;
+}
+
 KeptMemory keep_memory() {
   static auto* const allocate = symbol<cudaError_t(void**, size_t)>("cudaMalloc");
   static auto* const release = symbol<cudaError_t(void*)>("cudaFree");

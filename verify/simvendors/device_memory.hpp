@@ -17,10 +17,26 @@ namespace wide::simvendors {
 /// Whether the simulated CUDA runtime is in front of this process.
 bool is_simulated();
 
+/// Whether the calling thread has a context. A library that loads or starts kernels by the driver's
+/// functions fails without.
+bool has_context();
+
 /// Memory that a library's handle keeps, as long as it lives: nothing else makes or frees memory.
 /// Null where the runtime refuses, as beside a stream that is captured.
 using KeptMemory = std::unique_ptr<void, void (*)(void*)>;
 KeptMemory keep_memory();
+
+/// What a handle's first call loads, and its later ones find. False where the runtime refuses that.
+class LoadedKernels {
+ public:
+  bool load() {
+    if (memory_ == nullptr) memory_ = keep_memory();
+    return memory_ != nullptr;
+  }
+
+ private:
+  KeptMemory memory_{nullptr, [](void*) {}};
+};
 
 /// Does `work` when the stream comes to it, as often as a graph that captures it is launched. Where
 /// it touches what it may not, the device is broken, as by a kernel.
