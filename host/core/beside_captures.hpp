@@ -10,7 +10,8 @@
 namespace wide {
 
 /// For a scope, this thread's calls ignore captures: for calls on memory, graphs and streams that
-/// the library owns, or a wait that the caller asked for.
+/// the library owns, for a wait that the caller asked for, or for a vendor's call, whose first one
+/// may load its kernels. What is put on a captured stream is captured all the same.
 class BesideCaptures {
  public:
   BesideCaptures() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }

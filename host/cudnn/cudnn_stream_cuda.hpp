@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "host/core/beside_captures.hpp"
 #include "host/cudnn/cudnn_descriptor_cuda.hpp"
 
 namespace wide::cudnn {
@@ -18,6 +19,7 @@ class OnStream {
   cudnnHandle_t get() const { return handle_; }
 
  private:
+  const BesideCaptures beside_;
   cudnnHandle_t handle_;
   cudaStream_t own_ = nullptr;
 };

@@ -6,6 +6,7 @@
 
 #include <cublas_v2.h>
 
+#include "host/core/beside_captures.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/native_stream.hpp"
 #include "wide/context.hpp"
@@ -50,6 +51,7 @@ class ConfiguredHandle {
     (void)cublasSetStream(handle_, stream_);
   }
 
+  const BesideCaptures beside_;
   cublasHandle_t handle_;
   cudaStream_t stream_ = nullptr;
   cublasPointerMode_t pointer_mode_ = CUBLAS_POINTER_MODE_HOST;

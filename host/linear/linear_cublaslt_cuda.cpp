@@ -149,6 +149,7 @@ class Plan final : public CublasLtPlan {
     if (!all_aligned && !unaligned_) return stand_in(arguments, execution);
     auto* const handle =
         reinterpret_cast<cublasLtHandle_t>(require_cublas("linear", execution, device_.device));
+    const BesideCaptures beside;
     WIDE_CHECK_CUBLAS(matmul_->run(handle, operands, all_aligned ? aligned_ : *unaligned_,
                                    {execution.workspace.data, workspace_.cublas_bytes},
                                    native_stream(execution.stream)));
