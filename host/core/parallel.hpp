@@ -3,10 +3,10 @@
 //
 // Spreads independent tasks over the threads of a CPU context.
 //
-// Tasks are handed out one by one, because the threads of a shared machine are never equally
-// fast; a caller makes tasks of some tens of microseconds. What a task computes may depend on its
-// number only, so results do not depend on the number of threads. All tasks round as the caller
-// does, and flush denormal numbers where it does.
+// Each thread has a share of the tasks and then takes others' one by one, because the threads of a
+// shared machine are never equally fast; a caller makes tasks of some tens of microseconds. What a
+// task computes may depend on its number only, so results do not depend on the number of threads.
+// All tasks round as the caller does, and flush denormal numbers where it does.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,16 @@
 // model follow each other closely: a thread polls for about as long as waking takes before it
 // sleeps. Polling longer, or at all where threads share cores, would take the core from the
 // application.
+//
+// Schedulers that save power wake a thread on its waker's processor, beside an idle one, and may
+// leave both there for many calls. So a thread that finds itself on its caller's processor moves
+// away, and once that has happened callers let the threads that they wake begin at once.
+//
+// A thread begins with its share of the tasks, the same whenever a loop is as long: what is read
+// again, or by the next loop over the same rows, lies in its own caches. Then it helps the others.
 #include "host/core/thread_pool.hpp"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,6 +51,17 @@ void run_serially(int64_t num_tasks, const TaskBody& body) {
   for (int64_t task = 0; task < num_tasks; ++task) body.call(body.body, task);
 }
 
+/// Moves this thread to another processor than `busy` if it may use one; it may use the same as
+/// before.
+void leave_processor(int busy) {
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof(usable), &usable) != 0) return;
+  cpu_set_t others = usable;
+  CPU_CLR(static_cast<size_t>(busy), &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof(others), &others) != 0) return;
+  sched_setaffinity(0, sizeof(usable), &usable);
+}
+
 class InsideTask {
  public:
   InsideTask() { is_inside_task = true; }
@@ -54,10 +73,12 @@ class InsideTask {
 }  // namespace
 
 ThreadPool::ThreadPool(int num_threads)
-    : process_(getpid()), looks_around_(num_threads <= usable_cpu_threads()) {
+    : process_(getpid()),
+      looks_around_(num_threads <= usable_cpu_threads()),
+      shares_(static_cast<size_t>(std::max(num_threads, 1))) {
   threads_.reserve(static_cast<size_t>(std::max(num_threads - 1, 0)));
   try {
-    for (int i = 1; i < num_threads; ++i) threads_.emplace_back([this] { serve(); });
+    for (int i = 1; i < num_threads; ++i) threads_.emplace_back([this, i] { serve(i); });
   } catch (const std::system_error& error) {
     stop_and_join();
     throw Error(ErrorCode::out_of_memory, "thread " + std::to_string(threads_.size() + 1) + " of " +
@@ -93,21 +114,29 @@ void ThreadPool::run(int64_t num_tasks, const TaskBody& body) {
   const std::unique_lock job(busy_, std::try_to_lock);
   if (!job.owns_lock()) return run_serially(num_tasks, body);
 
+  bool lets_begin = false;
   {
     const std::lock_guard lock(mutex_);
     body_ = body;
-    num_tasks_ = num_tasks;
     float_control_ = float_control();
-    next_task_.store(0, std::memory_order_relaxed);
+    share_out(num_tasks);
+    processor_ = sched_getcpu();
     ++generation_;
     is_open_ = true;
+    lets_begin = were_beside_caller_ && num_asleep_ > 0;
   }
   if (num_tasks > static_cast<int64_t>(threads_.size())) {
     wake_.notify_all();
   } else {
     for (int64_t i = 1; i < num_tasks; ++i) wake_.notify_one();
   }
-  take_tasks();
+  if (lets_begin && !yields_are_long_) {
+    const auto begin = std::chrono::steady_clock::now();
+    sched_yield();
+    // Long where other programs want the processor, too: they then have it for milliseconds.
+    yields_are_long_ = std::chrono::steady_clock::now() - begin > 4 * kLookAround;
+  }
+  take_tasks(0);
 
   std::exception_ptr failure;
   {
@@ -124,40 +153,69 @@ void ThreadPool::run(int64_t num_tasks, const TaskBody& body) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void ThreadPool::serve() {
+void ThreadPool::share_out(int64_t num_tasks) {
+  const auto num_shares = static_cast<int64_t>(shares_.size());
+  const int64_t each = num_tasks / num_shares, rest = num_tasks % num_shares;
+  int64_t first = 0;
+  for (int64_t i = 0; i < num_shares; ++i) {
+    Share& share = shares_[static_cast<size_t>(i)];
+    share.next_task.store(first, std::memory_order_relaxed);
+    first += each + (i < rest ? 1 : 0);
+    share.end = first;
+  }
+}
+
+void ThreadPool::serve(int thread) {
   uint64_t seen = 0;
+  bool polls = looks_around_;
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (looks_around_) {
+    if (polls) {
       const uint64_t last = generation_;
       lock.unlock();
       look_around_for([&] { return generation_ != last; });
       lock.lock();
     }
-    wake_.wait(lock, [&] { return is_stopping_ || (is_open_ && generation_ != seen); });
+    ++num_asleep_;
+    wake_.wait(lock, [&] { return is_stopping_ || generation_ != seen; });
+    --num_asleep_;
     if (is_stopping_) return;
+    if (looks_around_ && sched_getcpu() == processor_) {
+      were_beside_caller_ = true;
+      const int busy = processor_;
+      lock.unlock();
+      leave_processor(busy);
+      lock.lock();
+    }
     seen = generation_;
+    polls = looks_around_ && is_open_;  // jobs that it comes too late for are short ones
+    if (!is_open_) continue;
     ++num_working_;
     lock.unlock();
-    take_tasks();
+    take_tasks(thread);
     lock.lock();
     if (--num_working_ == 0) idle_.notify_one();
   }
 }
 
-void ThreadPool::take_tasks() {
+void ThreadPool::take_tasks(int thread) {
   const InsideTask inside;
   const FloatControl as_caller(float_control_);
-  for (;;) {
-    const int64_t task = next_task_.fetch_add(1, std::memory_order_relaxed);
-    if (task >= num_tasks_) return;
-    try {
-      body_.call(body_.body, task);
-    } catch (...) {
-      next_task_.store(num_tasks_, std::memory_order_relaxed);
-      const std::lock_guard lock(mutex_);
-      if (!failure_) failure_ = std::current_exception();
-      return;
+  const size_t num_shares = shares_.size();
+  for (size_t i = 0; i < num_shares; ++i) {
+    Share& share = shares_[(static_cast<size_t>(thread) + i) % num_shares];
+    // Most shares are empty when others look at them: that is read before anything is written.
+    while (share.next_task.load(std::memory_order_relaxed) < share.end) {
+      const int64_t task = share.next_task.fetch_add(1, std::memory_order_relaxed);
+      if (task >= share.end) break;
+      try {
+        body_.call(body_.body, task);
+      } catch (...) {
+        for (Share& left : shares_) left.next_task.store(left.end, std::memory_order_relaxed);
+        const std::lock_guard lock(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+        return;
+      }
     }
   }
 }

@@ -3,8 +3,8 @@
 //
 // The threads of a CPU context.
 //
-// A job is open while its caller works on it: threads that wake up later find it closed and go back
-// to sleep, so a short job never waits for a slow wake-up. One job at a time.
+// A job is open while its caller works on it: threads that wake up later find it closed, so a
+// short job never waits for a slow wake-up. One job at a time.
 #pragma once
 
 #include <sys/types.h>
@@ -39,8 +39,16 @@ class ThreadPool {
 
  private:
   void stop_and_join() noexcept;
-  void serve();
-  void take_tasks();
+  /// Of the tasks, for one thread and then for all.
+  struct alignas(64) Share {  // a line of the cache each
+    std::atomic<int64_t> next_task{0};
+    int64_t end = 0;
+  };
+
+  void share_out(int64_t num_tasks);
+  /// The caller is thread 0.
+  void serve(int thread);
+  void take_tasks(int thread);
 
   const pid_t process_;      ///< the one that has the threads
   const bool looks_around_;  ///< polls before a thread sleeps
@@ -52,12 +60,15 @@ class ThreadPool {
   std::atomic<int> num_working_{0};
   // Guarded by mutex_.
   bool is_open_ = false, is_stopping_ = false;
+  int processor_ = -1;               ///< of the last job's caller as it began
+  int num_asleep_ = 0;               ///< threads
+  bool were_beside_caller_ = false;  ///< a thread was found on its caller's processor
   std::exception_ptr failure_;
   // Written by the caller while no thread works on a job.
+  bool yields_are_long_ = false;  ///< for the caller alone
   TaskBody body_{};
-  int64_t num_tasks_ = 0;
   uint64_t float_control_ = 0;  ///< the caller's, for all threads that take tasks
-  std::atomic<int64_t> next_task_{0};
+  std::vector<Share> shares_;
 
   std::vector<std::thread> threads_;
 };

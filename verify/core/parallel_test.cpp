@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
@@ -106,6 +107,60 @@ TEST_CASE("parallel_for: in the child of a fork it runs, and its context can go"
   CHECK(sum_of_all() == 4950);  // and here as before
 }
 #endif
+
+// As where a scheduler wakes threads on the processor of who wakes them, to save power.
+TEST_CASE("parallel_for: a thread leaves its caller's processor, and may come back") {
+  const Context context = two_threads();
+  cpu_set_t usable;
+  REQUIRE(sched_getaffinity(0, sizeof(usable), &usable) == 0);
+  if (std::min(CPU_COUNT(&usable), usable_cpu_threads()) < 2) SKIP("needs two processors");
+  const int busy = sched_getcpu();
+  cpu_set_t here;
+  CPU_ZERO(&here);
+  CPU_SET(static_cast<size_t>(busy), &here);
+  const auto caller = std::this_thread::get_id();
+  const auto by_the_other = [&](const auto& body) {
+    std::atomic<int> num_begun{0};
+    parallel_for(context, 2, [&](int64_t) {
+      ++num_begun;
+      while (num_begun < 2) std::this_thread::yield();
+      if (std::this_thread::get_id() != caller) body();
+    });
+  };
+  REQUIRE(sched_setaffinity(0, sizeof(here), &here) == 0);
+  bool has_left = false;
+  cpu_set_t its{};
+  for (int i = 0; i < 3 && !has_left; ++i) {  // one may meet other programs' threads
+    by_the_other([&] {
+      sched_setaffinity(0, sizeof(here), &here);
+      sched_setaffinity(0, sizeof(usable), &usable);
+    });
+    by_the_other([&] {
+      has_left = sched_getcpu() != busy;
+      sched_getaffinity(0, sizeof(its), &its);
+    });
+  }
+  REQUIRE(sched_setaffinity(0, sizeof(usable), &usable) == 0);
+  CHECK(has_left);
+  CHECK(CPU_EQUAL(&its, &usable));
+}
+
+TEST_CASE("parallel_for: each thread begins with the same task every time") {
+  const Context context = two_threads();
+  const auto caller = std::this_thread::get_id();
+  for (int i = 0; i < 10; ++i) {
+    std::array<int64_t, 2> first{-1, -1};
+    std::atomic<int> num_begun{0};
+    parallel_for(context, 9, [&](int64_t task) {
+      int64_t& its = first[std::this_thread::get_id() == caller ? 0 : 1];
+      if (its >= 0) return;
+      its = task;
+      ++num_begun;
+      while (num_begun < 2) std::this_thread::yield();
+    });
+    CHECK(first == std::array<int64_t, 2>{0, 5});
+  }
+}
 
 TEST_CASE("contexts of the CPU have as many threads whichever thread makes them") {
   const int expected = Context::cpu().info().num_multiprocessors;
