@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much of an axis windows read: with a stride longer than the window, not all of it.
+// What windows read of an axis: with a stride longer than the window, not all of it; with padding,
+// less than they have taps.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +27,18 @@ inline int64_t positions_read(int64_t extent, const Windows& w) {
     }
   }
   return std::count(is_read.begin(), is_read.end(), true);
+}
+
+/// Taps of all windows that are positions, not padding.
+inline int64_t taps_inside(int64_t extent, const Windows& w) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < w.outputs; ++i) {
+    for (int64_t t = 0; t < w.kernel; ++t) {
+      const int64_t at = i * w.stride - w.padding + t * w.dilation;
+      count += at >= 0 && at < extent ? 1 : 0;
+    }
+  }
+  return count;
 }
 
 }  // namespace wide::catalog

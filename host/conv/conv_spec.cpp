@@ -137,10 +137,15 @@ class ConvWorkload final : public PlanWorkload<describe_conv, make_conv_plan> {
     y_ = &add_operand(packing, p.dtype, y, Distribution::none());
   }
 
-  /// Products with padding count: few kernels skip them. Positions that no output takes do not.
+  /// Neither products with padding count, which nobody needs, nor positions that no output takes.
   Cost cost() const override {
-    const double terms = 2 * static_cast<double>(conv_terms(like()));
-    return {elements_of(*y_) * (terms + (bias_ ? 1 : 0) + (residual_ ? 1 : 0)),
+    const ConvProblem& p = like();
+    const double taps = static_cast<double>(taps_inside(p.depth.input, depths())) *
+                        static_cast<double>(taps_inside(p.input.height, rows())) *
+                        static_cast<double>(taps_inside(p.input.width, columns())) /
+                        static_cast<double>(output_depth_ * output_.height * output_.width);
+    const double products = taps * static_cast<double>(p.in_channels / p.groups);
+    return {elements_of(*y_) * (2 * products + (bias_ ? 1 : 0) + (residual_ ? 1 : 0)),
             bytes_of({x_}) * share_read() + bytes_of({weight_, bias_, residual_}), bytes_of({y_})};
   }
 
@@ -192,21 +197,27 @@ class ConvWorkload final : public PlanWorkload<describe_conv, make_conv_plan> {
     return conv_cudnn_unsupported_reason(arguments);
   }
 
+  Windows depths() const {
+    const ConvDepth& d = like().depth;
+    return {output_depth_, d.kernel, d.stride, d.padding, d.dilation};
+  }
+  Windows rows() const {
+    const ConvProblem& p = like();
+    return {output_.height, p.kernel.height, p.stride.height, p.padding.height, p.dilation.height};
+  }
+  Windows columns() const {
+    const ConvProblem& p = like();
+    return {output_.width, p.kernel.width, p.stride.width, p.padding.width, p.dilation.width};
+  }
+
   /// Of x. Where channels are first, rows whole: what outputs skip lies in sectors that they need.
   double share_read() const {
     const ConvProblem& p = like();
-    const int64_t depths = positions_read(
-        p.depth.input,
-        {output_depth_, p.depth.kernel, p.depth.stride, p.depth.padding, p.depth.dilation});
-    const int64_t rows = positions_read(
-        p.input.height,
-        {output_.height, p.kernel.height, p.stride.height, p.padding.height, p.dilation.height});
-    const int64_t columns =
-        x_layout_of(p) == ChannelLayout::channels_first
-            ? p.input.width
-            : positions_read(p.input.width, {output_.width, p.kernel.width, p.stride.width,
-                                             p.padding.width, p.dilation.width});
-    return static_cast<double>(depths * rows * columns) /
+    const bool is_first = x_layout_of(p) == ChannelLayout::channels_first;
+    const int64_t read = positions_read(p.depth.input, depths()) *
+                         positions_read(p.input.height, rows()) *
+                         (is_first ? p.input.width : positions_read(p.input.width, columns()));
+    return static_cast<double>(read) /
            static_cast<double>(p.depth.input * p.input.height * p.input.width);
   }
 

@@ -3,8 +3,10 @@
 //
 // Operations of a graph, counted from its definition.
 #include <algorithm>
+#include <array>
 
 #include "host/model/graph_reference.hpp"
+#include "host/window_positions.hpp"
 
 namespace wide::catalog {
 
@@ -36,9 +38,31 @@ struct NodeFlops {
     return 2 * out() * static_cast<double>(graph.type(node.operand("x")).shape.back());
   }
   double operator()(const QuantizeOp&) const { return 0; }  // before anything runs
-  double operator()(const ConvOp&) const {
-    const Shape& weight = graph.type(node.operand("weight")).shape;
-    return 2 * out() * static_cast<double>(num_elements(weight) / weight[0]);
+  /// Products with padding do not count.
+  double operator()(const ConvOp& op) const {
+    const Shape &x = graph.type(node.operand("x")).shape,
+                &weight = graph.type(node.operand("weight")).shape,
+                &y = graph.type(node.outputs[0]).shape;
+    const auto first_position = [](ChannelLayout layout) {
+      return layout == ChannelLayout::channels_last ? 1 : 2;
+    };
+    const int own = first_position(op.layout),
+              of_x = first_position(op.x_layout.value_or(op.layout));
+    const std::array<Windows, 3> axes{
+        Windows{0, 0, op.depth.stride, op.depth.padding, op.depth.dilation},
+        Windows{0, 0, op.stride.height, op.padding.height, op.dilation.height},
+        Windows{0, 0, op.stride.width, op.padding.width, op.dilation.width}};
+    const int num_axes = x.rank() - 2;
+    double positions = 1, kernel = 1, taps = 1;
+    for (int i = 0; i < num_axes; ++i) {
+      Windows windows = axes[static_cast<size_t>(3 - num_axes + i)];
+      windows.outputs = y[own + i], windows.kernel = weight[own + i];
+      positions *= static_cast<double>(windows.outputs);
+      kernel *= static_cast<double>(windows.kernel);
+      taps *= static_cast<double>(taps_inside(x[of_x + i], windows));
+    }
+    const double channels = static_cast<double>(num_elements(weight) / weight[0]) / kernel;
+    return 2 * (out() / positions) * channels * taps;
   }
   double operator()(const AttentionOp& op) const {
     const double t = extent("x", 1), d = extent("x", 2);

@@ -3,6 +3,7 @@
 //
 // conv: what every strategy computes, on every device at hand.
 #include "verify/conv/conv_case.hpp"
+#include "verify/support/cases.hpp"
 
 #include <catch2/generators/catch_generators_all.hpp>
 
@@ -326,6 +327,20 @@ TEST_CASE("conv: kernels of every width, step and dilation, in groups and withou
     p.dtype = width % 2 == 0 ? Dtype::fp32 : Dtype::fp16;
     CHECK(check_conv(context, p) >= 2);
   }
+}
+
+TEST_CASE("conv: what a case costs are products with positions, not with padding") {
+  const catalog::PrimitiveSpec& spec = catalog::find_primitive("conv3d");
+  const auto flops = [&](int64_t padding) {
+    const test::Values values{{"n", int64_t{2}},    {"batch", int64_t{3}}, {"channels", int64_t{4}},
+                              {"out", int64_t{5}},  {"depth", int64_t{3}}, {"height", int64_t{4}},
+                              {"padding", padding}, {"bias", "no"}};
+    const catalog::Case point = catalog::make_case(spec, values);
+    return spec.make_workload(Context::cpu(), point, {})->cost().flops;
+  };
+  CHECK(flops(0) == 2.0 * 2 * 3 * 4 * 5 * (3 * 6 * 6));
+  // Of three taps of 3 and of 4 outputs, 7 and 10 are inside.
+  CHECK(flops(1) == 2.0 * 2 * 3 * 4 * 5 * (7 * 10 * 10));
 }
 
 TEST_CASE("conv: the catalogue's reference and the other way round agree") {

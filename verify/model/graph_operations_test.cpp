@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/model/graph_reference.hpp"
 #include "verify/model/graph_case.hpp"
 #include "wide/layers.hpp"
 
@@ -190,4 +191,17 @@ TEST_CASE("graph: numbers of attributes and messages are those that were given")
                (void)layers::layernorm(b, "norm", b.input("x", {kBatch, 8}), -1e-9f);
              }),
              ContainsSubstring("epsilon is -1e-09, expected a finite number >= 0"));
+}
+
+TEST_CASE("graph: a convolution costs its products with positions, not with padding") {
+  const auto flops = [](const Shape& shape, const layers::ConvLayer& layer) {
+    GraphBuilder g("net");
+    g.output("y", layers::conv(g, "conv", g.input("x", shape), 5, layer));
+    return catalog::graph_flops(std::move(g).build());
+  };
+  // Of three taps of 4 outputs 10 are inside; of those two apart, 8 of 4 again.
+  CHECK(flops({kBatch, 2, 4, 4}, {.kernel = {3, 3}}) == 2.0 * 5 * 2 * 2 * 2 * 9);
+  CHECK(flops({kBatch, 2, 4, 4}, {.kernel = {3, 3}, .padding = {1, 1}}) == 2.0 * 5 * 2 * 10 * 10);
+  CHECK(flops({kBatch, 2, 4, 6}, {.kernel = {3, 1}, .padding = {2, 0}, .dilation = {2, 1}}) ==
+        2.0 * 5 * 2 * 8 * 6);
 }
