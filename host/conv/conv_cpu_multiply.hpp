@@ -15,35 +15,47 @@ namespace wide::cpu {
 namespace {
 
 template <class Vector, int kRows>
-void multiply_rows(const ConvTile& tile, int first) {
+void multiply_rows(const ConvTile& tile, int first_channel, int first_position) {
   constexpr int kLanes = 16, kVectors = kConvPositions / kLanes;
-  const float* weights = tile.weights + first * tile.weight_stride;
+  const int64_t stride = tile.weight_stride;
+  const float* weights = tile.weights + first_channel * stride;
+  float(*const all_sums)[kConvSpan] = tile.sums + first_channel;
   Vector sums[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      sums[r][v] = Vector::load(tile.sums[first + r] + v * kLanes);
+      sums[r][v] = Vector::load(all_sums[r] + first_position + v * kLanes);
     }
   }
   for (int t = 0; t < tile.depth; ++t) {
+    const float* from = tile.inputs + tile.offsets[t] + first_position;
     Vector inputs[kVectors];
-    for (int v = 0; v < kVectors; ++v) inputs[v] = Vector::load(tile.inputs[t] + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) inputs[v] = Vector::load(from + v * kLanes);
     for (int r = 0; r < kRows; ++r) {
-      const Vector weight = Vector::broadcast(weights[r * tile.weight_stride + t]);
+      const Vector weight = Vector::broadcast(weights[r * stride + t]);
       for (int v = 0; v < kVectors; ++v) sums[r][v] = Vector::fma(weight, inputs[v], sums[r][v]);
     }
   }
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) sums[r][v].store(tile.sums[first + r] + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      sums[r][v].store(all_sums[r] + first_position + v * kLanes);
+    }
   }
+}
+
+/// Channels from `first` on, kRows at a time, and what is left half as many at a time.
+template <class Vector, int kRows>
+void multiply_channels(const ConvTile& tile, int first, int first_position) {
+  for (; first + kRows <= tile.channels; first += kRows) {
+    multiply_rows<Vector, kRows>(tile, first, first_position);
+  }
+  if constexpr (kRows > 1) multiply_channels<Vector, kRows / 2>(tile, first, first_position);
 }
 
 template <class Vector>
 void multiply_tile(const ConvTile& tile) {
-  int row = 0;
-  for (; row + Vector::kTileRows <= tile.channels; row += Vector::kTileRows) {
-    multiply_rows<Vector, Vector::kTileRows>(tile, row);
+  for (int block = 0; block < tile.blocks; ++block) {
+    multiply_channels<Vector, Vector::kTileRows>(tile, 0, block * kConvPositions);
   }
-  for (; row < tile.channels; ++row) multiply_rows<Vector, 1>(tile, row);
 }
 
 }  // namespace

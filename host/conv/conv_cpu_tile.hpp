@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tile of convolution's outputs on the CPU: channels by positions, decoded to floats.
+// A tile of convolution's outputs on the CPU: channels by positions, of staged inputs.
 //
 // Every output is one fp32 sum over its terms in ascending order, for any tile; those with fused
 // multiply-add give the same bits.
@@ -11,18 +11,22 @@
 
 namespace wide::cpu {
 
-inline constexpr int kConvPositions = 32;  ///< of y, side by side: two vectors of sixteen
-inline constexpr int kConvChannels = 64;   ///< of y
-/// Terms decoded at a time. A tile needs 40 KiB of stack: the caller's threads may have little.
+inline constexpr int kConvPositions = 32;  ///< side by side, in registers: two vectors of sixteen
+inline constexpr int kConvBlocks = 4;      ///< of as many positions, in a tile
+inline constexpr int kConvSpan = kConvBlocks * kConvPositions;
+inline constexpr int kConvChannels = 64;  ///< of y, in a tile
+/// Terms at a time, as many as the first cache holds. A tile needs 52 KiB of stack: the caller's
+/// threads may have little.
 inline constexpr int kConvDepth = 64;
 
-/// sums[o][p] += sum over t of weights[o * weight_stride + t] * inputs[t][p].
+/// sums[o][p] += sum over t of weights[o * weight_stride + t] * inputs[offsets[t] + p].
 struct ConvTile {
-  const float* weights;
-  int64_t weight_stride;
-  const float* const* inputs;  ///< a row of kConvPositions per term, anywhere
-  int channels, depth;         ///< at most kConvChannels, kConvDepth
-  float (*sums)[kConvPositions];
+  const float* weights = nullptr;
+  int64_t weight_stride = kConvDepth;  ///< from an output channel to the next
+  const float* inputs = nullptr;
+  const int64_t* offsets = nullptr;
+  int channels = 0, depth = 0, blocks = 0;  ///< at most the numbers above
+  float (*sums)[kConvSpan] = nullptr;
 };
 
 using ConvTileKernel = void (*)(const ConvTile&);

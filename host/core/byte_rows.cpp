@@ -8,6 +8,20 @@
 
 namespace wide {
 
+namespace {
+
+/// Of an element or two, where a call each would take longer than the copy.
+template <size_t bytes>
+void copy_short_rows(const RowBlock& block) {
+  for (int64_t i = 0; i < block.num_rows; ++i) {
+    std::array<char, bytes> row;
+    std::memcpy(row.data(), block.source + i * block.source_step, bytes);
+    std::memcpy(block.destination + i * block.destination_step, row.data(), bytes);
+  }
+}
+
+}  // namespace
+
 ByteRows byte_rows(const ConstTensorView& source, const Strides& destination) {
   ByteRows rows;
   const int64_t bytes = dtype_bytes(source.dtype);
@@ -33,6 +47,10 @@ ByteRows byte_rows(const ConstTensorView& source, const Strides& destination) {
 }
 
 void copy_block(const RowBlock& block) {
+  if (block.row_bytes == 1) return copy_short_rows<1>(block);
+  if (block.row_bytes == 2) return copy_short_rows<2>(block);
+  if (block.row_bytes == 4) return copy_short_rows<4>(block);
+  if (block.row_bytes == 8) return copy_short_rows<8>(block);
   for (int64_t i = 0; i < block.num_rows; ++i) {
     std::memmove(block.destination + i * block.destination_step,
                  block.source + i * block.source_step, static_cast<size_t>(block.row_bytes));

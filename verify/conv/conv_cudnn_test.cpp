@@ -10,6 +10,7 @@
 #include "verify/support/cudnn_devices.hpp"
 #include "verify/support/cudnn_interpreter.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -95,7 +96,7 @@ TEST_CASE("conv: cuDNN's graphs mean what the CPU computes") {
       const ConvProblem p = odd_problem(layout, epilogue);
       REQUIRE(conv_cudnn_unsupported_reason(p) == "");
       const Operands ours(p, Context::cpu()), theirs(p, Context::cpu());
-      make_conv_plan(ours.context, p).run(ours.arguments, {Stream::cpu()});
+      test::run_plan(ours.context, make_conv_plan(ours.context, p), ours.arguments);
       const ConvCudnnGraph whole = describe_conv_cudnn(p);
       test::interpret(whole.graph, bind_conv_cudnn(whole, theirs.arguments, nullptr));
       CHECK(worst_difference(ours, theirs) < 1e-5);

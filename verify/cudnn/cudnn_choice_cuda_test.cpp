@@ -16,6 +16,7 @@
 #include "verify/support/cudnn_devices.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/refusals.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/simulation.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/batchnorm.hpp"
@@ -389,7 +390,8 @@ TEST_CASE("conv: auto is cuDNN's grouped call, which by name is cuDNN or none") 
   CHECK(calls_of_cudnn == 1);
   machine.run(automatic, theirs.at(1));
   CHECK(calls_of_cudnn == 0);
-  make_conv_plan(Context::cpu(), problem).run(ours.at(1), {Stream::cpu()});
+  const Context cpu = Context::cpu();
+  run_plan(cpu, make_conv_plan(cpu, problem), ours.at(1));
   CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
 
   const ConvPlan named = make_conv_plan(machine.context, problem, {.strategy = "grouped"});
