@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU device's pooling, channels first: the rows of windows are folded into one row of floats
-// on the stack, its positions into outputs, as many as fit there. `wide` spreads all members'
-// images over the threads at once, `sequential` one member's after the other's.
+// The CPU device's pooling, channels first: the rows of windows are folded into floats on the
+// stack, those of as many rows of outputs as fit there, side by side, and their positions into
+// outputs. `wide` spreads all members' images over the threads at once, `sequential` one member's
+// after the other's.
 #include <algorithm>
 
+#include "host/core/lanes_cpu.hpp"
+#include "host/core/row_cpu.hpp"
 #include "host/core/slices.hpp"
 #include "host/core/vectorised.hpp"
 #include "host/pooling/pooling_cpu.hpp"
@@ -29,7 +32,8 @@ class Pooler {
         is_adaptive_(p.mode == PoolingMode::adaptive_average),
         size_(dtype_bytes(p.dtype)),
         rows_(p, p.rows, p.height, p.out_height),
-        columns_(p, p.columns, p.width, p.out_width) {
+        columns_(p, p.columns, p.width, p.out_width),
+        common_weight_(rows_.common_weight() * columns_.common_weight()) {
     choose_group(0, first_group_);
   }
 
@@ -53,24 +57,37 @@ class Pooler {
 
  private:
   static float folded(const float* values, int64_t count, int64_t step) {
-    constexpr int64_t kLanes = 16;
+    constexpr int64_t kLanes = cpu::Lanes::kCount;
     float result = kNothing<is_max>;
     int64_t done = 0;
     if (step == 1 && count >= 2 * kLanes) {
-      float lane[kLanes];
-      std::fill_n(lane, kLanes, kNothing<is_max>);
-      for (; done + kLanes <= count; done += kLanes) {
-        for (int64_t i = 0; i < kLanes; ++i) lane[i] = combined<is_max>(lane[i], values[done + i]);
-      }
-      result = folded(lane, kLanes, 1);
+      cpu::Lanes lanes(kNothing<is_max>);
+      done = count - count % kLanes;
+      cpu::Lanes::for_each(done, [&](int64_t i, int64_t lane) {
+        lanes[lane] = combined<is_max>(lanes[lane], values[i]);
+      });
+      result = lanes.join(combined<is_max>);
     }
     for (; done < count; ++done) result = combined<is_max>(result, values[done * step]);
     return result;
   }
 
+  /// Positions [start, start + span): `low` do not exist, then `count` do, the rest does not.
+  struct Positions {
+    int64_t start, span, low, count;
+  };
+
+  Positions positions(int64_t start, int64_t span) const {
+    const int64_t low = std::clamp<int64_t>(-start, 0, span);
+    return {start, span, low, std::clamp<int64_t>(p_.width - start, low, span) - low};
+  }
+
   /// Outputs [first, first + count), whose windows lie in the positions [start, start + span).
   struct Group {
     int64_t first, count, start, span;
+    int64_t rows;         ///< of outputs that are folded together
+    int64_t row_outputs;  ///< of a row, then: at least `count`
+    Positions row;        ///< that are folded of a row: at least `span`
     int begin[kSpan];     ///< of adaptive windows, from start
     int length[kSpan];    ///< likewise
     float weight[kSpan];  ///< of means
@@ -95,78 +112,103 @@ class Pooler {
       group.length[group.count] = static_cast<int>(next.count);
       group.weight[group.count] = static_cast<float>(columns_.weight(next));
     }
+    group.rows = 1;
+    group.row_outputs = group.count;
+    group.row = positions(group.start, group.span);
+    const int64_t stride = p_.columns.stride;
+    if (is_adaptive_ || stride > kSpan / 2 - group.span) return;
+    group.row_outputs = (group.span + stride - 1) / stride;
+    group.row = positions(group.start, group.row_outputs * stride);
+    group.rows = kSpan / group.row.span;
   }
 
   void pool_columns(const char* x, const Group& group, char* y) const {
-    for (int64_t row = 0; row < p_.out_height; ++row) {
-      pool_row(x, rows_[row], group, y + (row * p_.y.row + group.first) * size_);
+    for (int64_t row = 0; row < p_.out_height; row += group.rows) {
+      pool_rows(x, row, std::min(group.rows, p_.out_height - row), group,
+                y + (row * p_.y.row + group.first) * size_);
     }
   }
 
-  void pool_row(const char* x, const Taps& down, const Group& group, char* y) const {
-    float values[kSpan];
+  /// Rows [first, first + rows) of a group.
+  void pool_rows(const char* x, int64_t first, int64_t rows, const Group& group, char* y) const {
+    float buffer[kSpan];
+    const bool is_dense =
+        rows == 1 || (group.row_outputs == group.count && p_.y.row == group.count);
+    const bool is_direct = p_.dtype == Dtype::fp32 && is_dense;
+    float* values = is_direct ? reinterpret_cast<float*>(y) : buffer;
+    const int64_t count = (rows - 1) * group.row_outputs + group.count;
     if (group.span > kSpan) {
-      values[0] = long_window(x, down, columns_[group.first]);
+      values[0] = long_window(x, rows_[first], columns_[group.first]);
     } else {
       float folded_rows[kSpan];
-      fold_rows(x, down, group.start, group.span, folded_rows);
-      fold_columns(folded_rows, group, values);
+      for (int64_t r = 0; r < rows; ++r) {
+        fold_rows(x, rows_[first + r], group.row, folded_rows + r * group.row.span);
+      }
+      fold_columns(folded_rows, (rows - 1) * group.row.span + group.span, group, count, values);
     }
     if constexpr (!is_max) {
-      const auto weight = static_cast<float>(rows_.weight(down));
-      for (int64_t i = 0; i < group.count; ++i) values[i] /= weight * group.weight[i];
+      if (common_weight_ > 0) {
+        divide(values, count, common_weight_);
+      } else {
+        divide_each(values, first, rows, group);
+      }
     }
-    encode_row(p_.dtype, values, y, group.count);
+    if (is_direct) return;
+    for (int64_t r = 0; r < rows; ++r) {
+      encode_row(p_.dtype, values + r * group.row_outputs, y + r * p_.y.row * size_, group.count);
+    }
+  }
+
+  void divide_each(float* values, int64_t first, int64_t rows, const Group& group) const {
+    for (int64_t r = 0; r < rows; ++r) {
+      float* row = values + r * group.row_outputs;
+      const auto weight = static_cast<float>(rows_.weight(rows_[first + r]));
+      for (int64_t i = 0; i < group.count; ++i) row[i] /= weight * group.weight[i];
+    }
   }
 
   /// out[i] = what position start + i has in the rows of a window.
-  void fold_rows(const char* x, const Taps& down, int64_t start, int64_t span, float* out) const {
-    float decoded[kSpan];
-    const int64_t low = std::clamp<int64_t>(-start, 0, span);
-    const int64_t count = std::clamp<int64_t>(p_.width - start, low, span) - low;
-    std::fill_n(out, span, kNothing<is_max>);
-    for (int64_t t = 0; t < down.count && count > 0; ++t) {
-      const int64_t row = down.first + t * down.dilation;
-      if (row < 0 || row >= p_.height) continue;
-      const char* from = x + (row * p_.x.row + start + low) * size_;
-      const bool is_float = p_.dtype == Dtype::fp32;
-      if (!is_float) decode_row(p_.dtype, from, decoded, count);
-      const float* values = is_float ? reinterpret_cast<const float*>(from) : decoded;
-      for (int64_t i = 0; i < count; ++i) out[low + i] = combined<is_max>(out[low + i], values[i]);
-    }
+  void fold_rows(const char* x, const Taps& down, const Positions& row, float* out) const {
+    if (row.count < row.span) std::fill_n(out, row.span, kNothing<is_max>);
+    if (row.count == 0) return;
+    fold_taps<is_max, kSpan>(p_.dtype, x + (row.start + row.low) * size_, down, p_.height, p_.x.row,
+                             row.count, out + row.low);
   }
 
-  void fold_columns(const float* row, const Group& group, float* values) const {
+  /// `count` outputs of `positions` folded ones, which may be several rows'.
+  void fold_columns(const float* row, int64_t positions, const Group& group, int64_t count,
+                    float* values) const {
     if (is_adaptive_) {
       for (int64_t i = 0; i < group.count; ++i) {
         values[i] = folded(row + group.begin[i], group.length[i], 1);
       }
       return;
     }
-    const int64_t stride = p_.columns.stride;
+    // Positions a stride apart, put together: of each, windows' taps lie side by side.
+    const int64_t stride = p_.columns.stride, length = (positions - 1) / stride + 1;
+    float apart[2 * kSpan];
     if (stride == 2) {
-      float halves[2][kSpan / 2];  // even and odd positions: of each, windows' taps lie together
-      for (int64_t i = 0; 2 * i < group.span; ++i) {
-        halves[0][i] = row[2 * i];
-        halves[1][i] = row[2 * i + 1];
+      for (int64_t i = 0; i < length; ++i) {
+        apart[i] = row[2 * i];
+        apart[length + i] = row[2 * i + 1];
       }
-      return fold_taps(group.count, values, [&](int64_t position) {
-        return [from = halves[position % 2] + position / 2](int64_t i) { return from[i]; };
-      });
+    } else if (stride > 2) {
+      for (int64_t first = 0; first < std::min(stride, group.span); ++first) {
+        for (int64_t i = 0; i * stride < positions - first; ++i) {
+          apart[first * length + i] = row[first + i * stride];
+        }
+      }
     }
-    fold_taps(group.count, values, [&](int64_t position) {
-      return [from = row + position, stride](int64_t i) { return from[i * stride]; };
-    });
-  }
-
-  /// at(position)(i) is what lies `position` behind the beginning of window i.
-  template <class At>
-  void fold_taps(int64_t count, float* values, const At& at) const {
-    const auto first = at(0);
-    for (int64_t i = 0; i < count; ++i) values[i] = first(i);
-    for (int64_t t = 1; t < p_.columns.kernel; ++t) {
-      const auto next = at(t * p_.columns.dilation);
-      for (int64_t i = 0; i < count; ++i) values[i] = combined<is_max>(values[i], next(i));
+    if (stride == 1) {
+      const int64_t dilation = p_.columns.dilation;
+      return fold_steps<is_max>(row, dilation, p_.columns.kernel, count, values);
+    }
+    if (p_.columns.kernel == 1) std::copy_n(apart, count, values);
+    const float* first = apart;
+    for (int64_t tap = 1; tap < p_.columns.kernel; ++tap, first = values) {
+      const int64_t position = tap * p_.columns.dilation;
+      const float* next = apart + position % stride * length + position / stride;
+      fold_few<is_max, 1>(first, next, 0, count, values);
     }
   }
 
@@ -175,7 +217,8 @@ class Pooler {
     float row[kSpan], result = kNothing<is_max>;
     for (int64_t done = 0; done < taps.count; done += together) {
       const int64_t count = std::min(together, taps.count - done);
-      fold_rows(x, down, taps.first + done * taps.dilation, (count - 1) * taps.dilation + 1, row);
+      const int64_t first = taps.first + done * taps.dilation;
+      fold_rows(x, down, positions(first, (count - 1) * taps.dilation + 1), row);
       result = combined<is_max>(result, folded(row, count, taps.dilation));
     }
     return result;
@@ -186,6 +229,7 @@ class Pooler {
   bool is_adaptive_;
   int64_t size_;
   Axis rows_, columns_;
+  int64_t common_weight_;  ///< of windows; 0 where they differ
   Group first_group_;
 };
 

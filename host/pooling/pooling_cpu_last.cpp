@@ -3,8 +3,9 @@
 //
 // The CPU device's pooling, channels last: an output's window is folded position by position, as
 // many channels at a time as a buffer on the stack has: along each row, then over the rows. `wide`
-// spreads rows of outputs of all members over the threads at once, `sequential` one member's after
-// the other's.
+// spreads rows of outputs of all members over the threads at once, some members' channels together,
+// `sequential` one member's after the other's.
+#include "host/core/row_cpu.hpp"
 #include "host/core/slices.hpp"
 #include "host/core/vectorised.hpp"
 #include "host/pooling/pooling_cpu.hpp"
@@ -26,7 +27,8 @@ class Pooler {
         a_(a),
         size_(dtype_bytes(p.dtype)),
         rows_(p, p.rows, p.height, p.out_height),
-        columns_(p, p.columns, p.width, p.out_width) {}
+        columns_(p, p.columns, p.width, p.out_width),
+        common_weight_(rows_.common_weight() * columns_.common_weight()) {}
 
   /// One row of a member's outputs.
   void operator()(int64_t member, int64_t slice) const {
@@ -45,9 +47,9 @@ class Pooler {
           float values[kChannels];
           fold_window(x + first * size_, down, across, count, values);
           if constexpr (!is_max) {
-            const float weight = static_cast<float>(rows_.weight(down)) *
-                                 static_cast<float>(columns_.weight(across));
-            for (int64_t i = 0; i < count; ++i) values[i] /= weight;
+            const int64_t weight =
+                common_weight_ > 0 ? common_weight_ : rows_.weight(down) * columns_.weight(across);
+            divide(values, count, weight);
           }
           encode_row(p_.dtype, values, y + (column * p_.y.column + first) * size_, count);
         }
@@ -58,45 +60,52 @@ class Pooler {
  private:
   void fold_window(const char* x, const Taps& down, const Taps& across, int64_t count,
                    float* values) const {
-    float of_row[kChannels], decoded[kChannels];
-    std::fill_n(values, count, kNothing<is_max>);
-    for (int64_t t = 0; t < down.count; ++t) {
-      const int64_t row = down.first + t * down.dilation;
+    float of_row[kChannels];
+    bool has_values = false;
+    for (int64_t tap = 0; tap < down.count; ++tap) {
+      const int64_t row = down.first + tap * down.dilation;
       if (row < 0 || row >= p_.height) continue;
-      std::fill_n(of_row, count, kNothing<is_max>);
-      for (int64_t u = 0; u < across.count; ++u) {
-        const int64_t column = across.first + u * across.dilation;
-        if (column < 0 || column >= p_.width) continue;
-        const char* from = x + (row * p_.x.row + column * p_.x.column) * size_;
-        const bool is_float = p_.dtype == Dtype::fp32;
-        if (!is_float) decode_row(p_.dtype, from, decoded, count);
-        const float* taps = is_float ? reinterpret_cast<const float*>(from) : decoded;
-        for (int64_t i = 0; i < count; ++i) of_row[i] = combined<is_max>(of_row[i], taps[i]);
-      }
-      for (int64_t i = 0; i < count; ++i) values[i] = combined<is_max>(values[i], of_row[i]);
+      fold_taps<is_max, kChannels>(p_.dtype, x + row * p_.x.row * size_, across, p_.width,
+                                   p_.x.column, count, has_values ? of_row : values);
+      if (has_values) fold_few<is_max, 1>(values, of_row, 0, count, values);
+      has_values = true;
     }
+    if (!has_values) std::fill_n(values, count, kNothing<is_max>);
   }
 
   const PoolingProblem& p_;
   const PoolingArguments& a_;
   int64_t size_;
   Axis rows_, columns_;
+  int64_t common_weight_;  ///< of windows; 0 where they differ
 };
+
+/// Members whose channels lie side by side as fewer of more channels.
+PoolingProblem joined(const PoolingProblem& p, int64_t elements) {
+  PoolingProblem result = p;
+  if (p.x.member != p.channels || p.y.member != p.channels) return result;
+  const int64_t members = members_together(
+      p.num_members, std::min(kChannels / p.channels, kElementsPerTask / elements));
+  result.num_members /= members;
+  result.channels *= members;
+  result.x.member = result.y.member = result.channels;
+  return result;
+}
 
 }  // namespace
 
 void run_pooling_cpu_last(const Context& context, const PoolingProblem& problem,
                           WideStrategy strategy, const PoolingArguments& arguments) {
-  const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
-  const int64_t elements =
-      std::max(problem.height * problem.width / problem.out_height, problem.out_width) *
-      problem.channels;
+  const int64_t positions = std::max(
+      {problem.height * problem.width / problem.out_height, problem.out_width, int64_t{1}});
+  const bool is_wide = strategy == WideStrategy::wide;
+  const PoolingProblem p = is_wide ? joined(problem, positions * problem.channels) : problem;
   const auto pool = [&](const auto& pooler) {
-    for_each_slice(context, problem.num_members, at_once, problem.batch * problem.out_height,
-                   std::max<int64_t>(elements, 1), pooler);
+    for_each_slice(context, p.num_members, is_wide ? p.num_members : 1, p.batch * p.out_height,
+                   positions * p.channels, pooler);
   };
-  if (problem.mode == PoolingMode::max) return pool(Pooler<true>(problem, arguments));
-  pool(Pooler<false>(problem, arguments));
+  if (p.mode == PoolingMode::max) return pool(Pooler<true>(p, arguments));
+  pool(Pooler<false>(p, arguments));
 }
 
 }  // namespace wide

@@ -6,7 +6,6 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "host/pooling/pooling_reference.hpp"
@@ -97,6 +96,7 @@ TEST_CASE("pooling: a case worked out by hand") {
 void check_cuts(ChannelLayout layout) {
   struct Sizes {
     int64_t batch, channels, height, width, kernel, stride, padding, dilation, out;
+    int64_t num_members = 2;
   };
   const std::vector<Sizes> all{
       {2, 3, 7, 7, 7, 1, 3, 1, 1},       // a team an output; as many outputs as inputs
@@ -108,6 +108,7 @@ void check_cuts(ChannelLayout layout) {
       {1, 1, 72, 73, 60, 11, 30, 1, 2},  // windows of a block
       {1, 1, 90, 90, 3, 9, 1, 40, 95},   // far apart; more outputs than inputs
       {2, 2, 1, 1, 2, 1, 1, 2, 5},       // nothing but padding
+      {1, 100, 5, 4, 2, 2, 1, 1, 2, 4},  // of channels beside each other, some members'
       {1, 3, 5, 3, 3, 5, 1, 1, 2}};
   for (const Context& context : test::devices_at_hand()) {
     const bool is_simulated =
@@ -118,7 +119,7 @@ void check_cuts(ChannelLayout layout) {
           if (is_simulated && s.width > 30 && (dtype == Dtype::fp32) != (mode == PoolingMode::max))
             continue;
           if (mode == PoolingMode::average && s.dilation > 1) continue;
-          PoolingProblem p{.num_members = 2, .batch = s.batch, .channels = s.channels};
+          PoolingProblem p{.num_members = s.num_members, .batch = s.batch, .channels = s.channels};
           p.height = s.height;
           p.width = s.width;
           p.mode = mode;
@@ -165,11 +166,25 @@ TEST_CASE("pooling: signals, padded rows and images, any alignment: the same bit
   for (const Context& context : test::devices_at_hand()) {
     const int64_t b = 2, c = 4, h = 7, w = 9, row = 13, image = 100, batch = 411;
     const std::vector<double> values = uniform(b * c * h * w, -1, 1, 5);
+    struct Kind {
+      PoolingMode mode;
+      Dtype dtype;
+      PoolingWindow window;
+      int64_t out_height, out_width;
+    };
+    std::vector<Kind> kinds;
     for (const PoolingMode mode : kAllPoolingModes) {
+      for (const Dtype dtype : {Dtype::fp32, Dtype::fp16}) {
+        kinds.push_back({mode, dtype, {3, 2, 1, 1}, 4, 5});
+        kinds.push_back({mode, dtype, {2, 2, 0, 1}, 3, 4});
+      }
+    }
+    for (const auto& [mode, dtype, window, out_height, out_width] : kinds) {
       PoolingProblem like{.num_members = 2, .mode = mode};
-      like.rows = like.columns = {3, 2, 1, 1};
-      Tensor plain = upload(context, Dtype::fp16, {b, c, h, w}, values);
-      Tensor expected(context, Dtype::fp16, {b, c, 4, 5});
+      like.rows = like.columns = window;
+      const int64_t outputs = out_height * out_width;
+      Tensor plain = upload(context, dtype, {b, c, h, w}, values);
+      Tensor expected(context, dtype, {b, c, out_height, out_width});
       run(context, {plain, expected}, like);
       const std::vector<double> want = download(context, expected);
       for (const bool has_row_gaps : {true, false}) {
@@ -182,18 +197,18 @@ TEST_CASE("pooling: signals, padded rows and images, any alignment: the same bit
                                      position / w * row_stride + position % w)] =
               values[static_cast<size_t>(i)];
         }
-        Tensor storage =
-            upload(context, Dtype::fp16, {static_cast<int64_t>(padded.size())}, padded);
-        const TensorView x(static_cast<std::byte*>(storage.data()) + 6, Dtype::fp16, {b, c, h, w},
-                           Strides{batch, image, row_stride, 1}, context.device());
-        Tensor target = upload(context, Dtype::fp16, {1000}, std::vector<double>(1000, 7));
-        const TensorView y(static_cast<std::byte*>(target.data()) + 2, Dtype::fp16, {b, c, 4, 5},
-                           Strides{200, 40, 8, 1}, context.device());
+        Tensor storage = upload(context, dtype, {static_cast<int64_t>(padded.size())}, padded);
+        const TensorView x(static_cast<std::byte*>(storage.data()) + 3 * dtype_bytes(dtype), dtype,
+                           {b, c, h, w}, Strides{batch, image, row_stride, 1}, context.device());
+        Tensor target = upload(context, dtype, {1000}, std::vector<double>(1000, 7));
+        const TensorView y(static_cast<std::byte*>(target.data()) + dtype_bytes(dtype), dtype,
+                           {b, c, out_height, out_width}, Strides{200, 40, 8, 1}, context.device());
         run(context, {x, y}, like);
         std::vector<double> surroundings(1000, 7);
-        for (int64_t i = 0; i < b * c * 20; ++i) {
-          surroundings[static_cast<size_t>(1 + i / (c * 20) * 200 + i / 20 % c * 40 +
-                                           i % 20 / 5 * 8 + i % 5)] = want[static_cast<size_t>(i)];
+        for (int64_t i = 0; i < b * c * outputs; ++i) {
+          surroundings[static_cast<size_t>(1 + i / (c * outputs) * 200 + i / outputs % c * 40 +
+                                           i % outputs / out_width * 8 + i % out_width)] =
+              want[static_cast<size_t>(i)];
         }
         CHECK(download(context, target) == surroundings);
       }
