@@ -14,6 +14,15 @@ namespace wide {
 
 constexpr int64_t kElementsPerTask = 1 << 15;  ///< some tens of microseconds
 
+/// How many members become one where they lie side by side and their parameters do, too: all of
+/// them, or so many that divide them, of at most `most` together. Bodies of many elements are fast,
+/// those of more than a task has leave threads without one.
+inline int64_t members_together(int64_t num_members, int64_t most) {
+  int64_t together = num_members;
+  while (together > most && together % 2 == 0) together /= 2;
+  return together > most ? 1 : together;
+}
+
 /// Calls body(member, slice of the member) for `slices` slices of each member, each of `elements`
 /// elements: `at_once` members' over all threads at a time.
 template <class Body>

@@ -28,19 +28,22 @@ void apply(BinaryFunction function, const float* values, const float* others, fl
   }
 }
 
+bool has_features(const BinaryProblem& p) {
+  return p.broadcast == Broadcast::none || p.broadcast == Broadcast::rows;
+}
+
 void run_row(const BinaryProblem& p, const BinaryArguments& a, int64_t row, int64_t member) {
   const char* x = row_at(a.x.data, p.x, row, member, p.dtype);
   const char* other = row_at(a.other.data, p.other, row, member, p.dtype);
   char* y = row_at(a.y.data, p.y, row, member, p.dtype);
-  const bool has_features = p.broadcast == Broadcast::none || p.broadcast == Broadcast::rows;
   float others[cpu::kRowChunk];
-  if (!has_features) {
+  if (!has_features(p)) {
     decode_row(p.dtype, other, others, 1);
     std::fill_n(others, cpu::kRowChunk, others[0]);
   }
   cpu::transform_row(p.dtype, x, y, p.features,
                      [&](const float* values, float* out, int64_t first, int64_t count) {
-                       const float* own = has_features
+                       const float* own = has_features(p)
                                               ? cpu::chunk_of(p.dtype, other, first, count, others)
                                               : others;
                        apply(p.function, values, own, out, count);
@@ -48,12 +51,22 @@ void run_row(const BinaryProblem& p, const BinaryArguments& a, int64_t row, int6
                      });
 }
 
+/// The same with longer rows, where members lie side by side.
+BinaryProblem joined(BinaryProblem p) {
+  const bool is_each = has_features(p);
+  if (is_each ? p.other.member != p.features : p.other.member != 0) return p;
+  join_members(p);
+  if (is_each) p.other.member = p.features;
+  return p;
+}
+
 }  // namespace
 
 void run_binary_cpu(const Context& context, const BinaryProblem& problem, WideStrategy strategy,
                     const BinaryArguments& arguments) {
-  for_each_row(context, rows_of(problem), strategy,
-               [&](int64_t row, int64_t member) { run_row(problem, arguments, row, member); });
+  const BinaryProblem p = strategy == WideStrategy::wide ? joined(problem) : problem;
+  for_each_row(context, rows_of(p), strategy,
+               [&](int64_t row, int64_t member) { run_row(p, arguments, row, member); });
 }
 
 }  // namespace wide

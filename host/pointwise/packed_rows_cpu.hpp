@@ -12,6 +12,18 @@
 
 namespace wide {
 
+/// Makes members whose rows lie side by side, and whose parameters do, fewer with longer rows;
+/// returns how many have become one.
+template <class Problem>
+int64_t join_members(Problem& p) {
+  if (p.x.member != p.features || p.y.member != p.features || p.features == 0) return 1;
+  const int64_t members = members_together(p.num_members, kElementsPerTask / p.features);
+  p.num_members /= members;
+  p.features *= members;
+  p.x.member = p.y.member = p.features;
+  return members;
+}
+
 /// body(row, member), from several threads, vectorised.
 template <class Body>
 void for_each_row(const Context& context, const PackedRows& rows, WideStrategy strategy,

@@ -84,12 +84,22 @@ void run_row(const PointwiseProblem& p, const PointwiseArguments& a, int64_t row
                      });
 }
 
+/// The same with longer rows, where members lie side by side.
+PointwiseProblem joined(PointwiseProblem p) {
+  const bool has_slopes = p.num_slopes > 0;
+  if (has_slopes && (p.num_slopes != p.features || p.slope_member_stride != p.features)) return p;
+  join_members(p);
+  if (has_slopes) p.num_slopes = p.slope_member_stride = p.features;
+  return p;
+}
+
 }  // namespace
 
 void run_pointwise_cpu(const Context& context, const PointwiseProblem& problem,
                        WideStrategy strategy, const PointwiseArguments& arguments) {
-  for_each_row(context, rows_of(problem), strategy,
-               [&](int64_t row, int64_t member) { run_row(problem, arguments, row, member); });
+  const PointwiseProblem p = strategy == WideStrategy::wide ? joined(problem) : problem;
+  for_each_row(context, rows_of(p), strategy,
+               [&](int64_t row, int64_t member) { run_row(p, arguments, row, member); });
 }
 
 }  // namespace wide

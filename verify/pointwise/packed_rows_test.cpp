@@ -18,6 +18,7 @@
 #include "host/core/rows.hpp"
 #include "host/core/slices.hpp"
 #include "verify/support/refusals.hpp"
+#include "wide/binary.hpp"
 #include "wide/concat.hpp"
 #include "wide/context.hpp"
 #include "wide/layernorm.hpp"
@@ -191,5 +192,63 @@ TEST_CASE("packed rows: results have the same bits however many threads there ar
       return bytes;
     };
     CHECK(results_of(1) == results_of(4));
+  }
+}
+
+TEST_CASE("packed rows: members are taken together as long as a task holds them") {
+  CHECK(members_together(16, 16) == 16);
+  CHECK(members_together(16, 15) == 8);
+  CHECK(members_together(100, 32) == 25);
+  CHECK(members_together(100, 24) == 1);
+  CHECK(members_together(7, 6) == 1);
+  CHECK(members_together(8, 0) == 1);
+}
+
+TEST_CASE("packed rows: members that are taken together have parameters of their own") {
+  constexpr int64_t kMembers = 8, kRows = 3;
+  const Context context = cpu_of(2);
+  for (const int64_t features : {1, 5, 10000}) {  // of the longest, three at a time do not fit
+    const Shape shape{kRows, kMembers * features}, own{kMembers, features};
+    Tensor x(context, Dtype::fp32, shape), parameters(context, Dtype::fp32, own);
+    for (Tensor* tensor : {&x, &parameters}) {
+      auto* values = static_cast<float*>(tensor->data());
+      for (int64_t i = 0; i < tensor->num_elements(); ++i) {
+        values[i] = std::sin(static_cast<float>(i));
+      }
+    }
+    const auto bytes_of = [&](const auto& run) {
+      Tensor y(context, Dtype::fp32, shape);
+      run(y);
+      std::vector<std::byte> bytes(static_cast<size_t>(y.bytes()));
+      std::memcpy(bytes.data(), y.data(), bytes.size());
+      return bytes;
+    };
+    const auto prelu_by = [&](const char* strategy) {
+      return bytes_of([&](Tensor& y) {
+        make_pointwise_plan(context,
+                            {.num_members = kMembers,
+                             .rows = kRows,
+                             .features = features,
+                             .function = PointwiseFunction::prelu,
+                             .num_slopes = features},
+                            {strategy})
+            .run({.x = x, .slope = parameters, .y = y}, {Stream::cpu()});
+      });
+    };
+    const auto product_by = [&](const char* strategy) {
+      return bytes_of([&](Tensor& y) {
+        make_binary_plan(context,
+                         {.num_members = kMembers,
+                          .rows = kRows,
+                          .features = features,
+                          .function = BinaryFunction::multiply,
+                          .broadcast = Broadcast::rows},
+                         {strategy})
+            .run({.x = x, .other = parameters, .y = y}, {Stream::cpu()});
+      });
+    };
+    CAPTURE(features);
+    CHECK(prelu_by("wide") == prelu_by("sequential"));
+    CHECK(product_by("wide") == product_by("sequential"));
   }
 }
