@@ -64,12 +64,14 @@ double cpu_bandwidth(const Context& context) {
 }
 
 // Multiply-adds in registers, in independent chains: latency times issue rate
-// of current cores is at most 10. Each returns a value so that it is not optimised away.
+// of current cores is at most 10. Each returns a value so that it is not optimised away, and starts
+// every chain elsewhere: of chains that are equal a compiler keeps one.
 // Intrinsics, because generic vectors are split up before a target attribute can help them.
 constexpr int kChains = 12;
 
 float multiply_adds_portable(int64_t steps) {
-  float sums[kChains] = {};
+  float sums[kChains];
+  std::iota(std::begin(sums), std::end(sums), 0.0f);
   for (int64_t step = 0; step < steps; ++step) {
 #pragma GCC unroll 12
     for (float& sum : sums) sum = sum * 0.999f + 1e-3f;
@@ -80,7 +82,8 @@ float multiply_adds_portable(int64_t steps) {
 #if defined(__x86_64__)
 [[gnu::target("avx2,fma")]] float multiply_adds_avx2(int64_t steps) {
   const __m256 factor = _mm256_set1_ps(0.999f), addend = _mm256_set1_ps(1e-3f);
-  __m256 sums[kChains] = {};
+  __m256 sums[kChains];
+  for (int i = 0; i < kChains; ++i) sums[i] = _mm256_set1_ps(static_cast<float>(i));
   for (int64_t step = 0; step < steps; ++step) {
 #pragma GCC unroll 12
     for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, factor, addend);
@@ -91,7 +94,8 @@ float multiply_adds_portable(int64_t steps) {
 
 [[gnu::target("avx512f")]] float multiply_adds_avx512(int64_t steps) {
   const __m512 factor = _mm512_set1_ps(0.999f), addend = _mm512_set1_ps(1e-3f);
-  __m512 sums[kChains] = {};
+  __m512 sums[kChains];
+  for (int i = 0; i < kChains; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(i));
   for (int64_t step = 0; step < steps; ++step) {
 #pragma GCC unroll 12
     for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, factor, addend);

@@ -3,6 +3,7 @@
 //
 // The samplers on their own: what they call and how often, what a capture replays, what a failed
 // one leaves behind; the lanes of the baseline `streams`; the calibration.
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -63,6 +64,35 @@ TEST_CASE("the calibration of the CPU is quick and of this world") {
   CHECK(c.timer_quantum_ns > 0);
   CHECK(c.timer_floor_ns >= c.timer_quantum_ns);
 }
+
+#if defined(__x86_64__) && !defined(__clang__)
+/// A product of many factors, each of which waits for the one before.
+[[gnu::optimize("O2")]] uint64_t power(uint64_t base, int64_t exponent) {
+  uint64_t product = 1;
+  for (int64_t i = 0; i < exponent; ++i) product *= base;
+  return product;
+}
+
+double best_cycles_per_s() {
+  constexpr int64_t kFactors = 1 << 20, kCyclesEach = 3;  // of all x86-64 processors since 2008
+  double best = 0;
+  for (uint64_t run = 1; run < 100; ++run) {
+    const auto start = Clock::now();
+    CHECK(power(2 * run + 1, kFactors) % 2 == 1);
+    const double taken = std::chrono::duration<double>(Clock::now() - start).count();
+    best = std::max(best, static_cast<double>(kFactors * kCyclesEach) / taken);
+  }
+  return best;
+}
+
+TEST_CASE("the calibration of the CPU counts only what is computed") {
+  // No processor multiplies and adds more than two vectors in a cycle.
+  const double per_cycle = 2 * 2 * (__builtin_cpu_supports("avx512f") ? 16 : 8);
+  const double before = best_cycles_per_s();
+  const Calibration c = calibrate(Context::cpu({.num_threads = 1}));
+  CHECK(c.flops_per_s[0].second < 1.25 * per_cycle * std::max(before, best_cycles_per_s()));
+}
+#endif
 
 TEST_CASE("a floor is the larger of two parts plus a launch") {
   Calibration c;
