@@ -128,15 +128,70 @@ class RowNormaliser {
   float values_[kChunk], others_[kChunk];
 };
 
+constexpr int64_t kNobody = -1;
+
+/// Of a routed row.
+int64_t owner_of(const ChainProblem& p, const ConstTensorView& ids, int64_t row) {
+  const int64_t id = *p.id_dtype == Dtype::int64 ? static_cast<const int64_t*>(ids.data)[row]
+                                                 : static_cast<const int32_t*>(ids.data)[row];
+  const bool is_member = id >= p.first_id && id - p.first_id < p.num_members;
+  return is_member ? id - p.first_id : kNobody;
+}
+
+void run_routed_row(const ChainProblem& p, const ChainArguments& a, int64_t row, int64_t owner) {
+  if (owner != kNobody) return RowNormaliser(p, a, row, 0, owner).run();
+  const auto bytes = static_cast<size_t>(p.features * dtype_bytes(p.dtype));
+  std::memset(row_at(a.y.data, p.y, row, 0, p.dtype), 0, bytes);
+  if (p.has_sum) std::memset(row_at(a.sum.data, p.sum, row, 0, p.dtype), 0, bytes);
+}
+
+void run_routed_rows(const Context& context, const ChainProblem& p, WideStrategy strategy,
+                     const ChainArguments& a) {
+  const auto for_each_row = [&](const auto& body) {
+    for_each_member_row(context, p.rows, 1, 1, p.features,
+                        [&](int64_t row, int64_t) { body(row, owner_of(p, a.ids, row)); });
+  };
+  if (strategy == WideStrategy::wide) {
+    return for_each_row([&](int64_t row, int64_t owner) { run_routed_row(p, a, row, owner); });
+  }
+  for (int64_t member = kNobody; member < p.num_members; ++member) {
+    for_each_row([&](int64_t row, int64_t owner) {
+      if (owner == member) run_routed_row(p, a, row, owner);
+    });
+  }
+}
+
+/// Whether short rows come from memory and go there, side by side.
+bool is_streamed(const Context& context, const ChainProblem& p) {
+  const int64_t bytes = 2 * p.rows * p.num_members * p.features * dtype_bytes(p.dtype);
+  return p.features <= kChunk && p.x.member == p.features && p.y.member == p.features &&
+         bytes > context.info().last_level_cache_bytes / 2;
+}
+
 }  // namespace
 
 void run_row_norm_cpu(const Context& context, const ChainProblem& problem, WideStrategy strategy,
                       const ChainArguments& arguments) {
   if (problem.features == 0) return;
   const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
+  const bool fetches = at_once > 1 && is_streamed(context, problem);
+  const int64_t bytes = problem.features * dtype_bytes(problem.dtype);
   for_each_member_row(
       context, problem.rows, problem.num_members, at_once, problem.features,
-      [&](int64_t row, int64_t member) { RowNormaliser(problem, arguments, row, member).run(); });
+      [&](int64_t row, int64_t member) {
+        if (fetches && row + 1 < problem.rows) {
+          // What lies behind this row: the next member's. Since parameters are another member's in
+          // every row, the processor does not look that far ahead by itself. It stands here because
+          // g++ drops calls of a function that does nothing but this.
+          const char* x = row_at(arguments.x.data, problem.x, row, member, problem.dtype) + bytes;
+          const char* y = row_at(arguments.y.data, problem.y, row, member, problem.dtype) + bytes;
+          for (int64_t i = 0; i < bytes; i += 64) {
+            __builtin_prefetch(x + i);
+            __builtin_prefetch(y + i, 1);
+          }
+        }
+        RowNormaliser(problem, arguments, row, member, member).run();
+      });
 }
 
 }  // namespace wide
