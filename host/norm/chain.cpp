@@ -42,7 +42,7 @@ ChainPlan make_chain_plan(const Context& context, const ChainProblem& problem,
                           const PlanOptions& options) {
   const ChainProblem full = complete_rows(kChainName, problem);
   return ChainPlan(std::make_shared<const ChainPlan::State>(
-      make_wide_state(kChainName, context, full, options, row_launches(full))));
+      make_wide_state(kChainName, context, full, options, row_norm_launches(full))));
 }
 
 const ChainProblem& ChainPlan::problem() const {

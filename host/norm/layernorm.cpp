@@ -31,7 +31,7 @@ LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem
                                   const PlanOptions& options) {
   const LayernormProblem full = to_layernorm(complete_rows(kLayernormName, to_chain(problem)));
   return LayernormPlan(std::make_shared<const LayernormPlan::State>(
-      make_wide_state(kLayernormName, context, full, options, row_launches(full))));
+      make_wide_state(kLayernormName, context, full, options, row_norm_launches(to_chain(full)))));
 }
 
 const LayernormProblem& LayernormPlan::problem() const {

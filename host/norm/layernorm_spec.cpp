@@ -32,7 +32,7 @@ struct Layernorm {
   }
   static Distribution x_values(const Case& point) { return around_offset(point); }
   static Arguments arguments(const ChainArguments& a) {
-    return {a.x, a.gamma, a.beta, a.y, a.residual, a.sum};
+    return {a.x, a.gamma, a.beta, a.y, a.residual, a.sum, a.ids};
   }
   static void reference(const Problem& p, const ChainRow& row, std::span<double> y,
                         std::span<double> tolerance) {

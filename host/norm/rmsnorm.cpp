@@ -29,7 +29,7 @@ RmsnormPlan make_rmsnorm_plan(const Context& context, const RmsnormProblem& prob
                               const PlanOptions& options) {
   const RmsnormProblem full = to_rmsnorm(complete_rows(kRmsnormName, to_chain(problem)));
   return RmsnormPlan(std::make_shared<const RmsnormPlan::State>(
-      make_wide_state(kRmsnormName, context, full, options, row_launches(full))));
+      make_wide_state(kRmsnormName, context, full, options, row_norm_launches(to_chain(full)))));
 }
 
 const RmsnormProblem& RmsnormPlan::problem() const {

@@ -11,11 +11,31 @@
 #include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
+#include "host/core/wide_plan.hpp"
 #include "host/norm/norm_plan.hpp"
 
 namespace wide {
 
 namespace {
+
+/// Whose rows lie side by side: routed ones lie as those of one member.
+int64_t members_in_a_row(const ChainProblem& p) {
+  return p.id_dtype ? 1 : p.num_members;
+}
+
+void require_legal_ids(std::string_view primitive, const ChainProblem& p) {
+  const std::string name = std::string(primitive) + ": ";
+  require_at_least(primitive, "first_id", p.first_id, 0);
+  WIDE_REQUIRE(p.id_dtype || p.first_id == 0,
+               name + "first_id is " + text(p.first_id) + ", expected 0 without ids");
+  if (!p.id_dtype) return;
+  WIDE_REQUIRE(*p.id_dtype == Dtype::int32 || *p.id_dtype == Dtype::int64,
+               name + "ids is " + text(*p.id_dtype) + ", expected int32 or int64");
+  WIDE_REQUIRE(p.first_id <= INT64_MAX - p.num_members,
+               name + "first_id is " + text(p.first_id) +
+                   ", expected first_id + num_members in 64 bits, num_members is " +
+                   text(p.num_members));
+}
 
 void require_legal(std::string_view primitive, const ChainProblem& p) {
   require_at_least(primitive, "num_members", p.num_members, 1);
@@ -25,7 +45,8 @@ void require_legal(std::string_view primitive, const ChainProblem& p) {
   require_epsilon(primitive, p.epsilon);
   require_enumerator(primitive, "activation", p.activation, Activation::silu);
   require_enumerator(primitive, "norm", p.norm, ChainNorm::rmsnorm);
-  (void)checked_bytes({p.rows, p.num_members, p.features}, dtype_bytes(p.dtype));
+  require_legal_ids(primitive, p);
+  (void)checked_bytes({p.rows, members_in_a_row(p), p.features}, dtype_bytes(p.dtype));
   const auto require_norm = [&](const char* argument, bool is_present, bool is_legal) {
     WIDE_REQUIRE(!is_present || is_legal, std::string(primitive) + ": " + argument +
                                               " is present, expected none with norm = " +
@@ -41,10 +62,10 @@ void require_legal(std::string_view primitive, const ChainProblem& p) {
 RowStrides output_strides(std::string_view primitive, const char* name, const TensorView& view,
                           const ChainArguments& a, const ChainProblem& p) {
   const std::string text = std::string(primitive) + ": " + name;
-  const MemberRows rows = member_rows(primitive, name, view, p.num_members, p.features);
+  const MemberRows rows = member_rows(primitive, name, view, members_in_a_row(p), p.features);
   WIDE_REQUIRE(rows.rows == p.rows, text + " is " + to_string(view.shape) +
                                         ", expected the rows of x = " + to_string(a.x.shape));
-  require_disjoint_rows(primitive, name, rows, p.num_members, p.features);
+  require_disjoint_rows(primitive, name, rows, members_in_a_row(p), p.features);
   require_dtype(primitive, name, view, p.dtype);
   require_device(primitive, name, view, a.y.device);
   const auto require_apart = [&](const char* other, const ConstTensorView& input,
@@ -59,6 +80,7 @@ RowStrides output_strides(std::string_view primitive, const char* name, const Te
   WIDE_REQUIRE(!may_overlap(a.bias, view), text + " overlaps bias");
   WIDE_REQUIRE(!may_overlap(a.gamma, view) && !may_overlap(a.beta, view),
                text + " overlaps gamma or beta");
+  WIDE_REQUIRE(!may_overlap(a.ids, view), text + " overlaps ids");
   return rows.strides;
 }
 
@@ -81,20 +103,33 @@ void read_sizes(std::string_view primitive, const ChainArguments& a, ChainProble
     return;
   }
   if (p.features > 0) return;
-  WIDE_REQUIRE(a.x.rank() >= 1 && p.num_members >= 1 && a.x.shape.back() % p.num_members == 0,
-               name + "x is " + to_string(a.x.shape) +
-                   ", expected [.., num_members * features] with num_members = " +
-                   std::to_string(p.num_members));
-  p.features = member_features(primitive, "x", a.x, p.num_members, 0);
+  const int64_t members = members_in_a_row(p);
+  WIDE_REQUIRE(
+      a.x.rank() >= 1 && members >= 1 && a.x.shape.back() % members == 0,
+      name + "x is " + to_string(a.x.shape) +
+          ", expected [.., num_members * features] with num_members = " + std::to_string(members));
+  p.features = member_features(primitive, "x", a.x, members, 0);
+}
+
+void require_ids(std::string_view primitive, const ChainArguments& a, const ChainProblem& p) {
+  if (a.ids.is_absent()) return;
+  const ArgumentName name = name_of(primitive, "ids");
+  WIDE_REQUIRE(a.ids.is_contiguous(),
+               name + " has strides " + to_string(a.ids.strides) + ", expected contiguous ones");
+  WIDE_REQUIRE(a.ids.num_elements() == p.rows,
+               name + " is " + to_string(a.ids.shape) +
+                   ", expected one for each row of x = " + to_string(a.x.shape));
+  require_device(primitive, "ids", a.ids, a.y.device);
 }
 
 }  // namespace
 
 ChainProblem complete_rows(std::string_view primitive, ChainProblem p) {
   require_legal(primitive, p);
-  const RowStrides packed = packed_rows(p.num_members, p.features);
+  const int64_t members = members_in_a_row(p);
+  const RowStrides packed = packed_rows(members, p.features);
   const auto complete = [&](RowStrides& strides) {
-    strides = complete_strides(strides, packed, p.rows, p.num_members, p.features);
+    strides = complete_strides(strides, packed, p.rows, members, p.features);
   };
   complete(p.x);
   complete(p.y);
@@ -120,6 +155,7 @@ constexpr auto kChainFields = [](const auto& same, const ChainProblem& got,
   same.presence("sum", got.has_sum, plan.has_sum);
   same.presence("gamma", got.has_gamma, plan.has_gamma);
   same.presence("beta", got.has_beta, plan.has_beta);
+  same.presence("ids", got.id_dtype.has_value(), plan.id_dtype.has_value());
   same("dtype", got.dtype, plan.dtype);
   same("stride of x", got.x, plan.x);
   same("stride of y", got.y, plan.y);
@@ -131,6 +167,8 @@ constexpr auto kChainFields = [](const auto& same, const ChainProblem& got,
   same("activation", got.activation, plan.activation);
   same("norm", got.norm, plan.norm);
   same("epsilon", got.epsilon, plan.epsilon);
+  same("id_dtype", got.id_dtype, plan.id_dtype);
+  same("first_id", got.first_id, plan.first_id);
 };
 
 void require_same_chain(std::string_view primitive, const ChainProblem& got,
@@ -170,11 +208,14 @@ ChainProblem describe_rows(std::string_view primitive, const ChainArguments& a,
   p.dtype = a.x.dtype;
   p.num_members = like.num_members;
   p.features = like.features;
+  if (!a.ids.is_absent()) p.id_dtype = a.ids.dtype;
+  p.first_id = like.first_id;
   read_sizes(primitive, a, p);
-  const MemberRows x = member_rows(primitive, "x", a.x, p.num_members, p.features);
+  const MemberRows x = member_rows(primitive, "x", a.x, members_in_a_row(p), p.features);
   p.rows = x.rows;
   p.x = x.strides;
   require_legal(primitive, p);
+  require_ids(primitive, a, p);
   const auto parameter = [&](const char* argument, const ConstTensorView& view) -> int64_t {
     if (view.is_absent()) return 0;
     require_device(primitive, argument, view, a.y.device);
@@ -186,7 +227,7 @@ ChainProblem describe_rows(std::string_view primitive, const ChainArguments& a,
   p.bias_member_stride = parameter("bias", a.bias);
   if (p.has_residual) {
     const MemberRows residual =
-        member_rows(primitive, "residual", a.residual, p.num_members, p.features);
+        member_rows(primitive, "residual", a.residual, members_in_a_row(p), p.features);
     WIDE_REQUIRE(residual.rows == p.rows, std::string(primitive) + ": residual is " +
                                               to_string(a.residual.shape) +
                                               ", expected the rows of x = " + to_string(a.x.shape));
@@ -217,19 +258,23 @@ ChainProblem to_chain(const LayernormProblem& p) {
   chain.y = p.y;
   chain.gamma_member_stride = p.gamma_member_stride;
   chain.beta_member_stride = p.beta_member_stride;
+  chain.id_dtype = p.id_dtype;
+  chain.first_id = p.first_id;
   return chain;
 }
 
 LayernormProblem to_layernorm(const ChainProblem& p) {
   return {p.num_members,        p.rows,         p.features, p.dtype,    p.epsilon,
           p.has_gamma,          p.has_beta,     p.x,        p.y,        p.gamma_member_stride,
-          p.beta_member_stride, p.has_residual, p.has_sum,  p.residual, p.sum};
+          p.beta_member_stride, p.has_residual, p.has_sum,  p.residual, p.sum,
+          p.id_dtype,           p.first_id};
 }
 
 ChainProblem to_chain(const RmsnormProblem& p) {
-  ChainProblem chain = to_chain(LayernormProblem{
-      p.num_members, p.rows, p.features, p.dtype, p.epsilon, p.has_gamma, false, p.x, p.y,
-      p.gamma_member_stride, 0, p.has_residual, p.has_sum, p.residual, p.sum});
+  ChainProblem chain =
+      to_chain(LayernormProblem{p.num_members, p.rows, p.features, p.dtype, p.epsilon, p.has_gamma,
+                                false, p.x, p.y, p.gamma_member_stride, 0, p.has_residual,
+                                p.has_sum, p.residual, p.sum, p.id_dtype, p.first_id});
   chain.norm = ChainNorm::rmsnorm;
   return chain;
 }
@@ -247,14 +292,22 @@ RmsnormProblem to_rmsnorm(const ChainProblem& p) {
           p.has_residual,
           p.has_sum,
           p.residual,
-          p.sum};
+          p.sum,
+          p.id_dtype,
+          p.first_id};
 }
 
 ChainArguments to_chain(const LayernormArguments& a) {
-  return {a.x, {}, a.residual, a.gamma, a.beta, a.y, a.sum};
+  return {a.x, {}, a.residual, a.gamma, a.beta, a.y, a.sum, a.ids};
 }
 ChainArguments to_chain(const RmsnormArguments& a) {
-  return {a.x, {}, a.residual, a.gamma, {}, a.y, a.sum};
+  return {a.x, {}, a.residual, a.gamma, {}, a.y, a.sum, a.ids};
+}
+
+LaunchRefusal row_norm_launches(const ChainProblem& problem) {
+  ChainProblem launched = problem;
+  launched.num_members = members_in_a_row(problem);
+  return row_launches(launched);
 }
 
 void run_row_norm(const Context& context, const ChainProblem& problem, WideStrategy strategy,

@@ -27,6 +27,9 @@ ChainProblem describe_rows(std::string_view primitive, const ChainArguments& arg
 void require_same_chain(std::string_view primitive, const ChainProblem& got,
                         const ChainProblem& plan);
 
+/// Why a launch is refused.
+LaunchRefusal row_norm_launches(const ChainProblem& problem);
+
 /// After the operands were validated.
 void run_row_norm_cpu(const Context& context, const ChainProblem& problem, WideStrategy strategy,
                       const ChainArguments& arguments);

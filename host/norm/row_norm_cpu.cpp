@@ -3,10 +3,11 @@
 //
 // The CPU device's layernorm, rmsnorm and chain: the same statistics as the CUDA kernels', over
 // chunks of a row. `wide` spreads all rows of all members over the threads at once, `sequential`
-// the rows of one member after another.
+// the rows of one member after another, which of routed ones are found anew for each.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "host/core/activation_cpu.hpp"
 #include "host/core/independent.hpp"
@@ -26,12 +27,12 @@ constexpr std::array<float, kChunk> filled(float value) {
 /// They change no value, nor a zero's sign.
 constexpr auto kNoFactor = filled(1.0f), kNoShift = filled(-0.0f);
 
-/// One row of one member.
+/// One row of one member; `owner` is whose parameters it has.
 class RowNormaliser {
  public:
   RowNormaliser(const ChainProblem& problem, const ChainArguments& arguments, int64_t row,
-                int64_t member)
-      : p_(problem), a_(arguments), row_(row), member_(member) {}
+                int64_t member, int64_t owner)
+      : p_(problem), a_(arguments), row_(row), member_(member), owner_(owner) {}
 
   void run() {
     const bool is_centred = p_.norm == ChainNorm::layernorm, is_normed = p_.norm != ChainNorm::none;
@@ -89,7 +90,7 @@ class RowNormaliser {
 
   const float* parameters(const ConstTensorView& view, int64_t stride, int64_t first, int64_t count,
                           float* buffer) const {
-    return cpu::chunk_of(p_.dtype, view.data, member_ * stride + first, count, buffer);
+    return cpu::chunk_of(p_.dtype, view.data, owner_ * stride + first, count, buffer);
   }
   static void add(const float* others, float* values, int64_t count) {
     cpu::map(values, others, values, count, [](float value, float other) { return value + other; });
@@ -123,7 +124,7 @@ class RowNormaliser {
 
   const ChainProblem& p_;
   const ChainArguments& a_;
-  int64_t row_, member_;
+  int64_t row_, member_, owner_;
   const float* chunk_ = nullptr;
   float values_[kChunk], others_[kChunk];
 };
@@ -173,6 +174,7 @@ bool is_streamed(const Context& context, const ChainProblem& p) {
 void run_row_norm_cpu(const Context& context, const ChainProblem& problem, WideStrategy strategy,
                       const ChainArguments& arguments) {
   if (problem.features == 0) return;
+  if (problem.id_dtype) return run_routed_rows(context, problem, strategy, arguments);
   const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
   const bool fetches = at_once > 1 && is_streamed(context, problem);
   const int64_t bytes = problem.features * dtype_bytes(problem.dtype);

@@ -38,6 +38,12 @@ kernels::RowNormParams params_of(const ChainProblem& problem, const ChainArgumen
   params.epsilon = problem.epsilon;
   params.activation = problem.activation;
   params.norm = problem.norm;
+  if (!problem.id_dtype) return params;
+  params.num_members = 1;
+  params.owners = {.ids = arguments.ids.data,
+                   .is_int64 = *problem.id_dtype == Dtype::int64,
+                   .first_id = problem.first_id,
+                   .num_members = problem.num_members};
   return params;
 }
 
@@ -71,8 +77,15 @@ void run_row_norm_cuda(const Context& context, const ChainProblem& problem, Wide
   const auto launch = [&](const kernels::RowNormParams& params) {
     WIDE_CHECK_CUDA(launcher_of(problem)(problem.dtype, params, native));
   };
-  const kernels::RowNormParams all = params_of(problem, arguments);
+  kernels::RowNormParams all = params_of(problem, arguments);
   if (strategy == WideStrategy::wide) return launch(all);
+  if (problem.id_dtype) {
+    for (int64_t n = kernels::RowOwners::kNobody; n < problem.num_members; ++n) {
+      all.owners.only = n;
+      launch(all);
+    }
+    return;
+  }
   const int64_t bytes = dtype_bytes(problem.dtype);
   for (int64_t n = 0; n < problem.num_members; ++n) launch(member_of(all, n, bytes));
 }

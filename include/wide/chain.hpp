@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@ namespace wide {
 
 struct ChainProblem {
   int64_t num_members = 1;
-  int64_t rows = 0;           ///< rows per member: the product of all axes but the last
+  int64_t rows = 0;           ///< of a member: the product of all axes but the last
   int64_t features = 0;       ///< D, elements that are normalised together
   Dtype dtype = Dtype::fp32;  ///< of all operands: fp32, fp16 or bf16
   Activation activation = Activation::none;
@@ -34,6 +35,10 @@ struct ChainProblem {
   bool has_beta = false;   ///< with layernorm only
   RowStrides x{}, residual{}, sum{}, y{};
   int64_t bias_member_stride = 0, gamma_member_stride = 0, beta_member_stride = 0;
+  /// Of ids, int32 or int64, which tell each row's member: rows are routed, and `rows` those of all
+  /// members, which lie as if they were one member's. Absent: rows are not routed.
+  std::optional<Dtype> id_dtype{};
+  int64_t first_id = 0;  ///< of member 0, >= 0; with ids only
   friend bool operator==(const ChainProblem&, const ChainProblem&) = default;
 };
 
@@ -45,6 +50,7 @@ struct ChainArguments {
   ConstTensorView beta{};      ///< [N, D], or absent: 0
   TensorView y;                ///< [.., N*D]; may be x or residual itself
   TensorView sum{};            ///< [.., N*D], or absent; may be x or residual itself, but not y
+  ConstTensorView ids{};       ///< [..], a row's member, of [.., D] then; or absent
 };
 
 struct ChainMember {
@@ -57,7 +63,7 @@ struct ChainParameters {
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members (where there
-/// are no parameters, with features where x is not packed), activation, norm and epsilon.
+/// are no parameters, with features where x is not packed), activation, norm, epsilon and first_id.
 ChainProblem describe_chain(const ChainArguments& arguments, const ChainProblem& like);
 
 class ChainPlan {
@@ -86,7 +92,13 @@ class ChainPlan {
   ///         features. If one launch for all members exceeds this, "auto" launches each member and
   ///         wide is unsupported; if a single member exceeds it, making the plan throws
   ///         unsupported.
-  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Routed: with ids (int32 or int64) rows of all tensors are [.., D], and row r has the bias,
+  ///         gamma and beta of member n = ids[r] - first_id. Rows of no member, n not in [0, N),
+  ///         become zeros in y and sum, whatever x and residual have there. Rows lie as ids do:
+  ///         layers before scatter, layers behind gather (routed_linear.hpp). `sequential` launches
+  ///         once for each member, and once for rows of none.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured:
+  ///         a replay follows other ids, which the device alone reads.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
   void run(const ChainArguments& arguments, const Execution& execution) const;

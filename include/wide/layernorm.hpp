@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@ namespace wide {
 
 struct LayernormProblem {
   int64_t num_members = 1;
-  int64_t rows = 0;           ///< rows per member: the product of all axes but the last
+  int64_t rows = 0;           ///< of a member: the product of all axes but the last
   int64_t features = 0;       ///< D, elements that are normalised together
   Dtype dtype = Dtype::fp32;  ///< of x, gamma, beta and y: fp32, fp16 or bf16
   float epsilon = 1e-5f;
@@ -29,6 +30,10 @@ struct LayernormProblem {
   bool has_residual = false;  ///< x + residual is normalised
   bool has_sum = false;       ///< and x + residual is written, too
   RowStrides residual{}, sum{};
+  /// Of ids, int32 or int64, which tell each row's member: rows are routed, and `rows` those of all
+  /// members, which lie as if they were one member's. Absent: rows are not routed.
+  std::optional<Dtype> id_dtype{};
+  int64_t first_id = 0;  ///< of member 0, >= 0; with ids only
   friend bool operator==(const LayernormProblem&, const LayernormProblem&) = default;
 };
 
@@ -39,6 +44,7 @@ struct LayernormArguments {
   TensorView y;                ///< [.., N*D]; may be x or residual itself
   ConstTensorView residual{};  ///< [.., N*D], or absent: 0
   TensorView sum{};            ///< [.., N*D], or absent; may be x or residual itself, but not y
+  ConstTensorView ids{};       ///< [..], a row's member, of [.., D] then; or absent
 };
 
 struct LayernormMember {
@@ -47,7 +53,7 @@ struct LayernormMember {
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members (where both
-/// gamma and beta are absent, with features where x is not packed) and epsilon.
+/// gamma and beta are absent, with features where x is not packed), epsilon and first_id.
 LayernormProblem describe_layernorm(const LayernormArguments& arguments,
                                     const LayernormProblem& like = {});
 
@@ -80,7 +86,13 @@ class LayernormPlan {
   ///         features. If one launch for all members exceeds this, "auto" launches each member and
   ///         wide is unsupported; if a single member exceeds it, making the plan throws
   ///         unsupported.
-  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Routed: with ids (int32 or int64) rows of all tensors are [.., D], and row r has the gamma
+  ///         and beta of member n = ids[r] - first_id. Rows of no member, n not in [0, N), become
+  ///         zeros in y and sum, whatever x and residual have there. Rows lie as ids do: layers
+  ///         before scatter, layers behind gather (routed_linear.hpp). `sequential` launches once
+  ///         for each member, and once for rows of none.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured:
+  ///         a replay follows other ids, which the device alone reads.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
   /// Source: Ba, Kiros, Hinton, "Layer Normalization", 2016, arXiv:1607.06450, section 3.

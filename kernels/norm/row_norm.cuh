@@ -13,9 +13,10 @@
 // row and is exact where that is large, so it costs no accuracy. Without a mean, d is x and the
 // variance the mean square. A chain's sum is rounded to the stored type before it is normalised,
 // whether or not it is stored: the output is bit for bit that of the norm by itself on a stored
-// sum. Memory: a float per warp for each sum, and a block's rows, for a chain twice, where they are
-// not whole vectors of 16 bytes. Source of the method: Chan, Golub, LeVeque, "Algorithms for
-// Computing the Sample Variance", 1983 (the corrected two-pass algorithm).
+// sum. Routed rows lie as one member's: each looks its member up, and those of nobody are only
+// written to. Memory: a float per warp for each sum, and a block's rows, for a chain twice, where
+// they are not whole vectors of 16 bytes. Source of the method: Chan, Golub, LeVeque, "Algorithms
+// for Computing the Sample Variance", 1983 (the corrected two-pass algorithm).
 #pragma once
 
 #include "kernels/arch/grid.cuh"
@@ -23,6 +24,7 @@
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/rows.cuh"
 #include "kernels/norm/row_norm.hpp"
+#include "kernels/norm/row_owner.cuh"
 
 namespace wide::kernels {
 
@@ -113,6 +115,22 @@ __device__ void write_values(const RowShare<T, Policy>& share, const RowPlace<T>
   }
 }
 
+template <class T, class Policy>
+__device__ void write_zeros(const RowShare<T, Policy>& share, const RowPlace<T>& row, int chunks) {
+#pragma unroll 1
+  for (int c = 0; c < chunks; ++c) share.store(row, c, Vec16<T>{});
+}
+/// The outputs of a block's row.
+template <class Policy, RowKind kKind, class T>
+__device__ void write_zeros(const RowNormParams& p, const RowAccess& access,
+                            const RowNormPlace<T>& place, int chunks) {
+  const RowShare<T, Policy> share(access, true);
+  write_zeros(share, {place.y, place.y}, chunks);
+  if (kKind == RowKind::chain && p.sum != nullptr) {
+    write_zeros(share, {place.sum, place.sum}, chunks);
+  }
+}
+
 /// Scales, shifts and writes centred values.
 template <class T, class Policy>
 __device__ void write_normalised(const RowShare<T, Policy>& share, const RowPlace<T>& y,
@@ -183,8 +201,8 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
   const bool has_sum = kIsChain && p.sum != nullptr;
   extern __shared__ uint4 staged[];
   __shared__ float shared[3][kWarp];
-  const RowTile<T, Policy> tile(access, p.features, p.rows * p.num_members);
-  const auto share = tile.share();
+  const int64_t num_rows = p.rows * p.num_members;
+  const RowTile<T, Policy> tile(access, p.features, num_rows);
   const auto place_of = [&](int64_t i) { return RowNormPlace<T>(p, by_members, i); };
   const auto x_of = [&](int64_t i) { return place_of(i).x; };
   const auto residual_of = [&](int64_t i) { return place_of(i).residual; };
@@ -204,9 +222,20 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
     arch::cp_async_wait<0>();
     __syncthreads();
   }
-  share.load(loaded, tile.place(kept, mine.x, x_of));
-  if (has_residual) share.load(added, tile.place(also_kept, mine.residual, residual_of));
+  bool is_read = tile.index() < num_rows;
+  if (p.owners.only != RowOwners::kAll) {  // else an id is loaded beside its row, not before
+    is_read = RowOwner(p.owners, tile.index(), is_read, mine.member).is_computed;
+  }
+  const RowShare<T, Policy> given(access, is_read);
+  given.load(loaded, tile.place(kept, mine.x, x_of));
+  if (has_residual) given.load(added, tile.place(also_kept, mine.residual, residual_of));
   if (access.is_staged) __syncthreads();  // outputs may have other offsets
+  const RowOwner owner(p.owners, tile.index(), tile.index() < num_rows, mine.member);
+  if constexpr (Policy::is_block) {
+    if (owner.becomes_zeros) write_zeros<Policy, kKind>(p, access, mine, kChunks);
+    if (!owner.is_computed) return;
+  }
+  const RowShare<T, Policy> share(access, Policy::is_block || owner.is_computed);
   float values[kKept];
   for_values(access, values,
              [&](float& value, int i) { value = to_float(loaded[i / kSize].v[i % kSize]); });
@@ -214,7 +243,7 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
     // Not mine.sum: fp32 lacks the registers to keep one more address until here.
     const auto sum = tile.place(also_kept, sum_of(tile.index()), sum_of);
     for_kept<kKept>(access, [&](int j) {
-      add_up(p, share, mine.member, j / kSize, added + j / kSize, values + j);
+      add_up(p, share, owner.member, j / kSize, added + j / kSize, values + j);
       if (has_sum) write_values(share, sum, j / kSize, values + j);
     });
   }
@@ -243,10 +272,15 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
     take_moments<Policy, kKind>(p, sums, inverse, shared + 1, of);
   }
   const auto y = tile.place(kept, mine.y, y_of);
-  const ScaleAndShift<T> parameters(p, mine.member);
+  const ScaleAndShift<T> parameters(p, owner.member);
   for_kept<kKept>(access, [&](int j) {
     write_normalised(share, y, parameters, j / kSize, values + j, of.mean, of.scale);
   });
+  if (!Policy::is_block && p.owners.ids != nullptr) {
+    const RowShare<T, Policy> zeros(access, owner.becomes_zeros);
+    write_zeros(zeros, y, kChunks);
+    if (has_sum) write_zeros(zeros, tile.place(also_kept, mine.sum, sum_of), kChunks);
+  }
   if (!access.is_staged) return;
   __syncthreads();
   tile.write(kept, y_of);
@@ -266,11 +300,14 @@ __global__ void __launch_bounds__(LongRow::max_block, kResidentLongBlocks<kKind>
   __shared__ float shared[3][kWarp];
   const RowNormPlace<T> place(p, by_members, blockIdx.x);
   const RowPlace<T> y{place.y, place.y}, stored{place.sum, place.sum};
-  const ScaleAndShift<T> parameters(p, place.member);
   const RowShare<T, LongRow> share(access, true);
   const auto num_chunks = static_cast<int>((p.features + kStep - 1) / kStep);
   const auto inverse = 1.0f / static_cast<float>(p.features);
   arch::follow_grid();
+  const RowOwner owner(p.owners, blockIdx.x, true, place.member);
+  if (owner.becomes_zeros) write_zeros<LongRow, kKind>(p, access, place, num_chunks);
+  if (!owner.is_computed) return;
+  const ScaleAndShift<T> parameters(p, owner.member);
 
   // One loop for all passes: twice a sum of the values centred so far, then the writes. These may
   // overwrite the row: it is not read afterwards.
@@ -299,7 +336,7 @@ __global__ void __launch_bounds__(LongRow::max_block, kResidentLongBlocks<kKind>
         for (int i = 0; i < kRowPiece; ++i) {
           values[i] = to_float(loaded[c + i / kSize].v[i % kSize]);
         }
-        if constexpr (kIsChain) add_up(p, share, place.member, first + c, added + c, values);
+        if constexpr (kIsChain) add_up(p, share, owner.member, first + c, added + c, values);
         if (kIsChain && pass == kWrite && p.sum != nullptr) {
           write_values(share, stored, first + c, values);
         }
@@ -347,8 +384,13 @@ inline bool is_packed(const RowNormParams& p) {
 template <class T, class Policy>
 RowLaunch launch_of(const RowNormParams& p) {
   const int tiles = p.residual != nullptr || p.sum != nullptr ? 2 : 1;
-  return row_launch<T, Policy>(p.rows, p.num_members, p.features, is_aligned16<T>(p), is_packed(p),
-                               tiles);
+  RowLaunch launch = row_launch<T, Policy>(p.rows, p.num_members, p.features, is_aligned16<T>(p),
+                                           is_packed(p), tiles);
+  if (p.owners.only != RowOwners::kAll) {  // staged blocks write all their rows
+    launch.access.is_staged = false;
+    launch.bytes = 0;
+  }
+  return launch;
 }
 
 template <RowKind kKind>

@@ -12,6 +12,17 @@
 
 namespace wide::kernels {
 
+/// Of rows that are routed: whose row r is, ids[r] - first_id of [0, num_members), or no member's.
+/// Such rows lie like those of one member, and all members' parameters are given.
+struct RowOwners {
+  static constexpr int64_t kNobody = -1, kAll = -2;
+
+  const void* ids = nullptr;  ///< [rows]; null: rows are not routed
+  bool is_int64 = false;      ///< else int32
+  int64_t first_id = 0, num_members = 0;
+  int64_t only = kAll;  ///< whose rows are computed, the others left alone; kNobody's become zeros
+};
+
 /// x, residual, sum, y [rows, members, features], bias, gamma, beta [members, features]; strides in
 /// elements.
 struct RowNormParams {
@@ -31,6 +42,7 @@ struct RowNormParams {
   float epsilon = 0;
   Activation activation = Activation::none;  ///< chains only
   ChainNorm norm = ChainNorm::none;          ///< chains only
+  RowOwners owners{};
 };
 
 /// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, all members in one launch.

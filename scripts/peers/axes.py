@@ -6,7 +6,7 @@ from protocol import Unsupported
 _FLOATS = "dtype=fp32,fp16,bf16"
 _ACTIVATIONS = "activation=none,relu,gelu,gelu_tanh,silu"
 _EPILOGUE = f"{_ACTIVATIONS} bias=yes,no scale=no,member,output residual=no,before,after tf32=no,yes"
-_ROW_NORM = f"n batch seq d {_FLOATS} affine=yes,no offset residual=no,yes,stored"
+_ROW_NORM = f"n batch seq d {_FLOATS} affine=yes,no offset residual=no,yes,stored routed=no dropped=0 id_dtype=int64"
 _CHANNEL_NORM = f"{_FLOATS} affine=yes,no offset"
 _CONV = (f"n batch channels out kernel stride padding dilation groups {_FLOATS} layout=first,last x_layout=same,first,last "
          f"form=full,pointwise,depthwise {_ACTIVATIONS} bias=yes,no residual=no,before,after tf32=no,yes")
@@ -25,7 +25,8 @@ _KNOWN = {
                  f"id_dtype=int64,int32 {_UNQUANTIZED} bag=none,sum,mean fill=uniform,duplicates,zipf",
     "layernorm": _ROW_NORM,
     "rmsnorm": _ROW_NORM,
-    "chain": f"n batch seq d norm=layernorm,rmsnorm,none {_ACTIVATIONS} bias=yes,no residual=yes,no,stored {_FLOATS}",
+    "chain": f"n batch seq d norm=layernorm,rmsnorm,none {_ACTIVATIONS} bias=yes,no residual=yes,no,stored {_FLOATS} "
+             "routed=no dropped=0 id_dtype=int64",
     "batchnorm1d": f"n batch channels length mode=eval,train {_CHANNEL_NORM}",
     "batchnorm2d": f"n batch channels height width mode=eval,train {_CHANNEL_NORM}",
     "groupnorm": f"n batch groups group_size height width {_CHANNEL_NORM}",

@@ -246,8 +246,8 @@ TEST_CASE(
                             ContainsSubstring("input member_ids: int64 [15]"));
   const Outcome tuned = wbench("tune " + model + "--routed yes");
   CHECK(tuned.code == kNothingRan);
-  CHECK_THAT(tuned.out,
-             ContainsSubstring("tune --op top_k,routing,routed_linear,routed_mlp: routing "));
+  CHECK_THAT(tuned.out, ContainsSubstring("tune --op top_k,routing,routed_linear,routed_mlp, and "
+                                          "layernorm,rmsnorm,chain --routed yes: routing "));
   const Outcome images = wbench("verify --model convnet --routed yes --n 2 --batch 1 -d cpu");
   CHECK(images.code == kNothingRan);
   CHECK_THAT(images.err, ContainsSubstring("(conv2d): rows are routed to members"));
