@@ -6,6 +6,7 @@
 
 #include "host/c_api/handles.hpp"
 #include "host/core/nearest.hpp"
+#include "host/model/prefixed.hpp"
 #include "host/pack/member_copy.hpp"
 #include "wide/checkpoint.hpp"
 #include "wide/models.hpp"
@@ -61,6 +62,17 @@ wide_status wide_parameters_create_equal(const wide_graph* graph,
   });
 }
 
+wide_status wide_parameters_create_prefixed(const wide_parameters* parameters, const char* prefix,
+                                            wide_parameters** out) {
+  return created(__func__, out, [&] {
+    const wide_parameters& all = required(parameters, "parameters");
+    using Entry = MemberParameters::value_type;
+    const auto view_of = [](const Entry& entry) { return entry.second; };
+    return wide_parameters{prefixed(all.views, &Entry::first, view_of, text(prefix, "prefix")),
+                           all.kept};
+  });
+}
+
 wide_status wide_parameters_set(wide_parameters* parameters, const char* name,
                                 const wide_view* view) {
   return guarded(__func__, [&] {
@@ -76,10 +88,7 @@ wide_status wide_parameters_load(wide_parameters* parameters, const char* path) 
   return guarded(__func__, [&] {
     wide_parameters& own = required(parameters, "parameters");
     const auto file = std::make_shared<const Safetensors>(Safetensors::open(text(path, "path")));
-    MemberParameters views;
-    for (const SafetensorsEntry& entry : file->entries()) {
-      views.insert_or_assign(entry.name, file->view(entry.name));
-    }
+    MemberParameters views = parameters_of(*file);
     own.kept.push_back(file);
     // Nothing below fails. Names that were handed out stay where they are: merge() leaves in
     // `views` those that there were before.

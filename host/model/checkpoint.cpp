@@ -5,8 +5,8 @@
 #include <charconv>
 
 #include "host/core/check.hpp"
+#include "host/model/prefixed.hpp"
 #include "wide/checkpoint.hpp"
-#include "wide/safetensors.hpp"
 
 namespace wide {
 
@@ -26,6 +26,16 @@ int64_t member_of(const std::string& name, size_t& slash) {
 }
 
 }  // namespace
+
+MemberParameters parameters_of(const Safetensors& file, std::string_view prefix) {
+  const auto view_of = [&](const SafetensorsEntry& entry) { return file.view(entry.name); };
+  return prefixed(file.entries(), &SafetensorsEntry::name, view_of, prefix);
+}
+
+MemberParameters parameters_of(const Npy& file, std::string_view prefix) {
+  const auto view_of = [&](const NpyEntry& entry) { return file.view(entry.name); };
+  return prefixed(file.entries(), &NpyEntry::name, view_of, prefix);
+}
 
 void save_members(const std::string& path, const Model& model, Stream stream) {
   const ModelPlan& plan = model.plan();

@@ -1,18 +1,30 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// checkpoint: all members' parameters in one file.
+// checkpoint: members' parameters in files: all in one, or a member in each.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "wide/model.hpp"
+#include "wide/npy.hpp"
+#include "wide/safetensors.hpp"
 
 namespace wide {
+
+/// The tensors of any file whose names begin with `prefix`, by the rest of their names: one member
+/// of several in a file, "member0.", or one network of many, "policy.". Views, valid as long as the
+/// file is mapped. Throws invalid_argument where no name begins with a prefix that is not empty; as
+/// view() where one of these has no view.
+MemberParameters parameters_of(const Safetensors& file, std::string_view prefix = {});
+MemberParameters parameters_of(const Npy& file, std::string_view prefix = {});
+MemberParameters parameters_of(const Safetensors&& file, std::string_view prefix = {}) = delete;
+MemberParameters parameters_of(const Npy&& file, std::string_view prefix = {}) = delete;
 
 /// All members' parameters in one safetensors file: "3/fc1.weight" is member 3's; the metadata has
 /// the number of members and the graph's name. Waits for `stream`.

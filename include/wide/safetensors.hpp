@@ -4,12 +4,10 @@
 // safetensors: named tensors in a file, to read and to write.
 //
 //   const Safetensors file = Safetensors::open("member3.safetensors");
-//   MemberParameters member;  // for a Model, which copies them: views into the mapped file
-//   for (const SafetensorsEntry& entry : file.entries()) {
-//     member[entry.name] = file.view(entry.name);
-//   }
+//   const MemberParameters member = parameters_of(file);  // for a Model, which copies them
+//   const MemberParameters first = parameters_of(all, "member0.");  // of several in a file
 //
-// All members in one file: checkpoint.hpp.
+// parameters_of() and files of all members: checkpoint.hpp.
 //
 // A file is eight bytes with the header's length (little endian), the header (JSON), and the
 // tensors' bytes. Untrusted files may be opened: lengths, offsets, shapes, dtypes and names are

@@ -134,6 +134,10 @@ WIDE_API wide_status wide_parameters_create_perturbed(const wide_parameters* par
 WIDE_API wide_status wide_parameters_create_equal(const wide_graph* graph,
                                                   const wide_parameters* const* members,
                                                   int64_t num_members, wide_parameters** out);
+/* Those whose names begin with `prefix`, by the rest of their names: one member's of a file that
+ * has several, "member0.". Refused where there is none, unless the prefix is "". */
+WIDE_API wide_status wide_parameters_create_prefixed(const wide_parameters* parameters,
+                                                     const char* prefix, wide_parameters** out);
 /* Replaces one of that name. The memory stays the caller's and is not copied; it may be null only
  * where there are no elements. */
 WIDE_API wide_status wide_parameters_set(wide_parameters* parameters, const char* name,

@@ -107,4 +107,38 @@ static void test_shared_parameters(void) {
   wide_context_destroy(cpu);
 }
 
+/* A file in which names say whose tensors they are. */
+static void test_prefixed_parameters(wide_device device) {
+  const char* path = scratch("prefixed", device);
+  wide_parameters *all = NULL, *one = NULL;
+  wide_view view = {.struct_size = sizeof view};
+  OK(wide_parameters_create(&all));
+  for (int m = 0; m < 2; ++m) {
+    for (int i = 0; i < kNumParameters; ++i) {
+      char name[32];
+      snprintf(name, sizeof name, "member%d.%s", m, kNames[i]);
+      view = host_view(parameters[m][i], i % 2 == 0 ? 2 : 1, kShapes[i]);
+      OK(wide_parameters_set(all, name, &view));
+    }
+  }
+  OK(wide_parameters_save(all, path));
+  wide_parameters_destroy(all);
+  OK(wide_parameters_create(&all));
+  OK(wide_parameters_load(all, path));
+  REFUSED("parameters is null", wide_parameters_create_prefixed(NULL, "", &one));
+  REFUSED("prefix is null", wide_parameters_create_prefixed(all, NULL, &one));
+  REFUSED("out is null", wide_parameters_create_prefixed(all, "", NULL));
+  REFUSED("prefix is \"member2.\"", wide_parameters_create_prefixed(all, "member2.", &one));
+  OK(wide_parameters_create_prefixed(all, "member1.", &one));
+  wide_parameters_destroy(all);
+  remove(path);
+  for (int i = 0; i < kNumParameters; ++i) {
+    OK(wide_parameters_get(one, kNames[i], &view)); /* of a file that is still mapped */
+    const int64_t count = kShapes[i][0] * (i % 2 == 0 ? kShapes[i][1] : 1);
+    CHECK(memcmp(view.data, parameters[1][i], (size_t)count * sizeof(float)) == 0);
+  }
+  CHECK(wide_parameters_name(one, kNumParameters) == NULL);
+  wide_parameters_destroy(one);
+}
+
 #endif

@@ -135,11 +135,8 @@ wide::Model load_model(const wide::Context& context, const Settings& s) {
       random.push_back(wide::random_parameters(graph, 1, i));
       members.push_back(wide::views_of(random.back()));
     } else {
-      wide::MemberParameters& member = members.emplace_back();
       files.push_back(wide::Safetensors::open(s.files[static_cast<size_t>(i)]));
-      for (const auto& entry : files.back().entries()) {
-        member.emplace(entry.name, files.back().view(entry.name));
-      }
+      members.push_back(wide::parameters_of(files.back()));
     }
   }
   return wide::compile(context, joined(graph, s), members, s.batch);

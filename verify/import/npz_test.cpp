@@ -14,6 +14,7 @@
 #include "verify/import/npy_case.hpp"
 #include "verify/support/error_of.hpp"
 #include "verify/support/folder.hpp"
+#include "wide/checkpoint.hpp"
 #include "wide/error.hpp"
 #include "wide/npy.hpp"
 
@@ -154,6 +155,7 @@ TEST_CASE("npz: what NumPy wrote is read, stored and deflated") {
     CHECK(values_of<int64_t>(file.view("block/ids")) == std::vector<int64_t>{0, 1, 2, 3, 4, 5});
     CHECK(values_of<float>(file.view("zeros")) == std::vector<float>(2000));
     CHECK(file.view("zeros").data == file.view("zeros").data);  // unpacked once
+    CHECK(parameters_of(file, "block/").at("ids").data == file.view("block/ids").data);
     CHECK(file.find("double")->type == "<f8");
     CHECK_THROWS_WITH(file.view("double"), ContainsSubstring("\"<f8\", which no tensor"));
     CHECK_THROWS_WITH(file.view("weigth"), ContainsSubstring("did you mean \"weight\""));

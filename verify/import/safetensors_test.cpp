@@ -14,6 +14,7 @@
 #include "host/core/file.hpp"
 #include "verify/support/folder.hpp"
 #include "verify/support/refusals.hpp"
+#include "wide/checkpoint.hpp"
 #include "wide/error.hpp"
 #include "wide/safetensors.hpp"
 
@@ -313,6 +314,29 @@ TEST_CASE("safetensors: what cannot be written is refused") {
   CHECK_THROWS_WITH(save({{"a", dense23}}, {{"k", "\xc3"}}), ContainsSubstring("no UTF-8"));
   CHECK_THROWS_WITH(wide::save_safetensors("no/x", std::vector<NamedTensor>{{"a", dense23}}),
                     ContainsSubstring("cannot write"));
+}
+
+TEST_CASE("safetensors: one member's tensors are told by the beginning of their names") {
+  const std::string bytes = file_of("{" + entry("F32", "[2]", "[0,8]", "member1.fc.weight") + "," +
+                                        entry("I32", "[1]", "[8,12]", "member10.fc.weight") + "," +
+                                        entry("U8", "[4]", "[12,16]", "member1.fc.bias") + "," +
+                                        entry("F64", "[1]", "[16,24]", "optimizer.step") + "}",
+                                    24);
+  const Safetensors file = parse(bytes);
+  const wide::MemberParameters member = parameters_of(file, "member1.");
+  REQUIRE(member.size() == 2);
+  CHECK(member.at("fc.weight").data == file.view("member1.fc.weight").data);
+  CHECK(member.at("fc.bias").shape == wide::Shape{4});
+  CHECK(parameters_of(file, "member1").contains("0.fc.weight"));
+  CHECK(parameters_of(file, "member10.fc.weight").contains(""));
+  CHECK_THROWS_WITH(parameters_of(file), ContainsSubstring("F64"));
+  CHECK_THROWS_WITH(parameters_of(file, "member2."),
+                    "parameters: prefix is \"member2.\", expected the beginning of one of 4 "
+                    "names, such as \"member1.fc.weight\"");
+  const std::string empty = file_of("{}", 0);
+  const Safetensors none = parse(empty);
+  CHECK(parameters_of(none).empty());
+  CHECK_THROWS_WITH(parameters_of(none, "a"), ContainsSubstring("of 0 names"));
 }
 
 TEST_CASE("safetensors: what is no regular file is refused, not waited for") {

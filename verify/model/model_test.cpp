@@ -330,10 +330,7 @@ TEST_CASE("model: what a BatchNorm counted in training is in checkpoints, and pa
   for (const auto& [name, view] : run.parameters_of(1)) tensors.push_back({name, view});
   save_safetensors("checkpoint.safetensors", tensors);
   const Safetensors file = Safetensors::open("checkpoint.safetensors");
-  MemberParameters parameters;
-  for (const SafetensorsEntry& entry : file.entries()) {
-    parameters.emplace(entry.name, file.view(entry.name));
-  }
+  const MemberParameters parameters = parameters_of(file);
   run.model().replace(1, parameters, run.stream());
   CHECK(run.worst_error(run.run()) < 2e-5);
   CHECK(run.model().get(1, run.stream()).size() == parameters.size() - 2);
