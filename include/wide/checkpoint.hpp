@@ -39,7 +39,8 @@ class MembersFile {
   static MembersFile open(const std::string& path);
   int64_t num_members() const { return static_cast<int64_t>(members_.size()); }
   const std::string& graph_name() const { return graph_name_; }
-  std::span<const MemberParameters> members() const { return members_; }
+  std::span<const MemberParameters> members() const& { return members_; }
+  std::span<const MemberParameters> members() const&& = delete;
 
  private:
   MembersFile(std::shared_ptr<const void> file, std::string graph_name,

@@ -23,11 +23,18 @@ TensorView slice(const PackedOperand& operand, const TensorView& packed, int64_t
                  int64_t first, int64_t count);
 ConstTensorView slice(const PackedOperand& operand, const ConstTensorView& packed,
                       int64_t num_members, int64_t first, int64_t count);
+inline TensorView slice(const PackedOperand& operand, Tensor& packed, int64_t num_members,
+                        int64_t first, int64_t count) {
+  return slice(operand, packed.view(), num_members, first, count);
+}
 
 /// [B, N*C, ..] as linear's x [B, N*in], in = C times all positions. Throws unsupported where a
 /// member's channels and positions have gaps between them.
 TensorView flatten(const TensorView& packed, int64_t num_members);
 ConstTensorView flatten(const ConstTensorView& packed, int64_t num_members);
+inline TensorView flatten(Tensor& packed, int64_t num_members) {
+  return flatten(packed.view(), num_members);
+}
 
 /// whole[.., n, :, ..] = parts[0][.., n, :, ..], then parts[1]'s, ..: every member's parts,
 /// consecutively along its features or channels, bit for bit.

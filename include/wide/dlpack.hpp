@@ -105,7 +105,7 @@ TensorView from_dlpack(const DLTensor& tensor) {
 /// Fills a DLTensor that points into `view`, which must outlive it. The memory stays the view's
 /// owner's.
 template <class DLTensor>
-void to_dlpack(TensorView& view, DLTensor& tensor) {
+void to_dlpack(const TensorView& view, DLTensor& tensor) {
   const DlpackType type = dlpack_type(view.dtype);
   tensor.data = view.data;
   tensor.device.device_type = static_cast<decltype(tensor.device.device_type)>(
@@ -120,5 +120,8 @@ void to_dlpack(TensorView& view, DLTensor& tensor) {
   tensor.strides = const_cast<int64_t*>(view.strides.begin());
   tensor.byte_offset = 0;
 }
+
+template <class DLTensor>
+void to_dlpack(const TensorView&& view, DLTensor& tensor) = delete;
 
 }  // namespace wide

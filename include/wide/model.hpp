@@ -31,8 +31,9 @@ using OwnedParameters = std::map<std::string, Tensor, std::less<>>;
 /// Views of one member's parameters, or of several members', in order; valid as long as those
 /// exist.
 MemberParameters views_of(const OwnedParameters& parameters);
-MemberParameters views_of(OwnedParameters&& parameters) = delete;
+MemberParameters views_of(const OwnedParameters&& parameters) = delete;
 std::vector<MemberParameters> views_of(std::span<const OwnedParameters> members);
+std::vector<MemberParameters> views_of(const std::vector<OwnedParameters>&& members) = delete;
 
 /// A plan with its parameters in place. Copies, and the results of with_batch(), are handles of the
 /// same members. Running is const and may be done from several threads, each with its own
@@ -43,7 +44,7 @@ std::vector<MemberParameters> views_of(std::span<const OwnedParameters> members)
 /// captured graphs stay valid. A change that is refused, or runs out of memory on the host, has
 /// changed nothing. The parameters' memory is freed when the last copy and the last replay are
 /// destroyed: on CUDA the caller makes sure that no queued work still uses it, as for a
-/// Tensor.
+/// Tensor. A model that was moved from may only be assigned to or destroyed.
 class Model {
  public:
   /// Allocates memory().weights_bytes and loads the members. `members` has a set of parameters for

@@ -125,6 +125,9 @@ struct ModelOperand {
 TensorView member_view(const ModelOperand& operand, const TensorView& view, int64_t index);
 ConstTensorView member_view(const ModelOperand& operand, const ConstTensorView& view,
                             int64_t index);
+inline TensorView member_view(const ModelOperand& operand, Tensor& tensor, int64_t index) {
+  return member_view(operand, tensor.view(), index);
+}
 
 /// A parameter that each member is loaded with, by its name in the graph as given.
 struct ModelParameter {

@@ -117,6 +117,10 @@ TensorView member_view(const PackedOperand& operand, const TensorView& packed, i
                        int64_t index);
 ConstTensorView member_view(const PackedOperand& operand, const ConstTensorView& packed,
                             int64_t num_members, int64_t index);
+inline TensorView member_view(const PackedOperand& operand, Tensor& packed, int64_t num_members,
+                              int64_t index) {
+  return member_view(operand, packed.view(), num_members, index);
+}
 
 /// packed[.., i, ..] = members[i] for every i, bit for bit.
 /// Layout: members[i] any strides, all of one shape; packed any strides, shape

@@ -80,6 +80,10 @@ TensorView ragged_rows(const TensorView& storage, const RaggedRows& rows, int64_
                        int64_t features);
 ConstTensorView ragged_rows(const ConstTensorView& storage, const RaggedRows& rows,
                             int64_t num_rows, int64_t features);
+inline TensorView ragged_rows(Tensor& storage, const RaggedRows& rows, int64_t num_rows,
+                              int64_t features) {
+  return ragged_rows(storage.view(), rows, num_rows, features);
+}
 
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
 /// time, each with its own Execution. On CUDA it owns a table of the members in device memory,

@@ -22,7 +22,11 @@
 #include "host/core/verified.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/refusals.hpp"
+#include "wide/concat.hpp"
 #include "wide/error.hpp"
+#include "wide/model_plan.hpp"
+#include "wide/pack.hpp"
+#include "wide/ragged_linear.hpp"
 #include "wide/version.hpp"
 
 using namespace wide;
@@ -89,6 +93,32 @@ TEST_CASE("a const tensor cannot be written through") {
   STATIC_CHECK(std::is_convertible_v<Tensor&, TensorView>);
   STATIC_CHECK(std::is_convertible_v<const Tensor&, ConstTensorView>);
   STATIC_CHECK_FALSE(std::is_convertible_v<const Tensor&, TensorView>);
+}
+
+TEST_CASE("views of a part of a tensor may be written where the tensor may") {
+  Tensor tensor(Context::cpu(), Dtype::fp32, {2, 6});
+  const Tensor& fixed = tensor;
+  const auto offset_in = [&](const TensorView& view) {
+    return static_cast<float*>(view.data) - static_cast<float*>(tensor.data());
+  };
+  const auto is_const = [](const auto& view) {
+    return std::is_same_v<decltype(view), const ConstTensorView&>;
+  };
+  const ModelOperand operand{
+      .name = "x", .shape = {2, 6}, .member_axis = 1, .is_stacked = false, .num_members = 2};
+  CHECK(offset_in(member_view(operand, tensor, 1)) == 3);
+  CHECK(is_const(member_view(operand, fixed, 1)));
+  CHECK(offset_in(member_view(operands::linear_x, tensor, 3, 2)) == 4);
+  CHECK(is_const(member_view(operands::linear_x, fixed, 3, 2)));
+  CHECK(offset_in(slice(operands::linear_x, tensor, 2, 1, 2)) == 1);
+  CHECK(is_const(slice(operands::linear_x, fixed, 2, 1, 2)));
+  CHECK(flatten(tensor, 2).data == tensor.data());
+  CHECK(is_const(flatten(fixed, 2)));
+  Tensor storage(Context::cpu(), Dtype::fp32, {12});
+  const Tensor& fixed_storage = storage;
+  const TensorView rows = ragged_rows(storage, {4, 2}, 2, 2);
+  CHECK(static_cast<float*>(rows.data) == static_cast<float*>(storage.data()) + 4);
+  CHECK(is_const(ragged_rows(fixed_storage, {4, 2}, 2, 2)));
 }
 
 TEST_CASE("tensors own, move and may be empty; copies reach every device") {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/support/devices.hpp"
@@ -24,6 +25,19 @@ using test::ModelRun;
 using test::small_model;
 
 namespace {
+
+template <class Owner>
+concept has_views = requires(Owner&& owner) {
+  views_of(std::forward<Owner>(owner));
+};
+template <class File>
+concept has_members = requires(File&& file) {
+  std::forward<File>(file).members();
+};
+template <class File>
+concept has_parameters = requires(File&& file) {
+  parameters_of(std::forward<File>(file));
+};
 
 /// Room for a model's operands and workspace, with the inputs of another's first members.
 class Rooms {
@@ -249,6 +263,18 @@ TEST_CASE("model members: a search halves its members, and then runs half") {
     save_members(path, half, run.stream());
     CHECK(MembersFile::open(path).num_members() == 2);
   }
+}
+
+TEST_CASE("model members: there are no views of what dies at once") {
+  STATIC_CHECK(has_views<const OwnedParameters&>);
+  STATIC_CHECK(has_views<std::vector<OwnedParameters>&>);
+  STATIC_CHECK(has_members<const MembersFile&>);
+  STATIC_CHECK(has_parameters<const Safetensors&>);
+  STATIC_CHECK_FALSE(has_views<OwnedParameters>);
+  STATIC_CHECK_FALSE(has_views<std::vector<OwnedParameters>>);
+  STATIC_CHECK_FALSE(has_members<MembersFile>);
+  STATIC_CHECK_FALSE(has_parameters<Safetensors>);
+  STATIC_CHECK_FALSE(has_parameters<Npy>);
 }
 
 TEST_CASE("model members: numbers that a model has not are refused") {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/support/devices.hpp"
@@ -220,6 +221,11 @@ TEST_CASE("pack: an operand of the caller's own has an axis that its tensors hav
 }
 
 #if __has_include(<dlpack/dlpack.h>)
+template <class View>
+concept is_exported = requires(View&& view, DLTensor& tensor) {
+  to_dlpack(std::forward<View>(view), tensor);
+};
+
 TEST_CASE("DLPack tensors come and go without a copy") {
   float data[12] = {};
   int64_t shape[] = {3, 2}, strides[] = {4, 1};
@@ -231,7 +237,7 @@ TEST_CASE("DLPack tensors come and go without a copy") {
   tensor.shape = shape;
   tensor.strides = strides;
   tensor.byte_offset = 4;
-  TensorView view = from_dlpack(tensor);
+  const TensorView view = from_dlpack(tensor);
   CHECK(view.data == data + 1);
   CHECK(view.shape == Shape{3, 2});
   CHECK(view.strides == Strides{4, 1});
@@ -239,6 +245,7 @@ TEST_CASE("DLPack tensors come and go without a copy") {
   CHECK(from_dlpack(tensor).strides == Strides{2, 1});
   DLTensor back{};
   to_dlpack(view, back);
+  STATIC_CHECK_FALSE(is_exported<TensorView>);  // nothing would hold its shape
   CHECK(from_dlpack(back).data == view.data);
   CHECK(from_dlpack(back).strides == view.strides);
   strides[0] = -4;
