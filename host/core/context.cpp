@@ -17,6 +17,8 @@ namespace wide {
 
 namespace {
 
+constexpr const char* kMovedFrom = "moved from";  // short: a string of it allocates nothing
+
 class HostAllocator final : public Allocator {
  public:
   void* allocate(int64_t bytes) override {
@@ -145,7 +147,7 @@ VendorHandles::VendorHandles(VendorHandles&& other) noexcept
     : cublas_(std::exchange(other.cublas_, nullptr)),
       cudnn_(std::exchange(other.cudnn_, nullptr)),
       device_(std::exchange(other.device_, std::nullopt)),
-      cublas_reason_(std::move(other.cublas_reason_)),
-      cudnn_reason_(std::move(other.cudnn_reason_)) {}
+      cublas_reason_(std::exchange(other.cublas_reason_, kMovedFrom)),
+      cudnn_reason_(std::exchange(other.cudnn_reason_, kMovedFrom)) {}
 
 }  // namespace wide

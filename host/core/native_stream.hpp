@@ -11,12 +11,12 @@
 
 namespace wide {
 
-/// Throws invalid_argument for Stream::cpu(): CUDA would take its null as the default stream,
-/// which waits for every other one.
+/// Throws invalid_argument for a null one, as Stream::cpu() is: CUDA would take it as the default
+/// stream, which waits for every other one.
 inline cudaStream_t native_stream(Stream stream) {
   WIDE_REQUIRE(stream.native() != nullptr,
-               "stream is Stream::cpu(), expected one of the CUDA device (cudaStreamLegacy: the "
-               "default one)");
+               "stream is null, as Stream::cpu() is, expected one of the CUDA device "
+               "(cudaStreamLegacy: the default one)");
   return static_cast<cudaStream_t>(stream.native());
 }
 

@@ -67,11 +67,11 @@ template <class Pointer>
 BasicTensorView<Pointer> BasicTensorView<Pointer>::narrow(int axis, int64_t start,
                                                           int64_t length) const {
   WIDE_REQUIRE(axis >= 0 && axis < rank(),
-               "tensor: axis " + std::to_string(axis) + " of " + to_string(shape));
+               "tensor: axis is " + std::to_string(axis) + ", expected one of " + to_string(shape));
   WIDE_REQUIRE(start >= 0 && length >= 0 && start <= shape[axis] && length <= shape[axis] - start,
                "tensor: elements [" + std::to_string(start) + ", " + std::to_string(start) + " + " +
-                   std::to_string(length) + ") of axis " + std::to_string(axis) + " of " +
-                   to_string(shape));
+                   std::to_string(length) + ") of axis " + std::to_string(axis) +
+                   ", expected some of " + to_string(shape));
   BasicTensorView view = *this;
   view.shape[axis] = length;
   using Byte =

@@ -25,9 +25,9 @@ View view_of_member(const ModelOperand& operand, const View& view, int64_t index
   WIDE_REQUIRE(view.dtype == operand.dtype && view.shape == expected,
                name + " is " + type_text(view.dtype, view.shape) + ", expected " +
                    type_text(operand.dtype, expected));
-  WIDE_REQUIRE(
-      index >= 0 && index < operand.num_members,
-      name + ": member " + std::to_string(index) + " of " + std::to_string(operand.num_members));
+  WIDE_REQUIRE(index >= 0 && index < operand.num_members,
+               name + ": member is " + std::to_string(index) + ", expected one in [0, " +
+                   std::to_string(operand.num_members) + ")");
   if (operand.member_axis < 0) return view;
   if (is_ragged) {
     const auto& rows = operand.first_rows;

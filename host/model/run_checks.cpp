@@ -11,7 +11,7 @@ namespace wide {
 
 void require_stream(Device device, Stream stream) {
   WIDE_REQUIRE(device.type == DeviceType::cpu || stream.native() != nullptr,
-               "model: the stream is Stream::cpu(), expected one of " + to_string(device) +
+               "model: stream is null, as Stream::cpu() is, expected one of " + to_string(device) +
                    " (cudaStreamLegacy: the default one)");
 }
 

@@ -10,8 +10,8 @@
 
 namespace wide {
 
-/// Throws invalid_argument where the device has streams and this is not one: Stream::cpu() would be
-/// CUDA's default stream by accident.
+/// Throws invalid_argument where the device has streams and this is null: CUDA's default stream by
+/// accident.
 void require_stream(Device device, Stream stream);
 
 /// Steps read inputs after outputs are written, and write the workspace all the time: throws

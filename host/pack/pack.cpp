@@ -121,9 +121,9 @@ View view_of_member(const PackedOperand& operand, const View& packed, int64_t nu
                text(operand) + ": the packed tensor is " + to_string(packed.shape) + ", expected " +
                    std::to_string(operand.min_rank + (is_stacked ? 1 : 0)) + " to " +
                    std::to_string(operand.max_rank + (is_stacked ? 1 : 0)) + " dimensions");
-  WIDE_REQUIRE(
-      num_members >= 1 && index >= 0 && index < num_members,
-      text(operand) + ": member " + std::to_string(index) + " of " + std::to_string(num_members));
+  WIDE_REQUIRE(num_members >= 1 && index >= 0 && index < num_members,
+               text(operand) + ": member is " + std::to_string(index) + ", expected one in [0, " +
+                   std::to_string(num_members) + ")");
   const int axis = axis_of(operand, member_rank);
   const int64_t extent = packed.shape[axis];
   if (is_stacked) {

@@ -151,7 +151,7 @@ struct Workspace {
 
 /// What one call of a plan needs besides its operands. Belongs to one thread.
 struct Execution {
-  Stream stream;  ///< never Stream::cpu() for a CUDA plan: invalid_argument
+  Stream stream;  ///< never null, as Stream::cpu() is, for a CUDA plan: invalid_argument
   Workspace workspace{};
   const VendorHandles* handles =
       nullptr;  ///< may be null where the strategy uses no vendor library

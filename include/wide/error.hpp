@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one exception type of the C++ API. The code is the kind of error; the message
-// says what was wrong, what was got and what was expected.
+// The exception type of the C++ API. The code is the kind of error; the message says what was
+// wrong, what was got and what was expected. Only where the host has no memory for what the library
+// itself keeps, it throws std::bad_alloc.
 #pragma once
 
 #include <stdexcept>

@@ -8,6 +8,9 @@
 // and explain() why, in one line; run() needs workspace_bytes() of workspace, a multiple of 256. A
 // plan that was moved from may only be assigned to or destroyed.
 //
+// prepare_weights() and restore_weights() take members' tensors on the plan's device, as the
+// prepared ones are; a Model takes them from the CPU, too. copy() brings them there.
+//
 // Operands overlap if their address ranges do, from the first element to the last, gaps included: x
 // and y as columns of one buffer overlap, even though they share no element.
 //

@@ -48,7 +48,8 @@ static void test_operand_members(wide_device device) {
   OK(wide_operand_member(&x, &e.x_view, 2, &own));
   CHECK(own.shape[0] == 1 && own.shape[1] == kMembers * kIn);
   x.first_rows = NULL;
-  REFUSED("model: x: member 3 of 3", wide_operand_member(&x, &e.x_view, 3, &own));
+  REFUSED("model: x: member is 3, expected one in [0, 3)",
+          wide_operand_member(&x, &e.x_view, 3, &own));
   CHECK(x.num_members == kMembers && y.num_members == kMembers);
   x.num_members = 0; /* as a caller's own operand may leave it */
   REFUSED("operand.num_members is 0, expected >= 1", wide_operand_member(&x, &e.x_view, 0, &own));

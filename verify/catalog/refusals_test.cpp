@@ -45,8 +45,9 @@ void check_stream(Session& session, const catalog::Prepared& prepared) {
   Tensor workspace(session.context(), Dtype::uint8, {prepared.workspace_bytes});
   const VendorHandles handles(session.context());
   const Execution execution{Stream::cpu(), {workspace.data(), workspace.bytes()}, &handles};
-  CHECK_THROWS_MATCHES(prepared.run(execution), Error,
-                       MessageMatches(ContainsSubstring("stream is Stream::cpu(), expected")));
+  CHECK_THROWS_MATCHES(
+      prepared.run(execution), Error,
+      MessageMatches(ContainsSubstring("stream is null, as Stream::cpu() is, expected")));
 }
 
 }  // namespace

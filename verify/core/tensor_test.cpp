@@ -73,8 +73,11 @@ TEST_CASE("views know their span, alignment and slices") {
   CHECK(view.narrow(0, 2, 0).span_bytes() == 0);
   CHECK(ConstTensorView(view).shape == view.shape);
   CHECK(TensorView().is_absent());
-  CHECK_THROWS_AS(view.narrow(2, 3, 2), Error);
-  CHECK_THROWS_AS(view.narrow(3, 0, 1), Error);
+  CHECK_THROWS_MATCHES(
+      view.narrow(2, 3, 2), Error,
+      Message("tensor: elements [3, 3 + 2) of axis 2, expected some of [2, 3, 4]"));
+  CHECK_THROWS_MATCHES(view.narrow(3, 0, 1), Error,
+                       Message("tensor: axis is 3, expected one of [2, 3, 4]"));
   CHECK_THROWS_AS(view.narrow(0, -1, 1), Error);
   CHECK_THROWS_AS(TensorView(data, Dtype::fp32, {2, 3}, Strides{3}, Device{}), Error);
   CHECK_THROWS_AS(TensorView(data, Dtype::fp32, {2, 3}, Strides{-3, 1}, Device{}), Error);
@@ -369,6 +372,17 @@ TEST_CASE("devices describe themselves") {
   CHECK_THROWS_AS(Context::cpu({.num_threads = -1, .allocator = {}}), Error);
   CHECK(to_string(Device{DeviceType::cuda, 2}) == "cuda:2");
   CHECK(std::string(version()) == "0.1.0");
+}
+
+TEST_CASE("handles that were moved from say so") {
+  for (const Context& context : test::devices_at_hand()) {
+    VendorHandles first(context);
+    const VendorHandles second = std::move(first);
+    CHECK((first.cublas() == nullptr && first.cudnn() == nullptr && !first.device()));
+    CHECK(first.cublas_unavailable_reason() == "moved from");
+    CHECK(first.cudnn_unavailable_reason() == "moved from");
+    CHECK(second.device() == context.device());
+  }
 }
 
 TEST_CASE("parallel_for runs every task once, rethrows, and may be nested") {

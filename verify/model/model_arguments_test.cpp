@@ -86,8 +86,8 @@ TEST_CASE("model: a stream of the CPU is refused on CUDA, whatever it is for") {
     };
     const std::string expected = context.device().type == DeviceType::cpu
                                      ? "nothing was thrown"
-                                     : "model: the stream is Stream::cpu(), expected one of cuda:0 "
-                                       "(cudaStreamLegacy: the default one)";
+                                     : "model: stream is null, as Stream::cpu() is, expected one "
+                                       "of cuda:0 (cudaStreamLegacy: the default one)";
     for (const auto& call : calls) CHECK(error_of(call) == expected);
   }
 }

@@ -58,8 +58,8 @@ TEST_CASE("model: a member of an operand lies where the plan has it") {
   };
   refused(features, {5, 13}, 0, "model: x is fp32 [5, 13], expected fp32 [5, 12]");
   refused(stacked, {4, 2, 4}, 0, "model: x is fp32 [4, 2, 4], expected fp32 [3, 2, 4]");
-  refused(features, {5, 12}, 3, "model: x: member 3 of 3");
-  refused(shared, {5, 12}, -1, "model: x: member -1 of 3");
+  refused(features, {5, 12}, 3, "model: x: member is 3, expected one in [0, 3)");
+  refused(shared, {5, 12}, -1, "model: x: member is -1, expected one in [0, 3)");
   refused(operand({5, 13}, 1), {5, 13}, 0,
           "x: axis 1 of the packed tensor [5, 13] does not divide into 3 members");
   ragged.num_members = 2;
