@@ -7,6 +7,7 @@
 
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_strategy.hpp"
+#include "host/model/batch.hpp"
 #include "host/model/layout.hpp"
 #include "wide/error.hpp"
 
@@ -31,7 +32,7 @@ void add(std::vector<Value>& values, Value value) {
 
 bool is_image(const Graph& graph, Value value) {
   const Shape& shape = graph.type(value).shape;
-  return shape.rank() == 4 && shape[0] == kBatch;
+  return shape.rank() == 4 && is_batched(shape);
 }
 
 bool is_single_position(const Graph& graph, Value image) {

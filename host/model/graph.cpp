@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "host/core/check.hpp"
+#include "host/model/batch.hpp"
 #include "host/model/shape_text.hpp"
 
 namespace wide {
@@ -103,7 +104,7 @@ Value GraphBuilder::declare(const std::string& name, const Shape& shape, Dtype d
                                           ", expected another "
                                           "name: there is such a" +
                                           (known->second == "input" ? "n " : " ") + known->second);
-  const bool has_batch = shape.rank() >= 1 && shape[0] == kBatch;
+  const bool has_batch = is_batched(shape);
   WIDE_REQUIRE(is_parameter || has_batch,
                "graph: input " + name + " is " + shape_text(shape) +
                    ", expected a shape that begins with the batch, -1 (kBatch, WIDE_BATCH)");
@@ -153,8 +154,7 @@ void GraphBuilder::output(const std::string& name, Value value) {
   WIDE_REQUIRE(graph_.kind(value) == ValueKind::computed,
                "graph: output " + name + " is " + graph_.name(value) +
                    ", an input or a parameter, expected what a node computes");
-  const ValueType& type = graph_.type(value);
-  WIDE_REQUIRE(type.shape.rank() >= 1 && type.shape[0] == kBatch,
+  WIDE_REQUIRE(is_batched(graph_, value),
                "graph: output " + name + " is " + graph_.name(value) +
                    ", which depends on parameters only, expected a value with a batch");
   graph_.outputs_.push_back({name, value});

@@ -290,7 +290,7 @@ Types infer(const DropoutOp& op, const Operands& at) {
 }
 
 int checked_axis(const Operands& at, int axis, const Shape& x) {
-  const bool is_batch = axis == 0 && x.rank() > 0 && x[0] == kBatch;
+  const bool is_batch = axis == 0 && is_batched(x);
   at.require(axis >= 0 && axis < x.rank() && !is_batch, "axis is " + text(axis) +
                                                             ", expected one of " + shape_text(x) +
                                                             (is_batch ? " after the batch" : ""));
@@ -350,7 +350,7 @@ Types infer(const ReshapeOp& op, const Operands& at) {
   at.only({"x"});
   const ValueType& x = at.type("x");
   const bool has_batch = !at.is_parameter("x");
-  const bool keeps_batch = op.shape.rank() >= 1 && op.shape[0] == kBatch;
+  const bool keeps_batch = is_batched(op.shape);
   if (has_batch && !keeps_batch) {
     throw_unsupported("graph: " + at.node().name + ": reshapes " + shape_text(x.shape) + " to " +
                       shape_text(op.shape) + ": the batch must stay in front");

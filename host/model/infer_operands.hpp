@@ -12,6 +12,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/text.hpp"
+#include "host/model/batch.hpp"
 #include "host/model/shape_text.hpp"
 #include "wide/error.hpp"
 #include "wide/graph.hpp"
@@ -42,10 +43,7 @@ class Operands {
   }
 
   bool has(std::string_view name) const { return !node_.operand(name).is_absent(); }
-  bool is_parameter(std::string_view name) const {
-    const Shape& shape = type(name).shape;
-    return shape.rank() == 0 || shape[0] != kBatch;
-  }
+  bool is_parameter(std::string_view name) const { return !is_batched(type(name).shape); }
   const ValueType& type(std::string_view name) const {
     require(has(name), text(name) + " is absent, expected one");
     return graph_.type(node_.operand(name));

@@ -10,10 +10,15 @@
 #include <bit>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "host/core/check.hpp"
+#include "host/core/nearest.hpp"
+#include "host/model/batch.hpp"
 #include "host/model/broadcast.hpp"
 #include "host/model/move.hpp"
+#include "host/model/shape_text.hpp"
 
 namespace wide {
 
@@ -64,12 +69,7 @@ class Layouts {
  private:
   static Value value(size_t index) { return {static_cast<int32_t>(index)}; }
   bool is_packed(Value v) const {
-    return !v.is_absent() && graph_.kind(v) != ValueKind::parameter && !is_parameter_only(v) &&
-           !is_shared_[static_cast<size_t>(v.index)];
-  }
-  bool is_parameter_only(Value v) const {
-    const Shape& shape = graph_.type(v).shape;
-    return shape.rank() == 0 || shape[0] != kBatch;
+    return !v.is_absent() && is_batched(graph_, v) && !is_shared_[static_cast<size_t>(v.index)];
   }
   AxisSet& left(Value v) { return left_[static_cast<size_t>(v.index)]; }
   int rank(Value v) const { return graph_.type(v).shape.rank(); }
@@ -101,14 +101,12 @@ class Layouts {
     const Node* producer = graph_.producer(v);
     throw MoveNeeded(
         node.name, v,
-        "model: " + node.name + " (" + std::string(operation_name(graph_, node)) +
-            "): " + graph_.name(v) + " " + to_string(graph_.type(v)) +
+        node_text(graph_, node) + graph_.name(v) + " " + to_string(graph_.type(v)) +
             (producer == nullptr
                  ? std::string(", an input,")
                  : " of " + std::string(operation_name(graph_, *producer)) + " " + producer->name) +
             " cannot lie so that members stay side by side for all that read and write it: this "
-            "would "
-            "move data between layouts");
+            "would move data between layouts");
   }
 
   void tie(Value from, Value to) {
@@ -191,13 +189,13 @@ class Layouts {
   void constrain(const DropoutOp&) { tie(node_->operand("x"), node_->outputs[0]); }
   void constrain(const BinaryOp&) {
     const Value x = node_->operand("x"), other = node_->operand("other"), y = node_->outputs[0];
-    if (!is_parameter_only(other) && graph_.type(other) != graph_.type(x)) {  // of channels
+    if (is_batched(graph_, other) && graph_.type(other) != graph_.type(x)) {  // of channels
       channels();
       return restrict("other", only(1));
     }
     tie(x, y);
     tie(other, y);
-    if (!is_parameter_only(other) || is_parameter_only(x)) return;
+    if (is_batched(graph_, other) || !is_batched(graph_, x)) return;
     const Shape& shape = graph_.type(other).shape;
     const int in_front = rank(x) - shape.rank();
     if (num_elements(shape) == 1) return;
@@ -247,9 +245,12 @@ uint32_t reshaped_axes(const Shape& from, const Shape& to, int axis) {
 
 void check_shared_parameters(const Graph& source, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    WIDE_REQUIRE(
-        !source.find_parameter(name).is_absent(),
-        "model: shared_parameters has " + name + ", expected names of the graph's parameters");
+    if (!source.find_parameter(name).is_absent()) continue;
+    std::vector<std::string_view> known;
+    for (const Value value : source.parameters()) known.push_back(source.name(value));
+    throw_invalid_argument("model: shared_parameters has " + name +
+                           ", expected names of the graph's parameters" +
+                           did_you_mean(name, known));
   }
 }
 

@@ -5,8 +5,7 @@
 // of rows to them, and the sum of what a row's members make of it.
 #include <algorithm>
 
-#include "host/model/passes.hpp"
-#include "host/model/ragged.hpp"
+#include "host/model/batch.hpp"
 #include "host/model/routed.hpp"
 #include "wide/ensemble.hpp"
 #include "wide/routed_linear.hpp"
@@ -16,27 +15,6 @@
 namespace wide {
 
 namespace {
-
-/// Of a step that is no node's.
-PlanOptions options_for(const Lowering& l, std::string_view primitive) {
-  PlanOptions options;
-  options.strategy = strategy_of(l.options(), primitive, primitive);
-  options.tuning = l.options().tuning;
-  return options;
-}
-
-ModelStep step_of(const Lowering& l, std::string node, std::string primitive) {
-  return {.node = std::move(node),
-          .primitive = std::move(primitive),
-          .strategy = {},
-          .explain = {},
-          .num_members = l.num_members()};
-}
-
-PlacedView reshaped(PlacedView view, const Shape& shape) {
-  view.view = TensorView(nullptr, view.view.dtype, shape, view.view.device);
-  return view;
-}
 
 /// [batch], or where rows have several members [batch, K].
 Shape shape_of_choices(const ModelProblem& problem) {
@@ -50,16 +28,15 @@ PlacedView lower_top_k(Lowering& l) {
   const PlacedView scores = l.add_input("scores", dtype, {problem.batch, scores_of(problem)}),
                    ids = l.add_activation(Dtype::int32, {problem.batch, problem.choices}),
                    gates = l.add_activation(Dtype::fp32, {problem.batch, problem.choices});
-  l.gates_of_routing = reshaped(gates, {rows_of_choices(problem)});
+  l.gates_of_routing = gates.as({rows_of_choices(problem)});
   const auto arguments = [=](const Bases& at) {
     return TopKArguments{.scores = at.at(scores), .ids = at.at(ids), .gates = at.at(gates)};
   };
   TopKProblem like;
   like.gate = problem.gate;
   const TopKPlan plan = make_top_k_plan(l.context(), describe_top_k(arguments(l.example()), like),
-                                        options_for(l, "top_k"));
-  l.add_planned(step_of(l, "top_k", "top_k"), plan, {&scores, &ids, &gates},
-                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+                                        l.plan_options("top_k", "top_k"));
+  l.add_planned("top_k", "top_k", plan, arguments, {&scores, &ids, &gates});
   return ids;
 }
 
@@ -68,8 +45,8 @@ PlacedView ids_of(Lowering& l) {
   if (problem.router == Router::scores) return lower_top_k(l);
   const PlacedView ids = l.add_input("member_ids", Dtype::int64, shape_of_choices(problem));
   if (problem.router == Router::gated_ids) {
-    l.gates_of_routing = reshaped(l.add_input("gates", Dtype::fp32, shape_of_choices(problem)),
-                                  {rows_of_choices(problem)});
+    l.gates_of_routing =
+        l.add_input("gates", Dtype::fp32, shape_of_choices(problem)).as({rows_of_choices(problem)});
   }
   return ids;
 }
@@ -87,22 +64,16 @@ Place in_dense_rows(Lowering& l, const std::string& output, const Place& from) {
 
 /// [R, D] of a place that is dense but for the strides of its rows.
 PlacedView rows_view_of(const Lowering& l, const std::string& output, const Place& place) {
-  PlacedView view = folded_view(output, place, 1, l.device());
-  const Shape& shape = view.view.shape;
-  const Strides& strides = view.view.strides;
-  view.view = TensorView(nullptr, view.view.dtype, Shape{shape[0], shape[2]},
-                         Strides{strides[0], 1}, view.view.device);
-  return view;
+  return without_members(folded_view(output, place, 1, l.device()));
 }
 
 /// y = gates * x, and zeros in rows of no member: a routed_linear without inputs, whose residual is
 /// x. Its x and weight have no elements.
 void lower_gates(Lowering& l, const std::string& output, const Place& from, const Place& to) {
   const PlacedView x = rows_view_of(l, output, from), y = rows_view_of(l, output, to),
-                   none = reshaped(x, {x.view.shape[0], 0}),
-                   weight = reshaped(x, {l.num_members(), x.view.shape[1], 0}),
-                   gates = l.gates_of_routing, first_rows = l.first_rows_of_routing,
-                   order = l.order_of_routing;
+                   none = x.as({x.view.shape[0], 0}),
+                   weight = x.as({l.num_members(), x.view.shape[1], 0}), gates = l.gates_of_routing,
+                   first_rows = l.first_rows_of_routing, order = l.order_of_routing;
   const auto arguments = [=](const Bases& at) {
     return RoutedLinearArguments{.x = at.at(none),
                                  .weight = at.at(weight),
@@ -116,12 +87,11 @@ void lower_gates(Lowering& l, const std::string& output, const Place& from, cons
   like.allow_tf32 = l.options().allows_tf32;
   like.gathers = like.scatters = true;
   like.epilogue.residual = Residual::before_activation;
-  PlanOptions options = options_for(l, "routed_linear");
+  PlanOptions options = l.plan_options("routed_linear", "routed_linear");
   if (options.strategy == "weight_only") options.strategy = kAuto;  // of quantised layers alone
   const RoutedLinearPlan plan = make_routed_linear_plan(
       l.context(), describe_routed_linear(arguments(l.example()), like), options);
-  l.add_planned(step_of(l, output, "routed_linear"), plan, {&x, &y, &gates, &first_rows, &order},
-                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  l.add_planned(output, "routed_linear", plan, arguments, {&x, &y, &gates, &first_rows, &order});
 }
 
 void lower_sum(Lowering& l, const std::string& output, const Place& from, const Place& to) {
@@ -133,10 +103,10 @@ void lower_sum(Lowering& l, const std::string& output, const Place& from, const 
   EnsembleProblem like;
   like.num_members = l.problem().choices;
   like.function = EnsembleFunction::sum;
-  const EnsemblePlan plan = make_ensemble_plan(
-      l.context(), describe_ensemble(arguments(l.example()), like), options_for(l, "ensemble"));
-  l.add_planned(step_of(l, output, "ensemble"), plan, {&x, &y},
-                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+  const EnsemblePlan plan =
+      make_ensemble_plan(l.context(), describe_ensemble(arguments(l.example()), like),
+                         l.plan_options("ensemble", "ensemble"));
+  l.add_planned(output, "ensemble", plan, arguments, {&x, &y});
 }
 
 }  // namespace
@@ -160,10 +130,10 @@ std::vector<bool> values_of_choices(const ModelProblem& problem, const Graph& gr
   for (const Node& node : graph.nodes()) {
     const bool has = std::any_of(node.operands.begin(), node.operands.end(), [&](const Operand& o) {
       const auto index = static_cast<size_t>(o.value.index);
-      return has_rows(graph, o.value) ? has_choices[index] : !is_shared[index];
+      return is_batched(graph, o.value) ? has_choices[index] : !is_shared[index];
     });
     for (const Value y : node.outputs) {
-      has_choices[static_cast<size_t>(y.index)] = has && has_rows(graph, y);
+      has_choices[static_cast<size_t>(y.index)] = has && is_batched(graph, y);
     }
   }
   return has_choices;
@@ -180,9 +150,8 @@ void lower_routing(Lowering& l) {
   };
   const RoutingPlan plan = make_routing_plan(
       l.context(), describe_routing(arguments(l.example()), {.first_id = l.problem().first_id}),
-      options_for(l, "routing"));
-  l.add_planned(step_of(l, "routing", "routing"), plan, {&ids, &first_rows, &order},
-                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+      l.plan_options("routing", "routing"));
+  l.add_planned("routing", "routing", plan, arguments, {&ids, &first_rows, &order});
 }
 
 Place choices_apart(Place place, int64_t choices) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Element by element: pointwise, binary, dropout; and nodes that move nothing, or only copy.
+#include "host/model/batch.hpp"
 #include "host/model/broadcast.hpp"
 #include "host/model/lowering.hpp"
 #include "host/model/move.hpp"
@@ -84,12 +85,9 @@ PlacedView rows_as_members(const Node& node, const Place& place, Device device) 
 
 /// A parameter [N, ..] with all but the members in one axis.
 PlacedView flat_parameter(Lowering& l, const Node& node, std::string_view name, bool is_scalar) {
-  PlacedView view = l.parameter(node, name);
+  const PlacedView view = l.parameter(node, name);
   const int64_t members = view.view.shape[0];
-  const Shape shape =
-      is_scalar ? Shape{members} : Shape{members, view.view.num_elements() / members};
-  view.view = TensorView(nullptr, view.view.dtype, shape, view.view.device);
-  return view;
+  return view.as(is_scalar ? Shape{members} : Shape{members, view.view.num_elements() / members});
 }
 
 }  // namespace
@@ -118,13 +116,11 @@ void lower(Lowering& l, const Node& node, const PointwiseOp& op) {
 }
 
 void lower(Lowering& l, const Node& node, const BinaryOp& op) {
-  const Shape& shape = l.graph().type(node.outputs[0]).shape;
-  if (shape.rank() == 0 || shape[0] != kBatch)
-    return;  // of parameters: computed as they are loaded
+  if (!is_batched(l.graph(), node.outputs[0])) return;  // computed when members are loaded
   const Value other_value = node.operand("other");
   const Place from = l.operand(node, "x"), to = l.place(node.outputs[0]);
   const Shape& other_shape = l.graph().type(other_value).shape;
-  const bool is_parameter = other_shape.rank() == 0 || other_shape[0] != kBatch;
+  const bool is_parameter = !is_batched(other_shape);
   const bool is_scalar = is_parameter && num_elements(other_shape) == 1;
   const bool is_channel = is_parameter && !is_scalar && !is_of_last_axes(other_shape, to.shape);
   PlacedView x, other, y;
@@ -133,16 +129,14 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
     x = channels_as_members(node, l.own_operand(node, "x"), l.device());
     y = channels_as_members(node, to, l.device());
     other = l.parameter(node, "other");
-    other.view =
-        TensorView(nullptr, other.view.dtype, Shape{other.view.num_elements()}, l.device());
+    other = other.as({other.view.num_elements()});
     broadcast = Broadcast::features;
   } else if (!is_parameter && other_shape != l.graph().type(node.operand("x")).shape) {
     x = rows_as_members(node, l.own_operand(node, "x"), l.device());
     y = rows_as_members(node, to, l.device());
     other = rows_as_members(node, l.own_operand(node, "other"), l.device());
     // A factor that is a slice of positions has others of its channel before the next one.
-    other.view = TensorView(nullptr, other.view.dtype, Shape{other.view.shape[1]},
-                            Strides{other.view.strides[1]}, l.device());
+    other = other.as({other.view.shape[1]}, {other.view.strides[1]});
     broadcast = Broadcast::features;
   } else {
     const int split =
@@ -185,7 +179,7 @@ void lower(Lowering& l, const Node& node, const ConcatOp& op) {
   for (const Operand& operand : node.operands) {
     const Shape& shape = l.graph().type(operand.value).shape;
     Place part;
-    if (shape[0] == kBatch) {
+    if (is_batched(shape)) {
       part = l.operand(node, operand.name);
     } else {  // a parameter, in every row of the batch
       const PlacedView view = l.parameter(node, operand.name);
@@ -214,8 +208,7 @@ void lower(Lowering&, const Node&, const ReshapeOp&) {}
 
 void lower(Lowering& l, const Node& node, const TransposeOp& op) {
   const Value y = node.outputs[0];
-  if (l.graph().type(y).shape[0] != kBatch)
-    return;  // a parameter: computed when members are loaded
+  if (!is_batched(l.graph(), y)) return;  // computed when members are loaded
   const Place from = l.operand(node, "x");
   Place moved = from;
   for (int axis = 0; axis < op.order.rank(); ++axis) {

@@ -9,8 +9,7 @@ namespace wide {
 void lower(Lowering& l, const Node& node, const EnsembleOp& op) {
   const int64_t members = l.members_of(node);
   const PlacedView x = l.rows(node, "x"), y = l.rows(node, node.outputs[0]);
-  PlacedView mask = l.own_parameter(Dtype::uint8, 1, l.mask_storage);
-  mask.view = TensorView(nullptr, Dtype::uint8, {members}, l.device());
+  const PlacedView mask = l.own_parameter(Dtype::uint8, 1, l.mask_storage).as({members});
   const auto arguments = [=](const Bases& at) {
     return EnsembleArguments{.x = at.at(x), .mask = at.at(mask), .y = at.at(y)};
   };

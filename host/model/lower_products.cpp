@@ -3,6 +3,7 @@
 //
 // Nodes with weights to multiply by: linear, conv, attention, flash_attention, recurrent,
 // embedding.
+#include "host/model/batch.hpp"
 #include "host/model/lowering.hpp"
 #include "wide/attention.hpp"
 #include "wide/embedding.hpp"
@@ -13,15 +14,6 @@
 namespace wide {
 
 namespace {
-
-/// [R, 1, D] as [R, D]: one x for all members.
-PlacedView without_members(PlacedView view) {
-  const Shape& shape = view.view.shape;
-  const Strides& strides = view.view.strides;
-  view.view = TensorView(nullptr, view.view.dtype, Shape{shape[0], shape[2]},
-                         Strides{strides[0], strides[2]}, view.view.device);
-  return view;
-}
 
 /// key_lengths [N, B], or [B] where one is for all.
 PlacedView key_lengths_of(const Lowering& l, const Node& node) {
@@ -37,12 +29,12 @@ PlacedView key_lengths_of(const Lowering& l, const Node& node) {
 PlacedView score_bias_of(Lowering& l, const Node& node, int64_t queries) {
   const Value value = node.operand("bias");
   if (value.is_absent()) return {};
-  const bool is_parameter = l.graph().type(value).shape[0] != kBatch;
+  const bool is_parameter = !is_batched(l.graph(), value);
   const bool is_shared = !is_parameter && l.place(value).is_shared();
   if (!is_parameter) require_side_by_side(node.name, value, l.place(value));
-  PlacedView view = is_parameter ? l.parameter(node, "bias")
-                    : is_shared  ? shared_view(l.place(value), l.device())
-                                 : stacked_view(l.place(value), l.device());
+  const PlacedView view = is_parameter ? l.parameter(node, "bias")
+                          : is_shared  ? shared_view(l.place(value), l.device())
+                                       : stacked_view(l.place(value), l.device());
   const Shape& own = view.view.shape;
   const Strides& step = view.view.strides;
   Shape shape{is_shared ? 1 : own[0], is_parameter ? 1 : own[is_shared ? 0 : 1], 1, queries, 1};
@@ -51,8 +43,7 @@ PlacedView score_bias_of(Lowering& l, const Node& node, int64_t queries) {
     if (axis != 3) shape[axis] = own[from];
     if (own[from] != 1 || axis == 4) strides[axis] = step[from];
   }
-  view.view = TensorView(nullptr, view.view.dtype, shape, strides, view.view.device);
-  return view;
+  return view.as(shape, strides);
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 
 #include "host/core/check.hpp"
 #include "host/core/text.hpp"
+#include "host/model/batch.hpp"
 #include "host/model/move.hpp"
 #include "host/model/ragged.hpp"
+#include "host/model/shape_text.hpp"
 #include "wide/ragged_linear.hpp"
 
 namespace wide {
@@ -21,12 +23,6 @@ bool is_ragged_linear(const Lowering& l, const Node& node) {
   if (named.contains("linear") && !named.contains("ragged_linear")) return false;
   const Value residual = node.operand("residual");
   return residual.is_absent() || !l.is_shared(residual);
-}
-
-/// The storage that a view is of, from its first element on.
-PlacedView flat(PlacedView view, int64_t elements) {
-  view.view = TensorView(nullptr, view.view.dtype, Shape{elements}, view.view.device);
-  return view;
 }
 
 /// Elements from row to row of [R, 1, D]; irrelevant for at most one row.
@@ -72,26 +68,21 @@ void lower_ragged_linear(Lowering& l, const Node& node, const LinearOp& op) {
   }
   const RaggedLinearPlan plan =
       make_ragged_linear_plan(l.context(), ragged_problem(l, node, op, row_stride(x)),
-                              l.plan_options(node, "ragged_linear"));
+                              l.plan_options(node.name, "ragged_linear"));
   const RaggedLinearExtents extents = ragged_linear_extents(plan.problem());
-  x = flat(x, extents.x), weight = flat(weight, extents.weight), y = flat(y, extents.y);
-  if (bias.storage >= 0) bias = flat(bias, extents.bias);
-  if (residual.storage >= 0) residual = flat(residual, extents.residual);
+  // The storages that they are of, from their first elements on.
+  x = x.as({extents.x}), weight = weight.as({extents.weight}), y = y.as({extents.y});
+  if (bias.storage >= 0) bias = bias.as({extents.bias});
+  if (residual.storage >= 0) residual = residual.as({extents.residual});
   l.table_bytes += plan.table_bytes();
-  l.add_planned({.node = node.name,
-                 .primitive = "ragged_linear",
-                 .strategy = {},
-                 .explain = {},
-                 .num_members = l.num_members()},
-                plan, {&x, &weight, &bias, &residual, &y},
-                [=](const Bases& at, const Execution& e) {
-                  plan.run({.x = at.at(x),
-                            .weight = at.at(weight),
-                            .bias = at.at(bias),
-                            .y = at.at(y),
-                            .residual = at.at(residual)},
-                           e);
-                });
+  const auto arguments = [=](const Bases& at) {
+    return RaggedLinearArguments{.x = at.at(x),
+                                 .weight = at.at(weight),
+                                 .bias = at.at(bias),
+                                 .y = at.at(y),
+                                 .residual = at.at(residual)};
+  };
+  l.add_planned(node.name, "ragged_linear", plan, arguments, {&x, &weight, &bias, &residual, &y});
 }
 
 }  // namespace
@@ -103,16 +94,11 @@ std::vector<int64_t> first_rows(const ModelProblem& problem) {
   return first;
 }
 
-bool has_rows(const Graph& graph, Value value) {
-  const Shape& shape = graph.type(value).shape;
-  return shape.rank() > 0 && shape[0] == kBatch;
-}
-
 bool treats_rows_alike(const Lowering& l, const Node& node) {
   const bool drops = std::holds_alternative<DropoutOp>(node.operation) && l.options().drops_out;
   return !drops && std::all_of(node.operands.begin(), node.operands.end(), [&](const Operand& o) {
     // A shared value of a ragged model has rows for one member only.
-    return has_rows(l.graph(), o.value) && !(l.is_ragged() && l.is_shared(o.value));
+    return is_batched(l.graph(), o.value) && !(l.is_ragged() && l.is_shared(o.value));
   });
 }
 
@@ -129,10 +115,10 @@ void lower_selected(Lowering& l, const Node& node, int64_t member, int64_t num_m
 
 void lower_ragged(Lowering& l, const Node& node) {
   const Value y = node.outputs[0];
-  if (!has_rows(l.graph(), y)) return;  // computed when members are loaded
+  if (!is_batched(l.graph(), y)) return;  // computed when members are loaded
   if (std::holds_alternative<EnsembleOp>(node.operation)) {
-    throw_unsupported("model: " + node.name + " (" + std::string(operation_name(l.graph(), node)) +
-                      "): members have rows of their own, expected one batch for all: their rows "
+    throw_unsupported(node_text(l.graph(), node) +
+                      "members have rows of their own, expected one batch for all: their rows "
                       "are not those of the same samples");
   }
   if (l.is_shared(y)) return lower_selected(l, node, -1, 1);

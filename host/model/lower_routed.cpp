@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 #include "host/core/check.hpp"
+#include "host/model/batch.hpp"
 #include "host/model/ragged.hpp"
 #include "host/model/rewrite.hpp"
 #include "host/model/routed.hpp"
+#include "host/model/shape_text.hpp"
 #include "wide/routed_linear.hpp"
 #include "wide/routed_mlp.hpp"
 
@@ -12,8 +14,7 @@ namespace wide {
 namespace {
 
 [[noreturn]] void refuse(const Lowering& l, const Node& node, const std::string& why) {
-  throw_unsupported("model: " + node.name + " (" + std::string(operation_name(l.graph(), node)) +
-                    "): rows are routed to members, " + why);
+  throw_unsupported(node_text(l.graph(), node) + "rows are routed to members, " + why);
 }
 
 /// [R, D], in their places.
@@ -64,14 +65,9 @@ void lower_routed_linear(Lowering& l, const Node& node, const LinearOp& op) {
   set_weight_format(l, node, op, like);
   const RoutedLinearPlan plan =
       make_routed_linear_plan(l.context(), describe_routed_linear(arguments(l.example()), like),
-                              l.plan_options(node, "routed_linear"));
-  l.add_planned({.node = node.name,
-                 .primitive = "routed_linear",
-                 .strategy = {},
-                 .explain = {},
-                 .num_members = l.num_members()},
-                plan, {&x, &weight, &bias, &residual, &y, &gates, &first_rows, &order},
-                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+                              l.plan_options(node.name, "routed_linear"));
+  l.add_planned(node.name, "routed_linear", plan, arguments,
+                {&x, &weight, &bias, &residual, &y, &gates, &first_rows, &order});
 }
 
 void lower_routed_mlp(Lowering& l, const Node& node, const MlpOp& op) {
@@ -114,7 +110,7 @@ Graph with_shared_inputs(const Graph& graph) {
 }
 
 void lower_routed(Lowering& l, const Node& node) {
-  if (!has_rows(l.graph(), node.outputs[0])) return;  // computed when members are loaded
+  if (!is_batched(l.graph(), node.outputs[0])) return;  // computed when members are loaded
   if (std::holds_alternative<EnsembleOp>(node.operation)) {
     refuse(l, node, "expected each row computed by all of them");
   }

@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "host/core/check.hpp"
 #include "host/core/workspace.hpp"
+#include "host/model/batch.hpp"
 #include "host/model/layout.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/ragged.hpp"
 #include "host/model/routed.hpp"
+#include "host/model/shape_text.hpp"
 #include "host/model/sizes.hpp"
 #include "host/pack/member_copy.hpp"
 
@@ -51,9 +54,9 @@ Lowering::Lowering(const Context& context, const Graph& graph, const ModelProble
       first_rows_(first_rows(problem)),
       places_(static_cast<size_t>(graph.num_values())) {}
 
-PlanOptions Lowering::plan_options(const Node& node, std::string_view primitive) const {
+PlanOptions Lowering::plan_options(std::string_view node, std::string_view primitive) const {
   PlanOptions plan;
-  plan.strategy = strategy_of(options_, node.name, primitive);
+  plan.strategy = strategy_of(options_, node, primitive);
   plan.tuning = options_.tuning;
   return plan;
 }
@@ -84,18 +87,16 @@ Place Lowering::own_operand(const Node& node, std::string_view name) {
   const Place from = operand(node, name);
   if (!is_shared(node.operand(name)) || members_of(node) == 1) return from;
   if (!options_.moves_data) {
-    throw_unsupported("model: " + node.name + " (" + std::string(operation_name(graph_, node)) +
-                      "): " + std::string(name) +
+    throw_unsupported(node_text(graph_, node) + std::string(name) +
                       " is one for all members, expected one for each: this would copy data; "
                       "declare the input as each member's own");
   }
   const std::optional<int> axis = own_axis(node, name, from.shape.rank());
   Place to = packed_place(from.dtype, from.shape, from.num_members,
                           axis ? *axis : place(node.outputs[0]).member_axis);
-  to.storage = static_cast<int32_t>(storages.size());
-  storages.push_back(
-      {MemoryKind::activations, 0, 0,
-       checked_bytes({to.num_members, num_elements(to.shape)}, dtype_bytes(to.dtype))});
+  to.storage =
+      add_storage({MemoryKind::activations, 0, 0,
+                   checked_bytes({to.num_members, num_elements(to.shape)}, dtype_bytes(to.dtype))});
   notes.push_back(node.name + ": " + std::string(name) +
                   " is one for all members, and copied for each");
   add_copy(node.name + ".copy", stacked_view(from, device()), stacked_view(to, device()),
@@ -110,8 +111,7 @@ Place Lowering::repeated(const Node& node, Value value) {
   const auto found = repeated_.find(value.index);
   if (found != repeated_.end()) return found->second;
   if (!options_.moves_data) {
-    throw_unsupported("model: " + node.name + " (" + std::string(operation_name(graph_, node)) +
-                      "): " + graph_.name(value) +
+    throw_unsupported(node_text(graph_, node) + graph_.name(value) +
                       " is one for all members of a row, expected one for each: this would copy "
                       "data");
   }
@@ -165,11 +165,15 @@ PlacedView Lowering::joined(const Node& node, Value value) const {
   return joined_view(node.name, place(value), device());
 }
 
+int32_t Lowering::add_storage(const Storage& storage) {
+  storages.push_back(storage);
+  return static_cast<int32_t>(storages.size()) - 1;
+}
+
 int32_t Lowering::add_weights(int64_t bytes) {
   check_size(graph_.name() + ": what its members keep of one node", bytes);
-  storages.push_back({MemoryKind::weights, 0, weights_bytes, bytes});
-  weights_bytes += aligned_bytes(bytes);
-  return static_cast<int32_t>(storages.size()) - 1;
+  const int64_t offset = std::exchange(weights_bytes, weights_bytes + aligned_bytes(bytes));
+  return add_storage({MemoryKind::weights, 0, offset, bytes});
 }
 
 Place Lowering::stored(const Node& node, Value value, const Dims& order) {
@@ -242,8 +246,7 @@ Lowering::DropoutViews Lowering::dropout_parameters(const Node& node, const Drop
 
 PlacedView Lowering::add_input(const std::string& name, Dtype dtype, const Shape& shape) {
   Place place = packed_place(dtype, shape, 1, -1);
-  place.storage = static_cast<int32_t>(storages.size());
-  storages.push_back(
+  place.storage = add_storage(
       {MemoryKind::input, std::ssize(inputs), 0, checked_bytes(shape, dtype_bytes(dtype))});
   inputs.push_back({.name = name, .dtype = dtype, .shape = shape, .num_members = num_members()});
   return shared_view(place, device());
@@ -251,8 +254,8 @@ PlacedView Lowering::add_input(const std::string& name, Dtype dtype, const Shape
 
 PlacedView Lowering::add_activation(Dtype dtype, const Shape& shape) {
   Place place = packed_place(dtype, shape, 1, -1);
-  place.storage = static_cast<int32_t>(storages.size());
-  storages.push_back({MemoryKind::activations, 0, 0, checked_bytes(shape, dtype_bytes(dtype))});
+  place.storage =
+      add_storage({MemoryKind::activations, 0, 0, checked_bytes(shape, dtype_bytes(dtype))});
   return shared_view(place, device());
 }
 

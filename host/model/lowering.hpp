@@ -70,8 +70,9 @@ class Lowering {
   const ModelOptions& options() const { return options_; }
   Device device() const { return context_.device(); }
 
-  /// Options for a node's plan of this primitive.
-  PlanOptions plan_options(const Node& node, std::string_view primitive) const;
+  /// Options for a plan of this primitive: a node's, or under the primitive's name that of a step
+  /// which is no node's.
+  PlanOptions plan_options(std::string_view node, std::string_view primitive) const;
 
   const ModelProblem& problem() const { return problem_; }
   int64_t num_members() const { return problem_.num_members; }
@@ -139,26 +140,20 @@ class Lowering {
            const Arguments& arguments, std::initializer_list<const PlacedView*> views) {
     StepPlanner planner;
     planner.key = [problem] { return tuning_key(problem); };
-    planner.plan = [context = context_, problem, make, arguments,
-                    info = ModelStep{.node = node.name,
-                                     .primitive = std::string(primitive),
-                                     .strategy = {},
-                                     .explain = {},
-                                     .num_members = members_of(node)}](const PlanOptions& options) {
-      const Plan plan = make(context, problem, options);
-      return planned_step(info, plan, [plan, arguments](const Bases& at, const Execution& e) {
-        plan.run(arguments(at), e);
-      });
-    };
-    PlannedStep planned = planner.plan(plan_options(node, family));
+    planner.plan =
+        [context = context_, problem, make, arguments,
+         info = unplanned(node.name, primitive, members_of(node))](const PlanOptions& options) {
+          return planned_step(info, make(context, problem, options), arguments);
+        };
+    PlannedStep planned = planner.plan(plan_options(node.name, family));
     add_step({std::move(planned.info), std::move(planned.run), {}, std::move(planner)}, views);
   }
-  /// A step by a plan that is not made again, as it owns more than the step does or has no node of
-  /// its own.
-  template <class Plan>
-  void add_planned(ModelStep info, const Plan& plan, std::initializer_list<const PlacedView*> views,
-                   RunStep run) {
-    PlannedStep planned = planned_step(std::move(info), plan, std::move(run));
+  /// A step of all members by a plan that is not made again, as it owns more than the step does or
+  /// has no node of its own.
+  template <class Plan, class Arguments>
+  void add_planned(const std::string& node, std::string_view primitive, const Plan& plan,
+                   const Arguments& arguments, std::initializer_list<const PlacedView*> views) {
+    PlannedStep planned = planned_step(unplanned(node, primitive, num_members()), plan, arguments);
     add_step({std::move(planned.info), std::move(planned.run), {}}, views);
   }
   /// In addition to a node's own step: copies of outputs, parts of a concat.
@@ -168,6 +163,9 @@ class Lowering {
   /// What a run needs beside the graph's values: another input, memory between steps.
   PlacedView add_input(const std::string& name, Dtype dtype, const Shape& shape);
   PlacedView add_activation(Dtype dtype, const Shape& shape);
+
+  /// Returns its number.
+  int32_t add_storage(const Storage& storage);
 
   std::vector<Storage> storages;
   std::vector<ParameterSlot> slots;
@@ -184,8 +182,16 @@ class Lowering {
 
  private:
   friend class Placer;
-  template <class Plan>
-  static PlannedStep planned_step(ModelStep info, const Plan& plan, RunStep run) {
+  static ModelStep unplanned(const std::string& node, std::string_view primitive,
+                             int64_t num_members) {
+    return {.node = node,
+            .primitive = std::string(primitive),
+            .strategy = {},
+            .explain = {},
+            .num_members = num_members};
+  }
+  template <class Plan, class Arguments>
+  static PlannedStep planned_step(ModelStep info, const Plan& plan, const Arguments& arguments) {
     info.strategy = plan.strategy();
     info.explain = plan.explain();
     info.is_tuned = explains_tuned(info.explain);
@@ -193,7 +199,8 @@ class Lowering {
     if constexpr (requires { plan.vendor_calls(); }) info.vendor_calls = plan.vendor_calls();
     std::string policy;
     if constexpr (requires { plan.policy(); }) policy = plan.policy();
-    return {std::move(info), std::move(policy), std::move(run)};
+    return {std::move(info), std::move(policy),
+            [plan, arguments](const Bases& at, const Execution& e) { plan.run(arguments(at), e); }};
   }
   void add_step(LoweredStep step, std::initializer_list<const PlacedView*> views);
   Place stored(const Node& node, Value value, const Dims& order);

@@ -10,6 +10,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/nearest.hpp"
+#include "host/model/shape_text.hpp"
 #include "wide/convert.hpp"
 #include "wide/mlp.hpp"
 
@@ -17,10 +18,30 @@ namespace wide {
 
 namespace {
 
+/// The elements of a tensor of any strides, one after another.
+std::vector<std::byte> gathered(const std::byte* from, Dtype dtype, const Shape& shape,
+                                const Strides& strides) {
+  const auto element = static_cast<size_t>(dtype_bytes(dtype));
+  const auto count = static_cast<size_t>(num_elements(shape));
+  std::vector<std::byte> dense(count * element);
+  std::array<int64_t, kMaxRank> index{};
+  for (size_t i = 0; i < count; ++i) {
+    int64_t at = 0;
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      at += index[static_cast<size_t>(axis)] * strides[axis];
+    }
+    std::memcpy(dense.data() + i * element, from + static_cast<size_t>(at) * element, element);
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+      if (++index[static_cast<size_t>(axis)] < shape[axis]) break;
+      index[static_cast<size_t>(axis)] = 0;
+    }
+  }
+  return dense;
+}
+
 /// A tensor of any strides and device as dense bytes on the host.
 HostValue on_host(const Context& context, const ConstTensorView& view, Stream stream) {
   HostValue value{{view.dtype, view.shape}, {}};
-  const int64_t element = dtype_bytes(view.dtype);
   std::vector<std::byte> span(static_cast<size_t>(view.span_bytes()));
   if (span.empty()) return value;
   if (view.device.type == DeviceType::cpu) {
@@ -31,24 +52,8 @@ HostValue on_host(const Context& context, const ConstTensorView& view, Stream st
          TensorView(span.data(), Dtype::uint8, flat, Device{}), stream);
     context.synchronize(stream);
   }
-  if (view.is_contiguous()) {
-    value.bytes = std::move(span);
-    return value;
-  }
-  value.bytes.resize(static_cast<size_t>(view.num_elements() * element));
-  std::array<int64_t, kMaxRank> index{};
-  for (int64_t i = 0; i < view.num_elements(); ++i) {
-    int64_t at = 0;
-    for (int axis = 0; axis < view.rank(); ++axis) {
-      at += index[static_cast<size_t>(axis)] * view.strides[axis];
-    }
-    std::memcpy(value.bytes.data() + i * element, span.data() + at * element,
-                static_cast<size_t>(element));
-    for (int axis = view.rank() - 1; axis >= 0; --axis) {
-      if (++index[static_cast<size_t>(axis)] < view.shape[axis]) break;
-      index[static_cast<size_t>(axis)] = 0;
-    }
-  }
+  value.bytes = view.is_contiguous() ? std::move(span)
+                                     : gathered(span.data(), view.dtype, view.shape, view.strides);
   return value;
 }
 
@@ -183,8 +188,8 @@ class Evaluator {
   }
 
   [[noreturn]] HostValue refuse(const Node& node) const {
-    throw_unsupported("model: " + node.name + " (" + std::string(operation_name(graph_, node)) +
-                      "): all its operands are parameters, and this is not computed before "
+    throw_unsupported(node_text(graph_, node) +
+                      "all its operands are parameters, and this is not computed before "
                       "anything runs");
   }
   std::vector<double> optional(const Node& node, std::string_view name, size_t count,
@@ -310,28 +315,14 @@ std::set<std::string> parameters_in(const Graph& graph, Value value) {
 
 HostValue permuted(const HostValue& value, const Dims& order) {
   if (order.rank() == 0) return value;
-  HostValue out{value.type, std::vector<std::byte>(value.bytes.size())};
+  HostValue out{value.type, {}};
   const Strides strides = contiguous_strides(value.type.shape);
   Strides from = strides;
   for (int axis = 0; axis < order.rank(); ++axis) {
     out.type.shape[axis] = value.type.shape[static_cast<int>(order[axis])];
     from[axis] = strides[static_cast<int>(order[axis])];
   }
-  const auto element = static_cast<size_t>(dtype_bytes(value.type.dtype));
-  std::array<int64_t, kMaxRank> index{};
-  const int64_t count = num_elements(out.type.shape);
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t at = 0;
-    for (int axis = 0; axis < order.rank(); ++axis) {
-      at += index[static_cast<size_t>(axis)] * from[axis];
-    }
-    std::memcpy(out.bytes.data() + static_cast<size_t>(i) * element,
-                value.bytes.data() + static_cast<size_t>(at) * element, element);
-    for (int axis = order.rank() - 1; axis >= 0; --axis) {
-      if (++index[static_cast<size_t>(axis)] < out.type.shape[axis]) break;
-      index[static_cast<size_t>(axis)] = 0;
-    }
-  }
+  out.bytes = gathered(value.bytes.data(), value.type.dtype, out.type.shape, from);
   return out;
 }
 

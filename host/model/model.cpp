@@ -21,10 +21,6 @@ namespace wide {
 
 namespace {
 
-const ModelPlan::State& state_of(const ModelPlan& plan) {
-  return plan.state();
-}
-
 void check_operand(const char* what, const ModelOperand& expected, const ConstTensorView& got,
                    Device device) {
   const auto name = [&] { return std::string("model: ") + what + " " + expected.name; };
@@ -42,7 +38,7 @@ void check_operand(const char* what, const ModelOperand& expected, const ConstTe
 Model::Model(const Context& context, const ModelPlan& plan,
              std::span<const MemberParameters> members)
     : plan_(plan) {
-  const ModelPlan::State& s = state_of(plan_);
+  const ModelPlan::State& s = plan_.state();
   const auto n = static_cast<size_t>(s.problem.num_members);
   WIDE_REQUIRE(context.device() == s.context.device(),
                "model: the context is of " + to_string(context.device()) +
@@ -86,14 +82,14 @@ Model Model::with_num_members(int64_t num_members) const {
   ModelProblem problem = plan_.problem();
   problem.num_members = num_members;
   if (!problem.batches.empty()) problem.batches.resize(static_cast<size_t>(num_members));
-  return with_plan(ModelPlan(plan_same_graph(state_of(plan_), problem)),
+  return with_plan(ModelPlan(plan_same_graph(plan_.state(), problem)),
                    counted(num_members, "member"));
 }
 
 Model Model::with_fewer_rows(int64_t batch) const {
   ModelProblem problem = plan_.problem();
   problem.batch = batch;
-  return with_plan(ModelPlan(plan_same_graph(state_of(plan_), problem)),
+  return with_plan(ModelPlan(plan_same_graph(plan_.state(), problem)),
                    "a batch of " + std::to_string(batch));
 }
 
@@ -104,13 +100,13 @@ Model Model::with_batches(std::vector<int64_t> batches) const {
 }
 
 Model Model::with_problem(const ModelProblem& problem, const std::string& what) const {
-  const ModelPlan::State& s = state_of(plan_);
+  const ModelPlan::State& s = plan_.state();
   return with_plan(ModelPlan(plan_model(s.context, s.source, problem, s.options, s.stored_members)),
                    what);
 }
 
 Model Model::with_plan(ModelPlan plan, const std::string& what) const {
-  const ModelPlan::State& s = state_of(plan_);
+  const ModelPlan::State& s = plan_.state();
   const ModelPlan::State& other = plan.state();
   // Numbers of storages differ where one member needs no copy; what counts is where they lie.
   const auto offset_of = [](const ModelPlan::State& of, int32_t storage) {
@@ -146,7 +142,7 @@ void require_count(const char* what, size_t got, std::span<const ModelOperand> e
 /// Checks all arguments of a run, and returns their addresses.
 Bases bases_of(const ModelPlan& plan, Tensor& weights, const ModelArguments& arguments,
                const Execution& execution) {
-  const ModelPlan::State& s = state_of(plan);
+  const ModelPlan::State& s = plan.state();
   const Device device = s.context.device();
   require_count("inputs", arguments.inputs.size(), s.inputs);
   require_count("outputs", arguments.outputs.size(), s.outputs);
@@ -168,7 +164,7 @@ Bases bases_of(const ModelPlan& plan, Tensor& weights, const ModelArguments& arg
 
 /// Checked before the first step: a later one that finds no handles would be too late.
 void require_handles_of(const ModelPlan& plan, const Execution& execution) {
-  const ModelPlan::State& s = state_of(plan);
+  const ModelPlan::State& s = plan.state();
   const Device device = s.context.device();
   if (!s.cublas_caller.empty()) require_cublas(s.cublas_caller, execution, device);
   if (!s.cudnn_caller.empty()) require_cudnn(s.cudnn_caller, execution, device);
@@ -198,7 +194,7 @@ void Model::enqueue(const ModelArguments& arguments, const Execution& execution)
   const Bases bases = bases_of(plan_, state_->weights, arguments, execution);
   require_handles_of(plan_, execution);
   const Execution own = of_steps(plan_, execution);
-  for (const RunStep& step : state_of(plan_).run) step(bases, own);
+  for (const RunStep& step : plan_.state().run) step(bases, own);
 }
 
 void Model::check(const ModelArguments& arguments, const Execution& execution) const {
@@ -208,7 +204,7 @@ void Model::check(const ModelArguments& arguments, const Execution& execution) c
 
 void Model::run_step(int64_t step, const ModelArguments& arguments,
                      const Execution& execution) const {
-  const std::vector<RunStep>& steps = state_of(plan_).run;
+  const std::vector<RunStep>& steps = plan_.state().run;
   WIDE_REQUIRE(step >= 0 && step < static_cast<int64_t>(steps.size()),
                "model: step is " + std::to_string(step) + ", expected one in [0, " +
                    std::to_string(steps.size()) + ")");

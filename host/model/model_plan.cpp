@@ -160,18 +160,7 @@ ModelPlan::State blank_state(const Context& context, const Graph& graph,
           .graph = graph,
           .problem = problem,
           .stored_members = stored_members,
-          .options = options,
-          .tuning = {},
-          .memory = {},
-          .inputs = {},
-          .outputs = {},
-          .parameters = {},
-          .steps = {},
-          .run = {},
-          .storages = {},
-          .slots = {},
-          .dropouts = {},
-          .notes = {}};
+          .options = options};
 }
 
 /// What members are loaded with, and which of it is stored once.
@@ -275,6 +264,13 @@ std::span<const std::string> ModelPlan::notes() const {
 
 namespace {
 
+/// "linear by wide, once for all members: the tiles ..": explanations begin with the strategy.
+std::string_view reason_of(const ModelStep& step) {
+  const std::string_view explain = step.explain;
+  const std::string name = step.strategy + ": ";
+  return explain.substr(explain.starts_with(name) ? name.size() : 0);
+}
+
 std::string members_text(const ModelStep& step, const ModelProblem& problem) {
   if (step.member >= 0) return ", rows of member " + std::to_string(step.member);
   return step.num_members == 1 && problem.num_members > 1 ? ", once for all members" : "";
@@ -288,7 +284,7 @@ std::string ModelPlan::explain() const {
   for (const ModelStep& step : state_->steps) {
     text += step.node + ": " + step.primitive +
             (step.strategy.empty() ? "" : " by " + step.strategy) +
-            members_text(step, state_->problem) + ": " + step.explain + "\n";
+            members_text(step, state_->problem) + ": " + std::string(reason_of(step)) + "\n";
   }
   return text;
 }

@@ -156,29 +156,31 @@ PrimitiveSpec named_spec(const NamedModel& named, const std::string& full_name) 
   return spec;
 }
 
-/// Specs that live as long as the program: those of the named models, then what was added.
+struct Entry {
+  std::string name;  ///< the spec's
+  GraphOf graph_of;
+  ParametersOf parameters_of;  ///< empty: drawn for the graph
+  PrimitiveSpec spec{};
+};
+
+/// Lives as long as the program: the named models, then what was added.
 struct Registry {
   std::mutex mutex;
-  std::deque<std::string> names;
-  std::deque<PrimitiveSpec> specs;
-  std::deque<GraphOf> graphs;
-  std::deque<ParametersOf> parameters;  ///< empty: drawn for the graph
+  std::deque<Entry> entries;
   Registry() {
     for (const NamedModel& named : named_models()) {
-      names.push_back("model:" + std::string(named.name));
-      graphs.push_back(graph_of(named));
-      parameters.emplace_back();
-      specs.push_back(named_spec(named, names.back()));
+      Entry& entry =
+          entries.emplace_back(Entry{"model:" + std::string(named.name), graph_of(named), {}});
+      entry.spec = named_spec(named, entry.name);
     }
   }
-  size_t index_of(const Case& point) const {
-    const auto spec = std::find_if(specs.begin(), specs.end(), [&](const PrimitiveSpec& each) {
-      return each.name == point.op();
-    });
-    if (spec == specs.end())
+  const Entry& find(const Case& point) const {
+    const auto entry = std::find_if(entries.begin(), entries.end(),
+                                    [&](const Entry& each) { return each.name == point.op(); });
+    if (entry == entries.end())
       throw_invalid_argument("model: " + std::string(point.op()) +
                              " is a primitive, expected a model");
-    return static_cast<size_t>(spec - specs.begin());
+    return *entry;
   }
 };
 
@@ -193,7 +195,7 @@ std::vector<const PrimitiveSpec*> models() {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   std::vector<const PrimitiveSpec*> list;
-  for (const PrimitiveSpec& spec : r.specs) list.push_back(&spec);
+  for (const Entry& entry : r.entries) list.push_back(&entry.spec);
   return list;
 }
 
@@ -205,18 +207,17 @@ const PrimitiveSpec& add_model(const std::string& name, Graph graph, ParametersO
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   const std::string full = "model:" + name;
-  for (const PrimitiveSpec& spec : r.specs) {
-    WIDE_REQUIRE(spec.name != full, "model: " + name + " is there already");
+  for (const Entry& entry : r.entries) {
+    WIDE_REQUIRE(entry.name != full, "model: " + name + " is there already");
   }
   const auto shared = std::make_shared<const Graph>(std::move(graph));
-  r.names.push_back(full);
-  r.graphs.push_back([shared](const Case&) { return *shared; });
-  r.parameters.push_back(parameters);
-  r.specs.push_back(
-      spec_of(r.names.back(), "a model of a file", *shared, r.graphs.back(), 8, parameters));
+  Entry& entry = r.entries.emplace_back(
+      Entry{full, [shared](const Case&) { return *shared; }, std::move(parameters)});
+  entry.spec =
+      spec_of(entry.name, "a model of a file", *shared, entry.graph_of, 8, entry.parameters_of);
   const std::string_view dtype = dtype_name(shared->type(shared->outputs()[0].value).dtype);
-  r.specs.back().axes.push_back({"dtype", "as the file has it", std::string(dtype), {dtype}, 0});
-  return r.specs.back();
+  entry.spec.axes.push_back({"dtype", "as the file has it", std::string(dtype), {dtype}, 0});
+  return entry.spec;
 }
 
 ModelProblem model_problem(const Case& point) {
@@ -233,15 +234,15 @@ ModelProblem model_problem(const Case& point) {
 Graph model_graph(const Case& point) {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
-  return r.graphs[r.index_of(point)](point);
+  return r.find(point).graph_of(point);
 }
 
 OwnedParameters model_parameters(const Case& point, uint64_t seed, int64_t member) {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
-  const size_t index = r.index_of(point);
-  return r.parameters[index] ? r.parameters[index](seed, member)
-                             : random_parameters(r.graphs[index](point), seed, member);
+  const Entry& entry = r.find(point);
+  return entry.parameters_of ? entry.parameters_of(seed, member)
+                             : random_parameters(entry.graph_of(point), seed, member);
 }
 
 }  // namespace wide::catalog

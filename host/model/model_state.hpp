@@ -22,17 +22,17 @@ struct ModelPlan::State {
   int64_t stored_members;  ///< that weights_bytes is for: at least the problem's
   ModelOptions options;    ///< its tuning is the one below
   /// A copy, as plans for other batches are made when the caller's may no longer exist.
-  std::shared_ptr<const TuningCache> tuning;
-  ModelMemory memory;
-  std::vector<ModelOperand> inputs, outputs;
-  std::vector<ModelParameter> parameters;
-  std::vector<ModelStep> steps;
-  std::vector<RunStep> run;
-  std::vector<Storage> storages;
-  std::vector<ParameterSlot> slots;
-  std::vector<DropoutSlots> dropouts;
+  std::shared_ptr<const TuningCache> tuning{};
+  ModelMemory memory{};
+  std::vector<ModelOperand> inputs{}, outputs{};
+  std::vector<ModelParameter> parameters{};
+  std::vector<ModelStep> steps{};
+  std::vector<RunStep> run{};
+  std::vector<Storage> storages{};
+  std::vector<ParameterSlot> slots{};
+  std::vector<DropoutSlots> dropouts{};
   int32_t mask_storage = -1, seed_storage = -1;
-  std::vector<std::string> notes;  ///< of the passes, then of lowering
+  std::vector<std::string> notes{};  ///< of the passes, then of lowering
   size_t num_pass_notes = 0;
   /// "model: fc": the first step that calls the library; empty where none does.
   std::string cublas_caller{}, cudnn_caller{};

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "host/model/batch.hpp"
 #include "host/model/move.hpp"
 #include "host/model/rewrite.hpp"
 
@@ -19,17 +20,12 @@ namespace {
 
 constexpr const char* kOutput = "y";  ///< among names of operands
 
-bool is_activation(const Graph& graph, Value value) {
-  const Shape& shape = graph.type(value).shape;
-  return shape.rank() > 0 && shape[0] == kBatch;
-}
-
 /// The operand to copy: the one that is named, else the first, of those that are not copied yet.
 const Operand* choose(const Graph& graph, const Node& node, Value named,
                       const std::set<std::string>& copied) {
   const Operand* first = nullptr;
   for (const Operand& operand : node.operands) {
-    if (!is_activation(graph, operand.value) || copied.contains(operand.name)) continue;
+    if (!is_batched(graph, operand.value) || copied.contains(operand.name)) continue;
     if (operand.value == named) return &operand;
     if (first == nullptr) first = &operand;
   }

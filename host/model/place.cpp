@@ -33,9 +33,8 @@ class Axes {
 };
 
 PlacedView placed(const Place& place, const Axes& axes, Device device) {
-  PlacedView view{place.storage, place.offset, {}};
-  view.view = TensorView(nullptr, place.dtype, axes.shape(), axes.strides(), device);
-  return view;
+  return {place.storage, place.offset,
+          TensorView(nullptr, place.dtype, axes.shape(), axes.strides(), device)};
 }
 
 /// The axes [begin, end) as one: its extent and stride; stride -1 where they do not fold.
@@ -201,6 +200,12 @@ PlacedView folded_view(const std::string& node, const Place& place, int split, D
   axes.add(place.num_members, place.member_stride);
   axes.add(features.extent, 1);
   return placed(place, axes, device);
+}
+
+PlacedView without_members(const PlacedView& rows) {
+  const Shape& shape = rows.view.shape;
+  const Strides& strides = rows.view.strides;
+  return rows.as({shape[0], shape[2]}, {strides[0], strides[2]});
 }
 
 PlacedView stacked_view(const Place& place, Device device) {

@@ -45,6 +45,12 @@ struct PlacedView {
   int32_t storage = -1;
   int64_t offset = 0;
   TensorView view;
+
+  /// The same memory in another shape, dense or with these strides.
+  PlacedView as(const Shape& shape) const { return as(shape, contiguous_strides(shape)); }
+  PlacedView as(const Shape& shape, const Strides& strides) const {
+    return {storage, offset, TensorView(nullptr, view.dtype, shape, strides, view.device)};
+  }
 };
 
 /// Packed: the axes in front of `member_axis`, the members, the other axes; -1: shared. Throws
@@ -74,6 +80,8 @@ PlacedView joined_view(const std::string& node, const Place& place, Device devic
 /// [R, N, F]: all axes in front of `split` as rows, the others as features. Throws unsupported with
 /// `node` where they do not fold.
 PlacedView folded_view(const std::string& node, const Place& place, int split, Device device);
+/// [R, 1, F] as [R, F].
+PlacedView without_members(const PlacedView& rows);
 /// [N, ..]: members in front of everything, with any strides.
 PlacedView stacked_view(const Place& place, Device device);
 /// A member's shape, without members: for shared values.

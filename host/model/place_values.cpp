@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "host/core/check.hpp"
+#include "host/model/batch.hpp"
 #include "host/model/layout.hpp"
 #include "host/model/lowering.hpp"
 #include "host/model/routed.hpp"
@@ -33,7 +34,7 @@ struct MayBeInPlace {
 
 Shape with_batch(const Shape& shape, int64_t batch) {
   Shape concrete = shape;
-  if (shape.rank() > 0 && shape[0] == kBatch) concrete[0] = batch;
+  if (is_batched(shape)) concrete[0] = batch;
   return concrete;
 }
 
@@ -85,7 +86,7 @@ class Placer {
       const Value input = graph_.inputs()[i];
       place(input) = packed(input);
       place(input).storage =
-          add({MemoryKind::input, static_cast<int64_t>(i), 0, bytes_of(place(input))});
+          l_.add_storage({MemoryKind::input, static_cast<int64_t>(i), 0, bytes_of(place(input))});
       l_.inputs.push_back(
           operand_of(graph_.name(input), place(input), problem_.num_members, l_.first_rows_));
     }
@@ -99,10 +100,6 @@ class Placer {
  private:
   Place& place(Value v) { return l_.places_[static_cast<size_t>(v.index)]; }
   int& last_use(Value v) { return last_use_[static_cast<size_t>(v.index)]; }
-  bool is_parameter(Value v) const {
-    const Shape& shape = graph_.type(v).shape;
-    return shape.rank() == 0 || shape[0] != kBatch;
-  }
   /// For ragged models: like a single member that has all members' rows.
   std::vector<int> rows_first() const {
     std::vector<int> axes;
@@ -122,10 +119,6 @@ class Placer {
   Place packed(Value v) const { return packed(v, rows_of(v)); }
   static int64_t bytes_of(const Place& place) {
     return checked_bytes({place.num_members, num_elements(place.shape)}, dtype_bytes(place.dtype));
-  }
-  int32_t add(const Storage& storage) {
-    l_.storages.push_back(storage);
-    return static_cast<int32_t>(l_.storages.size()) - 1;
   }
 
   /// Whether y is another name for what x already holds.
@@ -200,7 +193,7 @@ class Placer {
   }
 
   void place_node(const Node& node, int number) {
-    if (is_parameter(node.outputs[0])) return;  // computed before anything runs
+    if (!is_batched(graph_, node.outputs[0])) return;  // computed before anything runs
     if (is_view(node)) {
       place(node.outputs[0]) = view_of(node);
       return;
@@ -210,12 +203,12 @@ class Placer {
       place(y) = packed(y);
       const int output = wanted_[static_cast<size_t>(y.index)];
       if (output >= 0) {
-        place(y).storage = add({MemoryKind::output, output, 0, bytes_of(place(y))});
+        place(y).storage = l_.add_storage({MemoryKind::output, output, 0, bytes_of(place(y))});
       } else if (const std::optional<int32_t> storage = storage_of_x(node, number, place(y))) {
         place(y).storage = *storage;
         owner_[static_cast<size_t>(*storage)] = y;
       } else {
-        place(y).storage = add({MemoryKind::activations, 0, 0, bytes_of(place(y))});
+        place(y).storage = l_.add_storage({MemoryKind::activations, 0, 0, bytes_of(place(y))});
       }
       owner_.resize(l_.storages.size());
       owner_[static_cast<size_t>(place(y).storage)] = y;
@@ -246,7 +239,7 @@ class Placer {
       return {};
     }
     for (const Operand& operand : node.operands) {
-      if (operand.name != "x" && !is_parameter(operand.value) &&
+      if (operand.name != "x" && is_batched(graph_, operand.value) &&
           place(operand.value).storage == from.storage) {
         return {};
       }
@@ -267,7 +260,7 @@ class Placer {
       l_.outputs.push_back(operand_of(output.name, to, problem_.num_members, l_.first_rows_));
       const Place& from = place(output.value);
       if (wanted_[static_cast<size_t>(root(output.value).index)] == static_cast<int>(i)) continue;
-      to.storage = add({MemoryKind::output, static_cast<int64_t>(i), 0, bytes_of(to)});
+      to.storage = l_.add_storage({MemoryKind::output, static_cast<int64_t>(i), 0, bytes_of(to)});
       list.push_back({output.name, from, to, is_mixed && lacks_gates(output.value)});
     }
     return list;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "host/model/batch.hpp"
 #include "wide/graph.hpp"
 
 namespace wide {
@@ -15,10 +16,8 @@ using Json = nlohmann::ordered_json;
 
 /// Whether a node reads parameters, or values computed from parameters.
 bool has_parameters(const Graph& graph, const Node& node) {
-  return std::any_of(node.operands.begin(), node.operands.end(), [&](const Operand& operand) {
-    const Shape& shape = graph.type(operand.value).shape;
-    return shape.rank() == 0 || shape[0] != kBatch;
-  });
+  return std::any_of(node.operands.begin(), node.operands.end(),
+                     [&](const Operand& operand) { return !is_batched(graph, operand.value); });
 }
 
 /// "heads=4, causal=true"

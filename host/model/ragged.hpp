@@ -17,9 +17,6 @@ namespace wide {
 /// have one batch.
 std::vector<int64_t> first_rows(const ModelProblem& problem);
 
-/// Whether a value has the batch in front; all others are parameters.
-bool has_rows(const Graph& graph, Value value);
-
 /// Whether members differ only in their rows: every sample is computed independently of its
 /// member.
 bool treats_rows_alike(const Lowering& l, const Node& node);

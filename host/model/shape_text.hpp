@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shapes in messages about graphs.
+// Shapes and nodes in messages about graphs.
 #pragma once
 
 #include <string>
@@ -18,6 +18,11 @@ inline std::string shape_text(const Shape& shape) {
     out += shape[axis] == kBatch ? "B" : std::to_string(shape[axis]);
   }
   return out + "]";
+}
+
+/// "model: fc1 (linear): "
+inline std::string node_text(const Graph& graph, const Node& node) {
+  return "model: " + node.name + " (" + std::string(operation_name(graph, node)) + "): ";
 }
 
 }  // namespace wide

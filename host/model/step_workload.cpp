@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "host/core/check.hpp"
+#include "host/model/batch.hpp"
 #include "host/model/graph_workload.hpp"
 #include "host/model/member_values.hpp"
 #include "host/model/model_state.hpp"
@@ -21,11 +22,6 @@
 namespace wide::catalog {
 
 namespace {
-
-bool has_batch(const Graph& graph, Value value) {
-  const Shape& shape = graph.type(value).shape;
-  return shape.rank() > 0 && shape[0] == kBatch;
-}
 
 /// A step's node as a graph of its own; by the names there, the values of the model's graph that
 /// its inputs and parameters are.
@@ -58,7 +54,7 @@ class StepGraphBuilder {
   Value add(const std::string& name, Value of) {
     if (of.is_absent()) return {};
     const ValueType& type = graph_.type(of);
-    const bool is_input = has_batch(graph_, of);
+    const bool is_input = is_batched(graph_, of);
     (is_input ? step_.inputs : step_.parameters)[name] = of;
     return is_input ? builder_.input(name, type.shape, type.dtype)
                     : builder_.parameter(name, type.shape, type.dtype);
@@ -110,7 +106,7 @@ const ParameterSlot* slot_at(const ModelPlan::State& s, int32_t storage) {
 Value operand_in(const ModelPlan::State& s, const Node& node, int32_t storage) {
   for (const wide::Operand& operand : node.operands) {
     const Value value = operand.value;
-    if (has_batch(s.graph, value) && s.places[static_cast<size_t>(value.index)].storage == storage)
+    if (is_batched(s.graph, value) && s.places[static_cast<size_t>(value.index)].storage == storage)
       return value;
   }
   return {};
@@ -125,7 +121,9 @@ bool is_output_of(const ModelPlan::State& s, const Node& node, int32_t storage) 
 /// Why a step cannot be tuned; empty where it can.
 std::string fixed_reason(const ModelPlan::State& s, size_t step) {
   if (s.problem.is_routed)
-    return "their rows are routed to members: tune --op top_k,routing,routed_linear,routed_mlp";
+    return "their rows are routed to members: tune --op top_k,routing,routed_linear,routed_mlp, "
+           "and "
+           "layernorm,rmsnorm,chain --routed yes";
   if (!s.planners[step].key) return "copies have one strategy";
   const Node& node = node_named(s.graph, s.steps[step].node);
   if (std::holds_alternative<EnsembleOp>(node.operation))

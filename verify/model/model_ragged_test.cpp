@@ -132,8 +132,8 @@ TEST_CASE("model ragged: what runs for all members at once, and what for each") 
   CHECK(steps_of(model_options("safe"))[1] == "first ragged_linear sequential 3 -1");
 
   const std::string text = make_model_plan(Context::cpu(), mixed(), ragged({2, 0, 3})).explain();
-  CHECK_THAT(text, ContainsSubstring("norm: layernorm by wide, rows of member 2: "));
-  CHECK_THAT(text, ContainsSubstring("trunk: softmax by wide, once for all members: "));
+  CHECK_THAT(text, ContainsSubstring("norm: layernorm by wide, rows of member 2: one pass "));
+  CHECK_THAT(text, ContainsSubstring("trunk: softmax by wide, once for all members: one pass "));
 
   // Layers become one mlp for nobody but those who ask for it.
   const auto mlp_steps = [](const ModelOptions& options) {

@@ -242,7 +242,7 @@ TEST_CASE("model: parameters that nobody reads may be shared, those that are non
   options.shared_parameters = {"daed"};
   CHECK_THROWS_WITH(make_model_plan(cpu, graph, kProblem, options),
                     ContainsSubstring("model: shared_parameters has daed, expected names of the "
-                                      "graph's parameters"));
+                                      "graph's parameters, did you mean dead?"));
 }
 
 TEST_CASE("model: members that are loaded neither read back nor write what the first one shares") {
