@@ -87,7 +87,7 @@ static_assert(offsetof(wide_members_info, graph) == 8 &&
               offsetof(wide_members_info, num_members) == 16);
 static_assert(has_layout<wide_strategy>(24, 3));
 static_assert(offsetof(wide_strategy, primitive) == 8 && offsetof(wide_strategy, strategy) == 16);
-static_assert(has_layout<wide_plan_options>(160, 24));
+static_assert(has_layout<wide_plan_options>(168, 25));
 static_assert(
     offsetof(wide_plan_options, num_members) == 8 && offsetof(wide_plan_options, batch) == 16 &&
     offsetof(wide_plan_options, batches) == 24 && offsetof(wide_plan_options, num_batches) == 32 &&
@@ -104,7 +104,8 @@ static_assert(
     offsetof(wide_plan_options, tuning) == 104 && offsetof(wide_plan_options, channels) == 112 &&
     offsetof(wide_plan_options, is_routed) == 116 && offsetof(wide_plan_options, choices) == 120 &&
     offsetof(wide_plan_options, router) == 128 && offsetof(wide_plan_options, gate) == 136 &&
-    offsetof(wide_plan_options, first_id) == 144 && offsetof(wide_plan_options, num_scores) == 152);
+    offsetof(wide_plan_options, first_id) == 144 &&
+    offsetof(wide_plan_options, num_scores) == 152 && offsetof(wide_plan_options, id_dtype) == 160);
 static_assert(has_layout<wide_plan_info>(128, 17));
 static_assert(
     offsetof(wide_plan_info, num_members) == 8 && offsetof(wide_plan_info, batch) == 16 &&

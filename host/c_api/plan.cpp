@@ -58,7 +58,8 @@ Planned planned_of(const wide_plan_options* options) {
                    .is_routed = given.is_routed != 0,
                    .choices = given.choices == 0 ? 1 : given.choices,
                    .first_id = given.first_id,
-                   .num_scores = given.num_scores},
+                   .num_scores = given.num_scores,
+                   .id_dtype = given.id_dtype == 0 ? Dtype::int64 : dtype_of(given.id_dtype)},
                   model_options_of(given),
                   nullptr};
   if (given.router != nullptr) {

@@ -43,7 +43,7 @@ PlacedView lower_top_k(Lowering& l) {
 PlacedView ids_of(Lowering& l) {
   const ModelProblem& problem = l.problem();
   if (problem.router == Router::scores) return lower_top_k(l);
-  const PlacedView ids = l.add_input("member_ids", Dtype::int64, shape_of_choices(problem));
+  const PlacedView ids = l.add_input("member_ids", problem.id_dtype, shape_of_choices(problem));
   if (problem.router == Router::gated_ids) {
     l.gates_of_routing =
         l.add_input("gates", Dtype::fp32, shape_of_choices(problem)).as({rows_of_choices(problem)});
@@ -143,6 +143,7 @@ void lower_routing(Lowering& l) {
   const PlacedView ids = ids_of(l);
   l.first_rows_of_routing = l.add_activation(Dtype::int32, {l.num_members() + 1});
   l.order_of_routing = l.add_activation(Dtype::int32, {rows_of_choices(l.problem())});
+  l.ids_of_routing = ids;
   const PlacedView first_rows = l.first_rows_of_routing, order = l.order_of_routing;
   const auto arguments = [=](const Bases& at) {
     return RoutingArguments{

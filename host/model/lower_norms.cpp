@@ -20,6 +20,11 @@ PlacedView sum_of(const Lowering& l, const Node& node) {
   return node.outputs.size() > 1 ? l.rows(node, node.outputs[1]) : PlacedView{};
 }
 
+/// Of the first member, where a norm has ids.
+int64_t first_id_of(const Lowering& l, const PlacedView& ids) {
+  return ids.storage < 0 ? 0 : l.problem().first_id;
+}
+
 /// [B, N*C, positions..], copied where norms of channels cannot read its positions in
 /// place.
 PlacedView channels_of(Lowering& l, const Node& node) {
@@ -49,47 +54,51 @@ void lower_groups(Lowering& l, const Node& node, const char* primitive, int64_t 
 void lower(Lowering& l, const Node& node, const LayernormOp& op) {
   const PlacedView x = l.rows(node, "x"), gamma = l.parameter(node, "gamma"),
                    beta = l.parameter(node, "beta"), residual = l.rows(node, "residual"),
-                   y = l.rows(node, node.outputs[0]), sum = sum_of(l, node);
+                   y = l.rows(node, node.outputs[0]), sum = sum_of(l, node), ids = l.norm_ids(node);
   const auto arguments = [=](const Bases& at) {
     return LayernormArguments{.x = at.at(x),
                               .gamma = at.at(gamma),
                               .beta = at.at(beta),
                               .y = at.at(y),
                               .residual = at.at(residual),
-                              .sum = at.at(sum)};
+                              .sum = at.at(sum),
+                              .ids = at.at(ids)};
   };
   LayernormProblem like;
   like.num_members = l.members_of(node);
   like.features = l.graph().type(node.outputs[0]).shape.back();
   like.epsilon = op.epsilon;
+  like.first_id = first_id_of(l, ids);
   l.add(node, "layernorm", "layernorm", describe_layernorm(arguments(l.example()), like),
-        make_layernorm_plan, arguments, {&x, &gamma, &beta, &residual, &y, &sum});
+        make_layernorm_plan, arguments, {&x, &gamma, &beta, &residual, &y, &sum, &ids});
 }
 
 void lower(Lowering& l, const Node& node, const RmsnormOp& op) {
   const PlacedView x = l.rows(node, "x"), gamma = l.parameter(node, "gamma"),
                    residual = l.rows(node, "residual"), y = l.rows(node, node.outputs[0]),
-                   sum = sum_of(l, node);
+                   sum = sum_of(l, node), ids = l.norm_ids(node);
   const auto arguments = [=](const Bases& at) {
     return RmsnormArguments{.x = at.at(x),
                             .gamma = at.at(gamma),
                             .y = at.at(y),
                             .residual = at.at(residual),
-                            .sum = at.at(sum)};
+                            .sum = at.at(sum),
+                            .ids = at.at(ids)};
   };
   RmsnormProblem like;
   like.num_members = l.members_of(node);
   like.features = l.graph().type(node.outputs[0]).shape.back();
   like.epsilon = op.epsilon;
+  like.first_id = first_id_of(l, ids);
   l.add(node, "rmsnorm", "rmsnorm", describe_rmsnorm(arguments(l.example()), like),
-        make_rmsnorm_plan, arguments, {&x, &gamma, &residual, &y, &sum});
+        make_rmsnorm_plan, arguments, {&x, &gamma, &residual, &y, &sum, &ids});
 }
 
 void lower(Lowering& l, const Node& node, const ChainOp& op) {
   const PlacedView x = l.rows(node, "x"), bias = l.parameter(node, "bias"),
                    residual = l.rows(node, "residual"), gamma = l.parameter(node, "gamma"),
                    beta = l.parameter(node, "beta"), y = l.rows(node, node.outputs[0]),
-                   sum = sum_of(l, node);
+                   sum = sum_of(l, node), ids = l.norm_ids(node);
   const auto arguments = [=](const Bases& at) {
     return ChainArguments{.x = at.at(x),
                           .bias = at.at(bias),
@@ -97,7 +106,8 @@ void lower(Lowering& l, const Node& node, const ChainOp& op) {
                           .gamma = at.at(gamma),
                           .beta = at.at(beta),
                           .y = at.at(y),
-                          .sum = at.at(sum)};
+                          .sum = at.at(sum),
+                          .ids = at.at(ids)};
   };
   ChainProblem like;
   like.num_members = l.members_of(node);
@@ -105,8 +115,9 @@ void lower(Lowering& l, const Node& node, const ChainOp& op) {
   like.activation = op.activation;
   like.norm = op.norm;
   like.epsilon = op.epsilon;
+  like.first_id = first_id_of(l, ids);
   l.add(node, "chain", "chain", describe_chain(arguments(l.example()), like), make_chain_plan,
-        arguments, {&x, &bias, &residual, &gamma, &beta, &y, &sum});
+        arguments, {&x, &bias, &residual, &gamma, &beta, &y, &sum, &ids});
 }
 
 void lower(Lowering& l, const Node& node, const BatchnormOp& op) {

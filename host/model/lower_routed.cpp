@@ -91,14 +91,21 @@ void lower_routed_mlp(Lowering& l, const Node& node, const MlpOp& op) {
   like.last_activation = op.last_activation;
   const RoutedMlpPlan plan =
       make_routed_mlp_plan(l.context(), describe_routed_mlp(arguments(l.example()), like),
-                           l.plan_options(node, "routed_mlp"));
-  l.add_planned({.node = node.name,
-                 .primitive = "routed_mlp",
-                 .strategy = {},
-                 .explain = {},
-                 .num_members = l.num_members()},
-                plan, {&x, &weights, &y, &gates, &first_rows, &order},
-                [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+                           l.plan_options(node.name, "routed_mlp"));
+  l.add_planned(node.name, "routed_mlp", plan, arguments,
+                {&x, &weights, &y, &gates, &first_rows, &order});
+}
+
+/// A norm of rows or a chain, which looks the parameters of each row up.
+void lower_routed_norm(Lowering& l, const Node& node) {
+  (void)rows_of(l, node, node.outputs[0]);  // whose rows are routed
+  l.with_repeated_operands(node, [&] { lower_selected(l, node, -1, l.num_members()); });
+}
+
+bool is_norm_of_rows(const Node& node) {
+  const Operation& op = node.operation;
+  return std::holds_alternative<LayernormOp>(op) || std::holds_alternative<RmsnormOp>(op) ||
+         std::holds_alternative<ChainOp>(op);
 }
 
 }  // namespace
@@ -124,7 +131,10 @@ void lower_routed(Lowering& l, const Node& node) {
   if (const auto* mlp = std::get_if<MlpOp>(&node.operation)) {
     return lower_routed_mlp(l, node, *mlp);
   }
-  refuse(l, node, "expected linear, or an operation in which members do not differ");
+  if (is_norm_of_rows(node)) return lower_routed_norm(l, node);
+  refuse(l, node,
+         "expected linear, layernorm, rmsnorm, chain, or an operation in which members do not "
+         "differ");
 }
 
 }  // namespace wide

@@ -130,10 +130,16 @@ void Lowering::with_repeated_operands(const Node& node, const std::function<void
   if (problem_.choices == 1 || !has_choices(node.outputs[0])) return lower();
   const std::vector<Place> own = places_;
   for (const Operand& operand : node.operands) {
+    if (!is_batched(graph_, operand.value)) continue;
     places_[static_cast<size_t>(operand.value.index)] = repeated(node, operand.value);
   }
   lower();
   places_ = own;
+}
+
+PlacedView Lowering::norm_ids(const Node& node) const {
+  const bool is_one = !problem_.is_routed || is_shared(node.outputs[0]);
+  return is_one || treats_rows_alike(*this, node) ? PlacedView{} : ids_of_routing;
 }
 
 PlacedView Lowering::rows(const Node& node, std::string_view name) const {

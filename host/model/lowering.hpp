@@ -109,6 +109,9 @@ class Lowering {
   /// into the layout of the node's result. Throws unsupported where nothing may be moved.
   Place own_operand(const Node& node, std::string_view name);
 
+  /// Of a node that runs once over rows that have members' own parameters; else absent.
+  PlacedView norm_ids(const Node& node) const;
+
   /// Absent operands give absent views.
   PlacedView rows(const Node& node, std::string_view name) const;  ///< [R, N, D]
   PlacedView rows(const Node& node, Value value) const;
@@ -176,9 +179,9 @@ class Lowering {
   std::vector<std::string> notes;                               ///< for ModelPlan::notes()
   int64_t weights_bytes = 0, table_bytes = 0;
   int32_t mask_storage = -1;  ///< uint8, one a member, 1 for members that take part in ensembles
-  PlacedView first_rows_of_routing, order_of_routing;  ///< of a routed model
-  PlacedView gates_of_routing;                         ///< fp32 [R]; absent: there are none
-  int32_t seed_storage = -1;  ///< of `dropouts`, one after another: int64 [dropouts, N, 2]
+  PlacedView ids_of_routing, first_rows_of_routing, order_of_routing;  ///< of a routed model
+  PlacedView gates_of_routing;  ///< fp32 [R]; absent: there are none
+  int32_t seed_storage = -1;    ///< of `dropouts`, one after another: int64 [dropouts, N, 2]
 
  private:
   friend class Placer;

@@ -33,6 +33,16 @@ void check_ids(const ModelProblem& problem) {
                    ", expected at least first_id + num_members = " + text(end));
 }
 
+/// What they are stored as.
+void check_id_dtype(const ModelProblem& problem) {
+  const bool is_id = problem.id_dtype == Dtype::int64 || problem.id_dtype == Dtype::int32;
+  const bool has_ids = problem.is_routed && problem.router != Router::scores;
+  WIDE_REQUIRE(
+      is_id && (has_ids || problem.id_dtype == Dtype::int64),
+      "model: id_dtype is " + std::string(dtype_name(problem.id_dtype)) +
+          (has_ids ? ", expected int64 or int32" : ", expected int64 where no ids are given"));
+}
+
 /// What a mixture is made of.
 void check_choices(const ModelProblem& problem) {
   WIDE_REQUIRE(problem.choices >= 1,
@@ -44,6 +54,7 @@ void check_choices(const ModelProblem& problem) {
                    std::string(router_name(problem.router)) +
                    ", expected 1 and ids where rows are not routed");
   check_ids(problem);
+  check_id_dtype(problem);
   WIDE_REQUIRE(
       problem.router != Router::scores || problem.choices <= scores_of(problem),
       "model: choices is " + text(problem.choices) + ", expected at most " +

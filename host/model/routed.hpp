@@ -4,7 +4,7 @@
 // Rows that are routed to members on the device. Values lie like those of a single member that has
 // all rows, each row in its place whoever computes it: nodes without parameters run on these
 // directly, and a linear layer is one routed_linear, or several of them one routed_mlp, which reads
-// and writes rows where they are.
+// and writes rows where they are. Norms of rows look up whose parameters each has.
 //
 // Where K members run each row, what members compute has K rows for each of the batch, one after
 // another; layers gather their rows of what is there once, and copies repeat it for other nodes.
@@ -43,7 +43,7 @@ void lower_routing(Lowering& l);
 void lower_combination(Lowering& l, const OutputCopy& output);
 
 /// A node of a routed model. Throws unsupported for one in which members have parameters, but for
-/// linear layers, and for one that joins members.
+/// linear layers and norms of rows, and for one that joins members.
 void lower_routed(Lowering& l, const Node& node);
 
 }  // namespace wide

@@ -33,14 +33,16 @@ struct ModelProblem {
   std::vector<int64_t> batches{};
   /// Every row is run by one member, which the row names: experts, agents of several kinds. Inputs
   /// and outputs are those of one member, [batch, D], whose rows are all members' together, and
-  /// after the graph's inputs there is another, `member_ids`, int64 [batch]: only the device reads
-  /// it, so that one plan, and one captured graph, is for any ids. Linear layers give zeros for a
-  /// row whose id is that of no member; it is no error. Members differ in linear layers only.
+  /// after the graph's inputs there is another, `member_ids`, [batch] of id_dtype: only the device
+  /// reads it, so that one plan, and one captured graph, is for any ids. Linear layers and norms of
+  /// members' own give zeros for a row whose id is that of no member; it is no error, but what
+  /// other nodes make of such a row is unspecified. Members differ in linear layers, layernorm,
+  /// rmsnorm and chain only.
   bool is_routed = false;
   /// K, the members that run each row of a routed model: a mixture of experts, of which the graph
   /// is one. Outputs are sums over a row's K members, each times its gate where there are gates;
   /// ids of no member add nothing. Inputs then are
-  ///   ids        member_ids, int64 [batch, K], or [batch] for K = 1
+  ///   ids        member_ids, [batch, K], or [batch] for K = 1
   ///   gated_ids  member_ids, and gates, fp32, of the same shape: top_k's
   ///   scores     scores [batch, num_scores], num_scores >= K, of the first output's dtype: the K
   ///              members with the largest of a row run it, and `gate` makes their gates of these
@@ -53,6 +55,7 @@ struct ModelProblem {
   /// these members adds nothing, so that outputs of all parts add up to the whole.
   int64_t first_id = 0;
   int64_t num_scores = 0;  ///< of Router::scores: members there are; 0: first_id + num_members
+  Dtype id_dtype = Dtype::int64;  ///< of member_ids: int64 or int32
   friend bool operator==(const ModelProblem&, const ModelProblem&) = default;
 };
 
@@ -189,8 +192,8 @@ class ModelPlan {
 /// more. In a ragged model, linear layers run as one ragged_linear each (or by `linear`, member
 /// after member, where the strategies name only that), nodes without parameters once over all
 /// members' rows, and all others member after member, a step each; ensembles are refused. In a
-/// routed model linear layers run as one routed_linear each, or several as one routed_mlp, nodes
-/// without parameters once over all rows, and all others are refused.
+/// routed model linear layers run as one routed_linear each, or several as one routed_mlp, norms of
+/// rows and nodes without parameters once over all rows, and all others are refused.
 ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
                           const ModelOptions& options = {});
 

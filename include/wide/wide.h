@@ -209,16 +209,18 @@ typedef struct wide_plan_options {
    * be faster, else as in the graph. */
   wide_channels channels;
   /* Every row is run by one member, which the row names. Inputs and outputs are those of one
-   * member, [batch, D], and after the graph's inputs there is another, "member_ids", int64 [batch];
-   * linear layers give zeros where an id is that of no member. Only the device reads ids, so that
-   * one plan, and one captured graph, is for any. Members differ in linear layers only. */
+   * member, [batch, D], and after the graph's inputs there is another, "member_ids", [batch];
+   * linear layers and norms of members' own give zeros where an id is that of no member; what other
+   * nodes make of such a row is unspecified. Only the device reads ids, so that one plan, and one
+   * captured graph, is for any. Members differ in linear layers, layernorm, rmsnorm and chain only.
+   */
   int32_t is_routed;
   /* K, the members that run each row of a routed plan: a mixture of experts, of which the graph is
    * one. Outputs are sums over a row's K members, each times its gate where there are gates; ids of
    * no member add nothing. 0: 1 */
   int64_t choices;
   /* Who says which members run a row, by which the inputs after the graph's differ. NULL: "ids"
-   *   "ids"        "member_ids", int64 [batch, K], or [batch] for K = 1
+   *   "ids"        "member_ids", [batch, K], or [batch] for K = 1
    *   "gated_ids"  "member_ids", and "gates", fp32, of the same shape
    *   "scores"     "scores" [batch, N], N >= K, of the first output's dtype: the K members with the
    *                largest of a row run it */
@@ -230,6 +232,8 @@ typedef struct wide_plan_options {
    * What is not for these members adds nothing: outputs of all parts add up to the whole. */
   int64_t first_id;
   int64_t num_scores; /* N of "scores", all members there are; 0: first_id + num_members */
+  wide_dtype
+      id_dtype; /* of "member_ids": WIDE_INT32 or WIDE_INT64; 0, which is WIDE_FP32: WIDE_INT64 */
 } wide_plan_options;
 
 typedef struct wide_plan_info {

@@ -86,8 +86,17 @@ static void test_routed(wide_device device) {
   int64_t most = -1;
   REFUSED("options.is_routed is 1, expected 0",
           wide_largest_num_members_that_fits(e.context, e.graph, &options, 1 << 20, &most));
+  wide_plan *of_ints = NULL, *none = NULL;
+  options.id_dtype = WIDE_INT32;
+  OK(wide_plan_create(e.context, e.graph, &options, &of_ints));
+  OK(wide_plan_input(of_ints, 1, &ids));
+  CHECK(strcmp(ids.name, "member_ids") == 0 && ids.dtype == WIDE_INT32);
+  wide_plan_destroy(of_ints);
+  options.id_dtype = WIDE_FP16;
+  REFUSED("id_dtype is fp16, expected int64 or int32",
+          wide_plan_create(e.context, e.graph, &options, &none));
+  options.id_dtype = 0;
   options.batches = (const int64_t[kMembers]){2, 1, 1}, options.num_batches = kMembers;
-  wide_plan* none = NULL;
   REFUSED("rows are routed, and batches has 3 entries, expected none",
           wide_plan_create(e.context, e.graph, &options, &none));
   wide_tensor_destroy(workspace);

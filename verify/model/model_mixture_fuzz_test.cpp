@@ -48,7 +48,7 @@ class RandomExperts {
     }
     const int64_t nodes = dice_.between(2, 12);
     for (int64_t i = 0; i < nodes; ++i) append();
-    if (!values_.back().is_of_members) linear();
+    if (!has_linear_ || !values_.back().is_of_members) linear();
     std::vector<Value> results;
     for (const Drawn& drawn : values_) {
       if (drawn.is_of_members) results.push_back(result_of(drawn.value));
@@ -100,7 +100,7 @@ class RandomExperts {
   }
 
   void append() {
-    switch (dice_.between(0, 15)) {
+    switch (dice_.between(0, 16)) {
       case 0:
       case 1:
       case 2:
@@ -122,6 +122,8 @@ class RandomExperts {
       case 12:
       case 13:
         return reshape();
+      case 14:
+        return norm();
       default:
         return of_each_row();
     }
@@ -155,6 +157,18 @@ class RandomExperts {
       operands.push_back({"residual", residual.value});
     }
     keep(g_.append(own, op, operands), true);
+    has_linear_ = true;
+  }
+
+  /// Of members' own parameters.
+  void norm() {
+    const Value x = row_of(any().value);
+    const std::string own = name("scaled");
+    const int64_t features = shape(x)[1];
+    std::vector<Operand> operands{{"x", x}, {"gamma", parameter(own + ".w", {features})}};
+    if (dice_.toss()) return keep(g_.append(own, RmsnormOp{0.1f}, operands), true);
+    if (dice_.toss()) operands.push_back({"beta", parameter(own + ".b", {features})});
+    keep(g_.append(own, LayernormOp{0.1f}, operands), true);
   }
 
   /// Of parameters that all members share, on what no member computed.
@@ -261,6 +275,7 @@ class RandomExperts {
   GraphBuilder g_{"experts"};
   std::vector<Drawn> values_;
   int count_ = 0;
+  bool has_linear_ = false;  ///< whose weights may be quantised
 };
 
 /// What is drawn of a case, but for its graph.

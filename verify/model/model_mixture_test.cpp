@@ -129,6 +129,31 @@ TEST_CASE("model mixture: outputs of any node, and nodes that read the input too
   }
 }
 
+TEST_CASE("model mixture: experts with norms of their own") {
+  const Graph graph = built([](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 24});
+    const Value h = layers::linear(g, "up", layers::layernorm(g, "before", x), 40);
+    g.output("y", layers::linear(g, "down", layers::rmsnorm(g, "between", h), 17));
+    g.output("normed", layers::layernorm(g, "after", h));
+  });
+  for (const Context& context : test::devices_at_hand()) {
+    for (const Router router : kAllRouters) {
+      for (const int64_t choices : {1, 3}) {
+        CAPTURE(router_name(router), choices, to_string(context.device()));
+        ModelProblem problem = mixture(5, 21, choices, router);
+        problem.first_id = 3;
+        ModelRun run(context, graph, problem);
+        CHECK(run.worst_error(run.run()) < 2e-5);
+      }
+    }
+  }
+  const ModelPlan plan = make_model_plan(Context::cpu(), graph, mixture(5, 21, 3));
+  CHECK(primitives(plan).starts_with("top_k routing copy layernorm routed_linear rmsnorm "));
+  CHECK(plan.notes().front() == "before: x is one for all members of a row, and copied for each");
+  CHECK_THAT(refusal(graph, mixture(5, 21, 3), {.moves_data = false}),
+             ContainsSubstring("before (layernorm): x is one for all members of a row"));
+}
+
 TEST_CASE("model mixture: in 16 bits, and with quantised weights") {
   for (const Context& context : test::devices_at_hand()) {
     const bool is_cpu = context.device().type == DeviceType::cpu;

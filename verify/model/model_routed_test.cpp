@@ -4,6 +4,7 @@
 // Models whose rows are routed to members on the device: each row is what its member alone gives
 // for it, whatever the others are; captured runs follow other ids; what is refused.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <limits>
 #include <string>
@@ -46,6 +47,24 @@ Graph gated(Dtype dtype = Dtype::fp32) {
   });
 }
 
+/// Norms of members' own: of what layers leave, and of sums, that others read, too; a chain.
+Graph normed(Dtype dtype = Dtype::fp32) {
+  return built([&](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 24}, dtype);
+    const Value first = layers::layernorm(g, "first", x);
+    const Value h = layers::relu(g, "act", layers::linear(g, "up", first, 24));
+    const Value sum = layers::add(g, "sum", layers::softmax(g, "soft", h), x);
+    const Value second = layers::rmsnorm(g, "second", sum);
+    const Value bias = g.parameter("chain.bias", {24}, dtype),
+                gamma = g.parameter("chain.weight", {24}, dtype);
+    const Value chain =
+        g.append("chain", ChainOp{.activation = Activation::silu, .norm = ChainNorm::rmsnorm},
+                 {{"x", second}, {"bias", bias}, {"residual", sum}, {"gamma", gamma}});
+    g.output("y", layers::linear(g, "head", chain, 9));
+    g.output("last", layers::layernorm(g, "last", layers::linear(g, "side", sum, 7)));
+  });
+}
+
 /// The row of an output as whole tensors have it.
 std::vector<double> row_of(const ModelRun::Outputs& outputs, const std::string& name, int64_t row,
                            int64_t rows) {
@@ -77,6 +96,65 @@ TEST_CASE("model routed: every row is what its member gives for it") {
     sparse.route({39, 17, 39});
     CHECK(sparse.worst_error(sparse.run()) < 2e-5);
   }
+}
+
+TEST_CASE("model routed: norms have the parameters of each row's member") {
+  const int64_t many = test::wants_small_cases() ? 40 : 517;
+  for (const Context& context : test::devices_at_hand()) {
+    for (const char* preset : {"default", "debug", "safe"}) {
+      CAPTURE(preset, to_string(context.device()));
+      ModelRun run(context, normed(), routed(3, many), model_options(preset));
+      CHECK(run.worst_error(run.run()) < 2e-5);
+      std::vector<int64_t> ids(static_cast<size_t>(many), 2);
+      ids[4] = ids[9] = 0;
+      run.route(ids);
+      CHECK(run.worst_error(run.run()) < 2e-5);
+    }
+    ModelRun half(context, normed(Dtype::fp16), routed(4, 37));
+    CHECK(half.worst_error(half.run()) < 2e-2);
+
+    // A captured run follows other ids; rows of no member become zeros.
+    ModelRun run(context, normed(), routed(3, 6));
+    const ModelReplay replay(context, run.model(), run.arguments(), run.execution());
+    const std::vector<std::vector<int64_t>> turns{
+        {0, 1, 2, 2, 1, 0}, {1, -1, 0, 3, 2, std::numeric_limits<int64_t>::max()}};
+    for (const std::vector<int64_t>& ids : turns) {
+      run.route(ids);
+      run.poison();
+      replay.run(run.stream());
+      const ModelRun::Outputs outputs = run.read();
+      CHECK(run.worst_error(outputs) < 2e-5);
+      for (int64_t row = 0; row < 6; ++row) {
+        const bool is_of_none =
+            ids[static_cast<size_t>(row)] < 0 || ids[static_cast<size_t>(row)] > 2;
+        CHECK((row_of(outputs, "last", row, 6) == std::vector<double>(7, 0)) == is_of_none);
+      }
+    }
+
+    run.replace(1, 17);
+    CHECK(run.worst_error(run.run()) < 2e-5);
+  }
+}
+
+TEST_CASE("model routed: norms run once over all rows, and take no memory") {
+  const ModelPlan plan = make_model_plan(Context::cpu(), normed(), routed(5, 8));
+  std::string steps;
+  for (const ModelStep& step : plan.steps()) {
+    steps += step.primitive + " " + step.strategy + " " + std::to_string(step.num_members) + ", ";
+  }
+  CHECK(steps ==
+        "routing wide 5, layernorm wide 5, routed_linear wide 5, softmax wide 5, rmsnorm wide 5, "
+        "chain wide 5, routed_linear wide 5, routed_linear wide 5, layernorm wide 5, ");
+  for (const ModelStep& step : plan.steps()) {
+    if (step.primitive != "routing") CHECK(step.scratch_bytes == 0);
+  }
+  // Members' parameters, each in whole 256 bytes for all.
+  const auto bytes = [](int64_t elements) { return (5 * 4 * elements + 255) / 256 * 256; };
+  CHECK(plan.memory().weights_bytes == 5 * bytes(24) + bytes(24 * 24) + bytes(24) + bytes(9 * 24) +
+                                           bytes(9) + bytes(7 * 24) + 3 * bytes(7));
+  const ModelPlan named = make_model_plan(Context::cpu(), normed(), routed(5, 8),
+                                          {.strategies = {{"layernorm", "sequential"}}});
+  CHECK(named.steps()[1].strategy == "sequential");
 }
 
 TEST_CASE("model routed: in 16 bits, too") {
@@ -148,6 +226,34 @@ TEST_CASE("model routed: rows of no member become zeros, and are none of the oth
     }
     for (const int64_t row : {1, 3, 5}) {
       CHECK(row_of(some, "y", row, 6) == std::vector<double>(9, 0));
+    }
+  }
+}
+
+TEST_CASE("model routed: ids of 32 bits say the same") {
+  const bool has_norms = GENERATE(false, true);
+  const Graph graph = has_norms ? normed() : gated();
+  for (const Context& context : test::devices_at_hand()) {
+    for (const Router router : {Router::ids, Router::gated_ids}) {
+      ModelProblem problem = routed(4, 7);
+      problem.router = router, problem.choices = router == Router::ids ? 1 : 2;
+      problem.first_id = 3;
+      ModelRun longs(context, graph, problem);
+      problem.id_dtype = Dtype::int32;
+      ModelRun ints(context, graph, problem);
+      const ModelOperand& ids = ints.plan().inputs()[1];
+      CHECK((ids.name == "member_ids" && ids.dtype == Dtype::int32));
+      CHECK(longs.plan().memory().input_bytes - ints.plan().memory().input_bytes ==
+            7 * problem.choices * 4);
+      std::vector<int64_t> members;
+      for (int64_t row = 0; row < 7 * problem.choices; ++row) members.push_back(row * 3 % 6 - 1);
+      longs.route(members);
+      ints.route(members);
+      const ModelRun::Outputs expected = longs.run(), outputs = ints.run();
+      CHECK(ints.worst_error(outputs) < 2e-5);
+      for (const auto& [name, members_of] : expected)
+        CHECK(outputs.at(name)[0].values == members_of[0].values);
+      CHECK(ints.model().with_batch(3).plan().inputs()[1].dtype == Dtype::int32);
     }
   }
 }
@@ -278,21 +384,49 @@ TEST_CASE("model routed: validation finds the rows of each member") {
   const Graph graph = gated();
   std::vector<OwnedParameters> owned;
   for (int64_t m = 0; m < 3; ++m) owned.push_back(random_parameters(graph, 7, m));
-  const std::vector<double> errors =
-      validate_model(Context::cpu(), graph, routed(3, 40), views_of(owned));
-  REQUIRE(errors.size() == 3);
-  for (const double error : errors) CHECK(error < 2e-5);
+  for (const Dtype dtype : {Dtype::int64, Dtype::int32}) {
+    ModelProblem problem = routed(3, 40);
+    problem.id_dtype = dtype;
+    const std::vector<double> errors =
+        validate_model(Context::cpu(), graph, problem, views_of(owned));
+    REQUIRE(errors.size() == 3);
+    for (const double error : errors) CHECK(error < 2e-5);
+  }
 }
 
 TEST_CASE("model routed: what is refused says why") {
   CHECK_THAT(refusal(gated(), {.num_members = 2, .batches = {1, 2}, .is_routed = true}),
              ContainsSubstring("batches has 2 entries, expected none"));
-  const Graph normed = built([](GraphBuilder& g) {
-    g.output("y", layers::layernorm(g, "norm", g.input("x", {kBatch, 8})));
+  ModelProblem other = routed(2, 3);
+  other.id_dtype = Dtype::fp32;
+  CHECK_THAT(refusal(gated(), other),
+             ContainsSubstring("model: id_dtype is fp32, expected int64 or int32"));
+  other.id_dtype = Dtype::int32;
+  CHECK(refusal(gated(), other).empty());
+  other.router = Router::scores;
+  CHECK_THAT(refusal(gated(), other), ContainsSubstring("expected int64 where no ids are given"));
+  CHECK_THAT(refusal(gated(), {.num_members = 2, .id_dtype = Dtype::int32}),
+             ContainsSubstring("id_dtype is int32, expected int64 where no ids are given"));
+  const Graph scaled = built([](GraphBuilder& g) {
+    g.output("y", layers::binary(g, "scale", g.input("x", {kBatch, 8}), g.parameter("s", {8}),
+                                 BinaryFunction::multiply));
   });
-  CHECK_THAT(refusal(normed, routed(2, 3)),
-             ContainsSubstring("norm (layernorm): rows are routed to members, expected linear, or "
-                               "an operation in which members do not differ"));
+  CHECK_THAT(refusal(scaled, routed(2, 3)),
+             ContainsSubstring("scale (binary): rows are routed to members, expected linear, "
+                               "layernorm, rmsnorm, chain, or an operation in which members do "
+                               "not differ"));
+  const Graph groups = built([](GraphBuilder& g) {
+    g.output("y", layers::groupnorm(g, "norm", g.input("x", {kBatch, 4, 8}), 2));
+  });
+  CHECK_THAT(refusal(groups, routed(2, 3)),
+             ContainsSubstring("norm (groupnorm): rows are routed to members, expected linear, "));
+  const Graph steps = built([](GraphBuilder& g) {
+    g.output("y", layers::rmsnorm(g, "norm", g.input("x", {kBatch, 3, 8})));
+  });
+  CHECK_THAT(
+      refusal(steps, routed(2, 3)),
+      ContainsSubstring("norm (rmsnorm): rows are routed to members, expected values [batch, "
+                        "D], got [3, 3, 8]"));
   const Graph positions = built([](GraphBuilder& g) {
     g.output("y", layers::linear(g, "fc", g.input("x", {kBatch, 3, 8}), 4));
   });

@@ -11,6 +11,7 @@
 
 #include "verify/support/simulation.hpp"
 #include "verify/support/tensors.hpp"
+#include "wide/convert.hpp"
 #include "wide/error.hpp"
 #include "wide/model_replay.hpp"
 
@@ -173,8 +174,11 @@ void ModelRun::route(const std::vector<int64_t>& members) {
   routed_to_ = members;
   const size_t first = graph_.inputs().size();
   const ModelOperand& ids = plan_.inputs()[first];
-  std::vector<int64_t> given = routed_to_;
-  for (int64_t& id : given) id += plan_.problem().first_id;
+  std::vector<int64_t> given(routed_to_.size());  // enough for ids of 32 bits, too
+  for (size_t i = 0; i < given.size(); ++i) {
+    store_element(given.data(), ids.dtype, static_cast<int64_t>(i),
+                  static_cast<double>(routed_to_[i] + plan_.problem().first_id));
+  }
   copy(ConstTensorView(given.data(), ids.dtype, ids.shape, Device{}), input_tensors_[first],
        stream_.get());
   context_.synchronize(stream_.get());
