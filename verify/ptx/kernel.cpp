@@ -298,6 +298,15 @@ std::unique_ptr<Kernel> DecodedKernel::without(int n) const {
   throw std::out_of_range(name_ + " has no synchroniser " + std::to_string(n));
 }
 
+uint64_t DecodedKernel::code_hash() const {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const Instruction& in : code_) {
+    for (const char c : in.text + '>' + std::to_string(in.target))
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return hash;
+}
+
 std::vector<std::pair<simt::Location, int64_t>> DecodedKernel::coverage() const {
   std::vector<std::pair<simt::Location, int64_t>> lines;
   for (size_t i = 0; i < code_.size(); ++i) {

@@ -94,6 +94,7 @@ class DecodedKernel final : public Kernel {
   int64_t local_bytes() const override { return local_bytes_; }
   std::vector<Synchroniser> synchronisers() const override;
   std::unique_ptr<Kernel> without(int n) const override;
+  uint64_t code_hash() const override;
   std::vector<std::pair<simt::Location, int64_t>> coverage() const override;
 
  private:

@@ -29,37 +29,48 @@ class HelpTest(unittest.TestCase):
 
 
 class MutateTest(ScriptTest):
-    """A simulated GPU whose kernel has two barriers."""
+    """A simulated GPU and two kernels, of two barriers and of one."""
 
     def setUp(self):
         super().setUp()
         self.put("scripts/mutate", (ROOT / "scripts/mutate").read_text(), 0o755)
-        self.put("kernels/k/k.cu", "old")
+        self.put("verify/simt/machine.cpp", "old")
 
-    def mutate(self, killed, *words):
-        """By drivers that kill these of the two."""
-        listed = 'echo \'synchroniser: {"kernel": "k", "index": %d, "instruction": "bar.sync 0", "at": "k.cu:%d"}\''
-        wbench = self.program("wbench", 'if [ "$WIDE_SIM_LIST_SYNCHRONISERS" ]; then', listed % (0, 7), listed % (1, 8), "exit 0; fi",
+    def mutate(self, killed, *words, code="0x1", line=7):
+        """By drivers that kill these, of a first kernel with this code and these lines."""
+        listed = 'echo \'synchroniser: {"kernel": "%s", "code": "%s", "index": %d, "instruction": "bar.sync 0", "at": "k.cu:%d"}\''
+        wbench = self.program("wbench", 'if [ "$WIDE_SIM_LIST_SYNCHRONISERS" ]; then',
+                              *(listed % one for one in (("a", code, 0, line), ("a", code, 1, line + 1), ("b", "0x2", 0, 20))), "exit 0; fi",
                               "echo synchroniser deleted", 'case "$WIDE_SIM_MUTATE" in',
-                              *(f"{index}:k) echo 'finding: race: k'; exit 86 ;;" for index in killed), "esac")
+                              *(f"{one}) echo 'finding: race: k'; exit 86 ;;" for one in killed), "esac")
         code, output = self.run_script("scripts/mutate", wbench, *words)
         return code, output.splitlines()[-1]
 
     def test_what_a_report_says_was_killed_is_not_judged_again(self):
-        full = ("--full", "--report", "r.txt")
-        self.assertEqual(self.mutate([0], *full), (1, "2 mutants: 1 killed, 0 excused, 1 survived, 0 broken"))
+        full, again = ("--full", "--report", "r.txt"), ("--full", "--again", "r.txt")
+        self.assertEqual(self.mutate(["0:a", "0:b"], *full), (1, "3 mutants: 2 killed, 0 excused, 1 survived, 0 broken"))
         report = (self.root / "r.txt").read_text()
-        self.assertEqual(self.mutate([1], "--full"), (1, "2 mutants: 1 killed, 0 excused, 1 survived, 0 broken"))
-        self.assertEqual(self.mutate([1], *full, "--again", "r.txt"), (0, "2 mutants: 2 killed, 0 excused, 0 survived, 0 broken"))
-        self.assertEqual((self.root / "r.txt").read_text().splitlines()[2], report.splitlines()[2])
-        self.put("r.txt", report.replace("k.cu:7", "k.cu:9"))
-        self.assertEqual(self.mutate([1], *full, "--again", "r.txt"), (1, "mutate: r.txt is of other mutants, expected these 2"))
-        self.put("r.txt", report)
-        self.put("kernels/k/k.cu", "new")
-        code, said = self.mutate([1], *full, "--again", "r.txt")
-        self.assertEqual((code, said.split(",")[0]), (1, "mutate: r.txt is of other sources"))
-        self.assertEqual(self.mutate([1], "--again", "r.txt")[0], 2)
-        self.assertEqual(self.mutate([1], *full, "--again", "none.txt"), (1, "mutate: --again none.txt: No such file or directory"))
+        self.assertEqual(self.mutate(["1:a"], "--full"), (1, "3 mutants: 1 killed, 0 excused, 2 survived, 0 broken"))
+        self.assertEqual(self.mutate(["1:a"], *again), (0, "3 mutants: 3 killed, 0 excused, 0 survived, 0 broken"))
+        self.assertEqual(self.mutate(["1:a"], *again, "--report", "r2.txt", line=9)[0], 0)
+        rows = [(self.root / name).read_text().splitlines()[2] for name in ("r.txt", "r2.txt")]
+        self.assertEqual(rows[1], rows[0].replace("k.cu:7", "k.cu:9"))
+        self.assertEqual(self.mutate(["1:a"], *again, code="0x3"), (1, "3 mutants: 2 killed, 0 excused, 1 survived, 0 broken"))
+        self.put("r.txt", report.replace("a\n", "b\n", 1))  # of other synchronisers
+        self.assertEqual(self.mutate(["1:a"], *again), (1, "3 mutants: 2 killed, 0 excused, 1 survived, 0 broken"))
+
+    def test_a_report_that_says_nothing_of_today_is_refused(self):
+        full, again = ("--full", "--report", "r.txt"), ("--full", "--again", "r.txt")
+        self.mutate(["0:a"], *full)
+        report = (self.root / "r.txt").read_text()
+        self.put("verify/simt/machine.cpp", "new")
+        code, said = self.mutate(["1:a"], *again)
+        self.assertEqual((code, said.split(",")[0]), (1, "mutate: r.txt is of kernels that were executed by other sources"))
+        self.put("verify/simt/machine.cpp", "old")
+        self.put("r.txt", report + "killed\n")
+        self.assertEqual(self.mutate([], *again), (1, "mutate: r.txt: expected a mutant's row, got: killed"))
+        self.assertEqual(self.mutate([], "--again", "r.txt")[0], 2)
+        self.assertEqual(self.mutate([], "--full", "--again", "none.txt"), (1, "mutate: --again none.txt: No such file or directory"))
 
 
 class RunTestsTest(ScriptTest):

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "verify/simt/text.hpp"
+
 namespace wide::simcuda {
 
 namespace {
@@ -82,9 +84,12 @@ Json launch_json(const LaunchRecord& launch) {
 void list_synchronisers(const Device& d) {
   for (const auto& [stub, entry] : d.kernels) {
     if (!entry->has_run) continue;
+    const ptx::Kernel& kernel = entry->module->module->kernel(entry->name);
+    const std::string code = simt::hexadecimal(kernel.code_hash());
     int index = 0;
-    for (const auto& one : entry->module->module->kernel(entry->name).synchronisers()) {
+    for (const auto& one : kernel.synchronisers()) {
       const Json line = {{"kernel", entry->name},
+                         {"code", code},
                          {"index", index++},
                          {"instruction", one.text},
                          {"at", to_string(one.at)}};

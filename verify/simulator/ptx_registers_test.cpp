@@ -8,6 +8,7 @@
 
 #include <random>
 
+#include "verify/ptx/module.hpp"
 #include "verify/support/ptx_lanes.hpp"
 
 namespace wide::test {
@@ -109,6 +110,16 @@ uint32_t value_of(const Program& program, uint32_t a, uint32_t b, uint32_t c) {
   return sum;
 }
 
+uint64_t code_hash(const std::string& body) {
+  simt::GlobalMemory memory;
+  const ptx::Module module(
+      ".version 8.0\n.target sm_90\n.address_size 64\n.file 1 \"k.cu\"\n.visible .entry k()\n{\n"
+      ".reg .b32 %r<3>;\n.reg .pred %p;\n" +
+          body + "\n}\n",
+      memory);
+  return module.kernel("k").code_hash();
+}
+
 }  // namespace
 
 TEST_CASE("ptx: random programs compute what they say, whatever shares a register's place") {
@@ -129,6 +140,17 @@ TEST_CASE("ptx: what one path alone has written is as it began for the others") 
         const uint32_t t = a + 7 + b;
         return (a & 1) != 0 ? t ^ (t + 1) : kUnwritten ^ kUnwritten;
       });
+}
+
+TEST_CASE("ptx: a kernel's code is known by what it executes, on whatever lines of source") {
+  const std::string first = "mov.u32 %r1, 1;\n", again = "AGAIN:\n",
+                    add = "add.u32 %r2, %r1, %r1;\n", branch = "@%p bra AGAIN;\n", end = "ret;";
+  const uint64_t hash = code_hash(first + again + add + branch + end);
+  CHECK(code_hash(".loc 1 7 0\n" + first + again + add + branch + end) == hash);
+  CHECK(code_hash(first + add + again + branch + end) != hash);
+  CHECK(code_hash(first + again + add + "@!" + branch.substr(1) + end) != hash);
+  CHECK(code_hash(first + again + "add.u32 %r2, %r1, %r2;\n" + branch + end) != hash);
+  CHECK(code_hash(first + again + add + branch + "bar.sync 0;\n" + end) != hash);
 }
 
 }  // namespace wide::test
