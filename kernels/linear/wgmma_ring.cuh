@@ -185,6 +185,7 @@ __device__ void produce(WgmmaStorage<policy>& s, const Work& work) {
   if constexpr (policy.is_pair) {
     // The other block gives stages back in this one's shared memory, which must be there until
     // the last of them.
+#pragma unroll 1
     for (int stage = 0; stage < policy.stages; ++stage) {
       arch::mbarrier_wait(&s.empty[ring.stage], ring.parity ^ 1);
       ring.advance();

@@ -12,6 +12,7 @@
 #include "host/linear/linear_run.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "verify/linear/linear_case.hpp"
+#include "verify/support/captured_call_cuda.hpp"
 #include "verify/support/devices.hpp"
 
 namespace wide::test {
@@ -170,6 +171,25 @@ TEST_CASE("linear by wgmma: pairs of blocks with strides and epilogues") {
   check_on(bench, 2, problem, tile);
   problem.weight = {160, 0};  // one for all members
   check_on(bench, 2, problem, tile);
+}
+
+TEST_CASE("linear by wgmma: a captured call of pairs is one launch of clusters") {
+  TestDevice bench(require_cuda());
+  require_wgmma(bench);
+  const auto [dtype, tile] =
+      GENERATE(std::pair{Dtype::bf16, m128n256x2}, std::pair{Dtype::fp8_e4m3, m128n128x2});
+  const LinearProblem problem =
+      complete_linear_problem(problem_of({2, 250, 144, 120, tile}, dtype));
+  const DeviceInfo& device = bench.context().info();
+  const LinearTiles tiles = linear_tiles(LinearStrategy::wgmma, problem, device, tile_name(tile));
+  PlacedLinear placed(bench, problem);
+  CapturedCall call(bench.stream(), [&] {
+    run_linear_kernel(device, LinearStrategy::wgmma, tiles, problem, placed.arguments(),
+                      bench.execution(0));
+  });
+  CHECK(call.num_nodes() == 1);
+  call.launch();
+  placed.check();
 }
 
 TEST_CASE("linear by wgmma: what stands in is said in advance") {
