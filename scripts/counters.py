@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 sys.dont_write_bytecode = True
 import ncu  # noqa: E402
+from evidence import read_json  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = {"name": "wide.counters", "version": "1.1.0"}
@@ -207,10 +208,7 @@ def outcomes_of(kernels):
 
 def available(tool, version, path):
     """The names of ncu's metrics: those in the file of a call with the same ncu, else those that ncu lists, then stored there."""
-    try:
-        known = json.loads(path.read_text()) if path else {}
-    except (OSError, ValueError):
-        known = {}
+    known = (read_json(path) if path else None) or {}
     if known.get("ncu") != version or not known.get("names"):
         known = {"ncu": version, "names": sorted(ncu.available(tool))}
         write(path, known)

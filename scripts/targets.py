@@ -44,8 +44,9 @@ import time
 sys.dont_write_bytecode = True
 import expectation  # noqa: E402
 import roofline  # noqa: E402
+from evidence import read_json  # noqa: E402
 from lost import Lost  # noqa: E402
-from watched import run_watched  # noqa: E402
+from watched import run_watched, stall_s_of  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # `sequential` calls the vendor if it is listed here; elsewhere it is our own kernel member by member, and no contender.
@@ -60,7 +61,6 @@ REGIMES = ("graph", "stream", "cpu")  # the first one that all sides have counts
 SEEN_IN_INTERVAL = ("wide_interval", "timed_out")  # doubts that are ignored: a bound within the interval decides nothing anyway
 PRESET_CASES = 4  # approximately
 LEAST_S = 5  # for another process
-LEAST_STALL_S = 15  # without another case, which a device's first calls may take
 GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "most_us", "vs_other", "geomean_vs_vendor", "least_vs_vendor")
 
 
@@ -284,8 +284,7 @@ def run_cases(wbench, targets, seconds, folder, lost=None):
         for path in (summary, *(folder / f"results/{name}.json" for name in todo)):
             path.unlink(missing_ok=True)
         command = [wbench, "suite", "run", folder / "suite.json", "--device", "cuda", "--results", folder / "results", "--json", summary, "-v"]
-        code = run_watched(command + ([] if todo is names else ["--entry", ",".join(todo)]), log, end - time.monotonic(),
-                           max(seconds / 4, LEAST_STALL_S))
+        code = run_watched(command + ([] if todo is names else ["--entry", ",".join(todo)]), log, end - time.monotonic(), stall_s_of(seconds))
         words = log.read_text(errors="replace").strip().splitlines() or ["no output"]
         otherwise |= dict.fromkeys(todo, f"exit code {code}: {words[-1]}")
         found = {entry["name"]: entry for entry in (read_json(summary) or {"entries": []})["entries"]}
@@ -311,13 +310,6 @@ def device_in(folder):
     """What the results report of the device, clocks included; None without results."""
     results = filter(None, map(read_json, sorted(folder.glob("results/*.json"))))
     return next((result["devices"][0] for result in results), None)
-
-
-def read_json(path):
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError):
-        return None
 
 
 def cases_of(result, outcome, otherwise):

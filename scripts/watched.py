@@ -6,9 +6,21 @@ import signal
 import subprocess
 import time
 
+NOT_RUN = "not run: the device failed before"  # wbench's message for the cases after a lost device
+FIRST_CALLS_S = 15  # that a device's first calls may take, without another case
 POLL_S = 0.05
 TO_WRITE_S = 5  # time for an interrupted process to write what it has
 TO_END_S = 3  # for a killed process: a driver may hold it forever
+
+
+def reached(cases):
+    """Those that a lost device did not leave out."""
+    return [case for case in cases if not (case.get("reason") or "").startswith(NOT_RUN)]
+
+
+def stall_s_of(seconds):
+    """How long a process that has these seconds may begin no further case."""
+    return max(seconds / 4, FIRST_CALLS_S)
 
 
 def run_watched(command, log_path, seconds, stall_s, *, begin_s=None, to_write_s=None):

@@ -121,8 +121,7 @@ END
 
 part_bench() {
   local limit
-  limit=$(at_most)
-  [ "$limit" -ge 15 ] || return 124
+  limit=$(at_least 15) || return
   # Few enough samples that the result stays small enough to be committed.
   sweep quick $((limit - 11)) -p quick --device cuda --regime stream,graph --max-samples 200
 }
@@ -131,8 +130,7 @@ part_bench() {
 # now.
 part_models() {
   local limit code entry kept=0 failed=0
-  limit=$(at_most)
-  [ "$limit" -ge 3 ] || return 124
+  limit=$(at_least 3) || return
   rm -rf "$out"/end_to_end*
   if command -v cmake >/dev/null && [ ! -e "$build/programs.txt" ]; then
     within 2 cmake --build "$build" --target wbench >"$out/wbench-suite.log" 2>&1 || { cause_in "$out/wbench-suite.log"; return 1; }
@@ -161,8 +159,7 @@ END
 
 part_targets() {
   local limit code
-  limit=$(at_most)
-  [ "$limit" -ge 15 ] || return 124
+  limit=$(at_least 15) || return
   rm -rf "$out/targets" "$out/targets.json"
   within 1 python3 scripts/targets.py measure "$build/bench/wbench" --seconds $((limit - 11)) --out "$out/targets.json" \
     --raw "$out/targets" --lost "$out/lost.json" --driver "$(gpu_fact driver_version)"
@@ -175,8 +172,7 @@ part_targets() {
 # Numbers that differ are a result, as a missed target is.
 part_counters() {
   local limit code
-  limit=$(at_most)
-  [ "$limit" -ge 3 ] || return 124
+  limit=$(at_least 3) || return
   rm -f "$out/counters.json"
   within 1 python3 scripts/counters.py measure "$build/bench/wbench" --seconds $((limit - 2)) --out "$out/counters.json" \
     --metrics "$build/ncu_metrics.json" >"$out/counters.log" 2>&1
@@ -205,8 +201,7 @@ END
     keep_reason "$out/peers.json" peers
     return
   fi
-  limit=$(at_most)
-  [ "$limit" -ge 15 ] || return 124
+  limit=$(at_least 15) || return
   [ "$limit" -ge 350 ] || preset=ci
   sweep peers $((limit - 11)) -p $preset --peer "python3 scripts/peers/torch_peer.py --no-compile" --device cuda \
     --regime stream,graph,cold --max-samples 200

@@ -93,8 +93,7 @@ uses_gpu() {
 
 part_tests() {
   local limit code
-  limit=$(at_most)
-  [ "$limit" -ge 8 ] || return 124
+  limit=$(at_least 8) || return
   # The catalogue's take minutes beside others; one that hangs leaves the others half of the time.
   WIDE_REQUIRE_GPU=1 within 1 python3 scripts/run_tests.py --seconds $((limit - 5)) --timeout $((limit / 2)) \
     --first "$(uses_gpu)" --leave-out "$needs_no_gpu" "$build" >"$out/tests.log" 2>&1
@@ -163,8 +162,7 @@ verify() {
   if [ "$command" = todo ] || [ "$command" = report ]; then
     "${words[@]}"
   else
-    limit=$(at_most)
-    [ "$limit" -ge 12 ] || return 124
+    limit=$(at_least 12) || return
     within 1 "${words[@]}" $((limit - 6))
   fi
 }

@@ -22,12 +22,10 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from lost import Lost  # noqa: E402
-from watched import run_watched  # noqa: E402
+from watched import reached, run_watched, stall_s_of  # noqa: E402
 
-NOT_RUN = "not run: the device failed before"  # wbench's message for the cases after a lost device
 BEGINS = re.compile(r"\[\d+/\d+\] \S+ s  (\w+) ")  # a case, in wbench -v's output
 LEAST_S = 10  # for a process
-LEAST_STALL_S = 15  # the time that a device's first calls may take
 
 
 @dataclasses.dataclass
@@ -46,7 +44,7 @@ def read_process(events, log):
         result = line.get("result", result)
         cases += [line["case"]] if "case" in line else []
         has_finished = line["reason"] == "run-finished"
-    ended = [case for case in cases if not (case.get("reason") or "").startswith(NOT_RUN)]
+    ended = reached(cases)
     is_lost = len(ended) < len(cases)
     is_whole = has_finished and result["run"]["complete"] and not is_lost
     if has_finished and not is_whole and not is_lost:
@@ -106,8 +104,7 @@ def main():
         share = len(todo) / (len(todo) + sum(map(len, groups)))
         budget = str(max(1, int(0.6 * left * share)))  # leaves room for checking
         code = run_watched([wbench, "run", "-v", "--op", ",".join(todo), *lost.skip(todo[0]), *words, "--budget", budget,
-                            "--samples", "sidecar", "--events", str(events), "--json", str(path)], log, left,
-                           max(seconds / 4, LEAST_STALL_S))
+                            "--samples", "sidecar", "--events", str(events), "--json", str(path)], log, left, stall_s_of(seconds))
         one = read_process(events, log.read_bytes()[before:].decode(errors="replace"))
         processes.append(one)
         if one.is_whole:

@@ -9,7 +9,7 @@ RUNS is a file of lines "NAME --op OP WORDS"; the results are FOLDER/verify-NAME
 scout   RUNS are "NAME STRATEGY --op OP WORDS", one small case each. Runs all at once. A strategy that hangs, crashes or loses the
         device is suspect: later parts leave it out, until `run` has tried it again
 run     runs those without a result of this wbench, several at once: each process has a context of its own. One that begins no
-        further case for STALL_S is killed. After one that was killed, crashed, or lost its device, its primitive's runs are
+        further case for FIRST_CALLS_S is killed. After one that was killed, crashed, or lost its device, its primitive's runs are
         made strategy by strategy of ours, when all others have ended, and so are the suspects': one bad kernel costs no other its
         evidence. A strategy that fails so by itself is lost (lost.py), and not run again. Exit code 1 if any is lost, or a run
         completed only strategy by strategy; 124 if time ran out; 3 if results are wrong
@@ -32,12 +32,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import evidence  # noqa: E402
 from lost import Lost  # noqa: E402
-from watched import run_watched  # noqa: E402
+from watched import FIRST_CALLS_S, reached, run_watched  # noqa: E402
 
 BEGINS = re.compile(r"\[\d+/\d+\] \S+ s  (.+)")  # a case, in wbench -v's output
 NO_CASE = "before its first case"
-NOT_RUN = "not run: the device failed before"  # wbench's message for the cases after a lost device
-STALL_S = 15  # without another case: the time that a device's first calls may take
 SCOUT_STALL_S = 8  # of a case that has begun
 LEAST_S = 5  # for a process
 MOST_AT_ONCE = 4  # the device's time is shared, and a hanging kernel takes its part
@@ -83,8 +81,7 @@ def trouble_of(path, log, code):
     result = evidence.read_json(path)
     if result is not None and result["run"]["complete"]:
         how = "lost the device"
-        ended = [case for case in result["cases"] if not (case.get("reason") or "").startswith(NOT_RUN)]
-        begun = begun[:len(ended)]
+        begun = begun[:len(reached(result["cases"]))]
     return f"{how} at {begun[-1]}" if begun else f"{how} {NO_CASE}"
 
 
@@ -122,7 +119,7 @@ class Verifier:
         return [name for name in self.left_out(run)
                 if not (self.lost.is_certain(run.op, name) or name and self.result(run.alone(name)))]
 
-    def process(self, run, *words, stall_s=STALL_S):
+    def process(self, run, *words, stall_s=FIRST_CALLS_S):
         """Why it left no whole result; empty if it did, None if time ran out."""
         left, path = self.end - time.monotonic(), self.file(run)
         if left < LEAST_S:
@@ -132,7 +129,7 @@ class Verifier:
         log.write_text("")
         words = [*words, "--strategy", run.strategy, "--baseline", "none"] if run.strategy else words
         code = run_watched([self.wbench, "verify", "-v", "-p", "ci", "--device", "cuda", *run.words, *words, "--events", events,
-                            "--json", path], log, left, stall_s, begin_s=STALL_S, to_write_s=1)
+                            "--json", path], log, left, stall_s, begin_s=FIRST_CALLS_S, to_write_s=1)
         said = log.read_text(errors="replace")
         if code < 0:
             path.unlink(missing_ok=True)  # it wrote its result, and then hung or crashed

@@ -188,10 +188,11 @@ sys.exit(1)
 
     def put_device(self, *strategies, **bad):
         """A device with these strategies of the primitive toy, which some hang, crash or lose."""
-        path = self.root / "scripts/gpu_check.d/verify.py"
-        for was, now in (("\nSTALL_S = 15", "\nSTALL_S = 2"), ("SCOUT_STALL_S = 8", "SCOUT_STALL_S = 1")):
-            self.assertIn(was, path.read_text())
-            path.write_text(path.read_text().replace(was, now))
+        for name, was, now in (("watched.py", "FIRST_CALLS_S = 15", "FIRST_CALLS_S = 2"),
+                               ("gpu_check.d/verify.py", "SCOUT_STALL_S = 8", "SCOUT_STALL_S = 1")):
+            text = (ROOT / "scripts" / name).read_text()
+            self.assertIn(was, text)
+            (self.root / "scripts" / name).write_text(text.replace(was, now))
         self.put("scripts/gpu_check.d/scouts", "# a comment\nkind wgmma --op toy --n 7\n")
         self.put_strategies(*(("toy", name) for name in strategies))
         self.put("bad.json", json.dumps({f"toy/{name}": how.replace("_", " ") for name, how in bad.items()}))
@@ -221,7 +222,6 @@ sys.exit(1)
             self.assertEqual(self.verified()[0], [])  # not again by the same wbench
             shutil.rmtree(self.root / "build/check")
             self.forget()
-            (self.root / "scripts/gpu_check.d/verify.py").write_text((ROOT / "scripts/gpu_check.d/verify.py").read_text())
 
     def lost(self):
         path = self.root / "build/check/lost.json"

@@ -333,7 +333,7 @@ echo '{"entries": [{"name": "t01", "status": "refused", "message": "no such axis
         result = """echo '{"run": {"complete": true}, "cases": [7]}' >$7/$name.json\n"""
         names = "for name in $(echo ${12:-t00,t01,t02} | tr , ' '); do\n"
         hangs = f"trap '' INT\n{names}echo at $name\n[ $name != t01 ] || exec sleep 1000\n{result}done\n"
-        with mock.patch.object(targets, "LEAST_STALL_S", 0.5), mock.patch("watched.TO_WRITE_S", 0.2), mock.patch.object(targets, "LEAST_S", 0.1):
+        with mock.patch("watched.FIRST_CALLS_S", 0.5), mock.patch("watched.TO_WRITE_S", 0.2), mock.patch.object(targets, "LEAST_S", 0.1):
             _, words, cases = self.run_cases(hangs, 2)
         self.assertEqual(cases, [([7], ""), ([], "exit code -9: at t01"), ([7], "")])
         self.assertRegex(words, " --entry t02$")
