@@ -52,6 +52,7 @@ class Family:
     why_no_vmap: str = ""
     members: Optional[list] = None  # {name: tensor} of each, if they differ
     n: int = 0
+    dtype: str = ""  # of results, if it is not the case's
     finish: Callable[[Any], Any] = field(default=lambda y: y)  # of a member's result, after timing
 
     def member_operands(self):

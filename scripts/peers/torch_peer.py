@@ -75,11 +75,11 @@ class TorchPeer:
         torch.backends.cudnn.allow_tf32 = allows_tf32
         self._close()
         self._op, self._shapes, self._flush_bytes = case.op, request["outputs"], request["flush_bytes"]
-        self._dtype, self._type = operands.OF_AXIS[case["dtype"]]
         mode = self._compile_mode or ("default" if self.device == "cpu" else "max-autotune-no-cudagraphs")
         with torch.inference_mode():
             tensors, _ = operands.load(request["operands"], self.device)
             family = family_of(case, tensors, [tuple(shape) for shape in request["outputs"]])
+            self._dtype, self._type = operands.OF_AXIS[family.dtype or case["dtype"]]
             self._n = case.n
             self._strategies = {s.name: s for s in Maker(family, mode).strategies() if self._is_wanted(s.name)}
         return {"strategies": [{"name": s.name, "unsupported": s.unsupported} if s.unsupported

@@ -71,20 +71,22 @@ def top_k(case, tensors):
         return chosen.float().sigmoid() if gate == "sigmoid" else chosen.float()
 
     def finish(scores, chosen, ids):
-        return ids.to(id_dtype), gates_of(scores, chosen) if case["gates"] == "yes" else None
+        # A list: of a tuple only the first is the result (strategies.first_output).
+        return [ids.to(id_dtype)] + ([gates_of(scores, chosen)] if case["gates"] == "yes" else [])
 
     def by_topk(scores):
         return finish(scores, *scores.topk(choices, sorted=True))
 
     def by_sort(scores):
-        chosen, ids = scores.sort(-1, descending=True, stable=True)
+        chosen, ids = scores.sort(dim=-1, descending=True, stable=True)
         return finish(scores, chosen[:, :choices], ids[:, :choices])
 
     def collect(y):  # wbench compares numbers of one type
-        return torch.cat([part.float() for part in y if part is not None], -1).unsqueeze(0)
+        return torch.cat([part.float() for part in y], -1).unsqueeze(0)
 
     forms = [Form("topk", "torch.topk, which may choose any of equal scores, then the gates", lambda: (tensors["scores"],), by_topk,
                   collect),
              Form("stable_sort", "a sort that keeps the order of equal scores, then the gates", lambda: (tensors["scores"],), by_sort,
                   collect)]
-    return Family(None, {}, forms, why_no_members="members meet in one result, which no calls of single members make", n=case.n)
+    return Family(None, {}, forms, why_no_members="members meet in one result, which no calls of single members make", n=case.n,
+                  dtype="fp32")
