@@ -8,14 +8,9 @@
 #include <iterator>
 #include <ostream>
 
-#include "bench/cli/cli_compare.hpp"
 #include "bench/cli/cli_messages.hpp"
 #include "bench/cli/cli_numbers.hpp"
-#include "bench/cli/cli_output.hpp"
-#include "bench/cli/cli_report.hpp"
-#include "bench/cli/cli_run.hpp"
-#include "bench/cli/cli_suite.hpp"
-#include "bench/cli/cli_tools.hpp"
+#include "bench/cli/cli_options.hpp"
 #include "bench/cli/commands.hpp"
 #include "bench/cli/completion.hpp"
 #include "bench/cli/help.hpp"
@@ -324,10 +319,10 @@ struct Program {
     show_command->add_flag("--explain", show_output.explain,
                            "why each strategy was chosen, and each row's command");
     compare_command = app.add_subcommand("compare", "whether results are slower than a base's");
-    add_compare(*compare_command, compare, exit_codes());
+    add_compare(*compare_command, compare);
     add_store(*compare_command, compare.store);
     report_command = app.add_subcommand("report", "results as a page for browsers");
-    add_report(*report_command, report, exit_codes());
+    add_report(*report_command, report);
     add_store(*report_command, report.store);
     history_command = app.add_subcommand("history", "runs that were saved, and how they changed");
     add_history(*history_command, history);

@@ -1,57 +1,42 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/cli/cli_compare.hpp"
+#include "bench/cli/cli_options.hpp"
 
 #include "bench/cli/cli_numbers.hpp"
 #include "bench/cli/completion.hpp"
+#include "bench/cli/help.hpp"
 
 namespace wide::bench {
 
 namespace {
 
-std::string compare_footer(const std::string& exit_codes) {
-  return std::string(
-             "BASE and CAND are results, the history's names of them, or folders of results: one "
-             "file for every run of the same "
-             "build;\n"
-             "or wbench compare --rerun EXE_A EXE_B -- --op linear --n 4,8: two builds run by "
-             "turns."
-             "\n\n"
-             "From five runs a side, a cell is FASTER or SLOWER where the 95 % interval of the "
-             "change, over runs,\n"
-             "lies beyond the threshold, the change exceeds the noise floor, and p < alpha, the "
-             "probability that chance alone\n"
-             "makes it: by a t test with variances moderated by all cells, adjusted over the "
-             "sweep. SAME where the\n"
-             "interval lies within the threshold, else AMBIGUOUS. With fewer runs nothing is the "
-             "SAME, and what is not\n"
-             "clearly apart, or of which no noise floor is known, is AMBIGUOUS. Where the sides' "
-             "SM clocks differ by more\n"
-             "than 1 %, FASTER and SLOWER must hold in cycles, too.\n"
-             "Times are the runs' geometric means, and the change is between these.\n"
-             "--method  what is reported beside it. auto: Mann-Whitney where a side is not normal, "
-             "else Welch where variances "
-             "differ, else Student;\n"
-             "          mwu, welch, student: that test; interval: none. The interval is Welch's of "
-             "the log ratio, with\n"
-             "          bootstrap a seeded BCa bootstrap's, which is narrower where runs are few; "
-             "its tests are auto's.\n"
-             "A cell is unreliable where a run of either side has doubts (see run --help): "
-             "that is shown, but decides\n"
-             "only with --fail-on unreliable.\n"
-             "Cold calls are compared where --cache, --l2-factor and, for L2s of one size, the "
-             "number of buffers agree;\n"
-             "else they are INVALID: measured_otherwise. --rerun ends with an interrupt, or with a "
-             "run's --time-limit:\n"
-             "what both sides have finished is compared, and the exit code is 130 or 124.\n"
-             "Severity, by the worse end of the interval: mild from 5 %, moderate from 10 %, "
-             "severe from 20 %.\n\n") +
-         exit_codes;
+std::string compare_footer() {
+  return R"(BASE and CAND are results, the history's names of them, or folders of results: one file for every run of the same build;
+or wbench compare --rerun EXE_A EXE_B -- --op linear --n 4,8: two builds run by turns.
+
+From five runs a side, a cell is FASTER or SLOWER where the 95 % interval of the change, over runs,
+lies beyond the threshold, the change exceeds the noise floor, and p < alpha, the probability that chance alone
+makes it: by a t test with variances moderated by all cells, adjusted over the sweep. SAME where the
+interval lies within the threshold, else AMBIGUOUS. With fewer runs nothing is the SAME, and what is not
+clearly apart, or of which no noise floor is known, is AMBIGUOUS. Where the sides' SM clocks differ by more
+than 1 %, FASTER and SLOWER must hold in cycles, too.
+Times are the runs' geometric means, and the change is between these.
+--method  what is reported beside it. auto: Mann-Whitney where a side is not normal, else Welch where variances differ, else Student;
+          mwu, welch, student: that test; interval: none. The interval is Welch's of the log ratio, with
+          bootstrap a seeded BCa bootstrap's, which is narrower where runs are few; its tests are auto's.
+A cell is unreliable where a run of either side has doubts (see run --help): that is shown, but decides
+only with --fail-on unreliable.
+Cold calls are compared where --cache, --l2-factor and, for L2s of one size, the number of buffers agree;
+else they are INVALID: measured_otherwise. --rerun ends with an interrupt, or with a run's --time-limit:
+what both sides have finished is compared, and the exit code is 130 or 124.
+Severity, by the worse end of the interval: mild from 5 %, moderate from 10 %, severe from 20 %.
+
+)" + exit_codes();
 }
 
 }  // namespace
 
-void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_codes) {
+void add_compare(CLI::App& app, CompareArguments& a) {
   app.add_option("base", a.base, "result, folder of results, or executable")->required();
   app.add_option("candidate", a.candidate, "what is compared with it, one of the same")->required();
   app.add_option("arguments", a.run_arguments, "with --rerun, after --: what both executables run");
@@ -96,7 +81,7 @@ void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_cod
   app.add_option("-o,--output", a.output, "write to FILE, or - for standard output");
   app.add_flag("--all", a.all, "also show cells that are the SAME");
   app.add_flag("--explain", a.explain, "the command that measures each cell shown");
-  app.footer(compare_footer(exit_codes));
+  app.footer(compare_footer());
 }
 
 }  // namespace wide::bench

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/cli/cli_output.hpp"
+#include "bench/cli/cli_options.hpp"
 
 #include "bench/cli/cli_numbers.hpp"
 #include "bench/cli/completion.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/cli/cli_suite.hpp"
+#include "bench/cli/cli_options.hpp"
 
 #include "bench/cli/completion.hpp"
 #include "bench/cli/help.hpp"
@@ -10,23 +10,19 @@ namespace wide::bench {
 namespace {
 
 std::string suite_footer() {
-  return "A suite is a JSON file of what `run` takes (bench/suite/suite.schema.json), or one of "
-         "`wbench suite list` by its\n"
-         "name. All of it is checked before it runs; an entry that fails does not stop the "
-         "rest.\n\n"
-         "Meaning of the columns:\n"
-         "  cases, ok, ..  the entry's cases, by their outcome\n"
-         "  thresholds     met / all; one is missed where a case's 95 % interval lies beyond it, "
-         "undecided where the\n"
-         "                 bound lies within, where there are fewer than six rounds, or where "
-         "no case has a\n"
-         "                 value to compare\n"
-         "  speedup        geometric mean, over cases, of the fastest strategy's\n"
-         "  outcome        by its exit code: ok 0, failed 1, refused 2, wrong 3, missed 4, "
-         "undecided 5 (with\n"
-         "                 --strict), nothing_ran 6, no_device 7; the suite's is the one that "
-         "wins\n\n" +
-         exit_codes();
+  return R"(A suite is a JSON file of what `run` takes (bench/suite/suite.schema.json), or one of `wbench suite list` by its
+name. All of it is checked before it runs; an entry that fails does not stop the rest.
+
+Meaning of the columns:
+  cases, ok, ..  the entry's cases, by their outcome
+  thresholds     met / all; one is missed where a case's 95 % interval lies beyond it, undecided where the
+                 bound lies within, where there are fewer than six rounds, or where no case has a
+                 value to compare
+  speedup        geometric mean, over cases, of the fastest strategy's
+  outcome        by its exit code: ok 0, failed 1, refused 2, wrong 3, missed 4, undecided 5 (with
+                 --strict), nothing_ran 6, no_device 7; the suite's is the one that wins
+
+)" + exit_codes();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "bench/cli/completion.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -120,32 +121,34 @@ std::string bash_script(const CLI::App& app) {
   std::string cases = bash_command(app, nullptr);
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     cases += bash_command(app, command);
-  return "# wbench completion bash: eval \"$(wbench completion bash)\", or into\n"
-         "# ~/.local/share/bash-completion/completions/wbench\n"
-         "_wbench() {\n"
-         "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
-         "  local command= options= arguments= words= takes_value= word\n"
-         "  COMPREPLY=()\n"
-         "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-         "    case $word in\n      " +
+  return R"sh(# wbench completion bash: eval "$(wbench completion bash)", or into
+# ~/.local/share/bash-completion/completions/wbench
+_wbench() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+  local command= options= arguments= words= takes_value= word
+  COMPREPLY=()
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case $word in
+      )sh" +
          joined(commands, "|") +
-         ") command=$word; break ;;\n"
-         "    esac\n"
-         "  done\n"
-         "  case $command in\n" +
-         cases +
-         "  esac\n"
-         "  if [[ $takes_value ]]; then\n"
-         "    # Lists continue after their last comma; without words, files are completed.\n"
-         "    local head=${current%\"${current##*,}\"}\n"
-         "    COMPREPLY=($(compgen -P \"$head\" -W \"$words\" -- \"${current##*,}\"))\n"
-         "  elif [[ $current == -* ]]; then\n"
-         "    COMPREPLY=($(compgen -W \"$options\" -- \"$current\"))\n"
-         "  else\n"
-         "    COMPREPLY=($(compgen -W \"$arguments\" -- \"$current\"))\n"
-         "  fi\n"
-         "}\n"
-         "complete -o default -F _wbench wbench\n";
+         R"sh() command=$word; break ;;
+    esac
+  done
+  case $command in
+)sh" + cases +
+         R"sh(  esac
+  if [[ $takes_value ]]; then
+    # Lists continue after their last comma; without words, files are completed.
+    local head=${current%"${current##*,}"}
+    COMPREPLY=($(compgen -P "$head" -W "$words" -- "${current##*,}"))
+  elif [[ $current == -* ]]; then
+    COMPREPLY=($(compgen -W "$options" -- "$current"))
+  else
+    COMPREPLY=($(compgen -W "$arguments" -- "$current"))
+  fi
+}
+complete -o default -F _wbench wbench
+)sh";
 }
 
 /// In single quotes; brackets and colons are special in zsh's specifications.
@@ -183,22 +186,25 @@ std::string zsh_script(const CLI::App& app) {
                          command->get_name(), zsh_options(app, command),
                          arguments.empty() ? "_files" : fmt::format("({})", joined(arguments)));
   }
-  return "#compdef wbench\n"
-         "# wbench completion zsh: into a file _wbench in a folder of $fpath\n"
-         "_wbench() {\n"
-         "  local curcontext=$curcontext state line\n"
-         "  local -a commands=(\n" +
-         described + "  )\n  _arguments -C" + zsh_options(app, nullptr) +
-         " \\\n        '1:command:->command' '*::argument:->argument'\n"
-         "  case $state in\n"
-         "    command) _describe -t commands command commands ;;\n"
-         "    argument)\n      case $line[1] in\n" +
-         cases +
-         "      esac ;;\n"
-         "  esac\n"
-         "}\n"
-         "if [[ $funcstack[1] == _wbench ]]; then _wbench \"$@\"; else compdef _wbench wbench; "
-         "fi\n";
+  return R"sh(#compdef wbench
+# wbench completion zsh: into a file _wbench in a folder of $fpath
+_wbench() {
+  local curcontext=$curcontext state line
+  local -a commands=(
+)sh" + described +
+         "  )\n  _arguments -C" + zsh_options(app, nullptr) +
+         R"sh( \
+        '1:command:->command' '*::argument:->argument'
+  case $state in
+    command) _describe -t commands command commands ;;
+    argument)
+      case $line[1] in
+)sh" + cases +
+         R"sh(      esac ;;
+  esac
+}
+if [[ $funcstack[1] == _wbench ]]; then _wbench "$@"; else compdef _wbench wbench; fi
+)sh";
 }
 
 std::string fish_options(const CLI::App& app, const CLI::App* command,

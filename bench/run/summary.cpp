@@ -122,23 +122,18 @@ std::vector<OpSummary> summarize(std::span<const CaseResult> cases) {
   return summaries;
 }
 
-const char* summary_definitions() {
-  return "  speedup        baseline time / strategy time: exp(median over rounds of log(ratio of "
-         "the\n"
-         "                 two medians of a round)), with its 95 % bootstrap interval over rounds\n"
-         "  crossover N    smallest N of the sweep from which on, in every case with that or a "
-         "larger N, the\n"
-         "                 fastest strategy is `faster`: its interval lies above 1.01 and the "
-         "noise "
-         "floor of --aa,\n"
-         "                 from six rounds or more; after it, if different, the smallest from "
-         "which on the\n"
-         "                 intervals only reach there\n"
-         "  threshold      the same with the interval at or above 1.05, too: where going wide is "
-         "worth its trouble\n"
-         "  wins           in how many cases a strategy has the largest speedup\n"
-         "  best           the largest speedup of the sweep, with its strategy and case\n"
-         "  geomean        geometric mean, over cases, of the fastest strategy's speedup\n";
+std::string summary_definitions() {
+  return R"(  speedup        baseline time / strategy time: exp(median over rounds of log(ratio of the
+                 two medians of a round)), with its 95 % bootstrap interval over rounds
+  crossover N    smallest N of the sweep from which on, in every case with that or a larger N, the
+                 fastest strategy is `faster`: its interval lies above 1.01 and the noise floor of --aa,
+                 from six rounds or more; after it, if different, the smallest from which on the
+                 intervals only reach there
+  threshold      the same with the interval at or above 1.05, too: where going wide is worth its trouble
+  wins           in how many cases a strategy has the largest speedup
+  best           the largest speedup of the sweep, with its strategy and case
+  geomean        geometric mean, over cases, of the fastest strategy's speedup
+)";
 }
 
 }  // namespace wide::bench

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bench/document/result.hpp"
@@ -15,6 +16,6 @@ namespace wide::bench {
 std::vector<OpSummary> summarize(std::span<const CaseResult> cases);
 
 /// The definitions, for --help.
-const char* summary_definitions();
+std::string summary_definitions();
 
 }  // namespace wide::bench

@@ -132,6 +132,8 @@ class IncludesTest(ScriptTest):
     def test_what_nobody_compiles_is_passed_over(self):
         self.put("host/h/x.cpp", SPDX + '// std::vector\nconst char* text = "std::map";\n')
         self.assertEqual(self.check()[0], 0)
+        self.put("host/h/x.cpp", SPDX + 'const char* text = R"x("std::map)"\n  std::set)x";\n')
+        self.assertEqual(self.check()[0], 0)
 
     def test_nothing_read_is_no_pass(self):
         self.assertEqual(self.check(), (1, "check_includes: 0 files, 0 violations\n"))
