@@ -315,8 +315,7 @@ std::string select_work(const Selection& selection, RunPlan& plan, RunResult& re
 }
 
 void sample_cases(RunPlan& plan, int64_t count, uint64_t seed) {
-  int64_t left = 0;
-  for (const auto& [spec, cases] : plan.work) left += static_cast<int64_t>(cases.size());
+  int64_t left = plan.num_cases();
   std::mt19937_64 random(seed);
   // Each remaining case is equally likely to be one of those still to be taken.
   for (auto& [spec, cases] : plan.work) {

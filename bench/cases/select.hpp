@@ -20,7 +20,7 @@ struct Selection {
   std::string ops, models, preset = "quick", device, strategies, only, skip, filter, where;
   std::string baselines, regimes;                   ///< empty: all that the device has
   std::vector<std::string> axes;                    ///< from -a NAME=SPEC
-  std::map<std::string, std::string> axis_options;  ///< from --NAME SPEC; empty: not given
+  std::map<std::string, std::string> axis_options;  ///< from --NAME SPEC
   ModelFileOptions file;                            ///< for --model FILE
   bool no_gpu = false;
 };

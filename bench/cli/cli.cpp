@@ -5,7 +5,6 @@
 #include "bench/cli/cli.hpp"
 
 #include <CLI/CLI.hpp>
-#include <iterator>
 #include <ostream>
 
 #include "bench/cli/cli_messages.hpp"
@@ -16,8 +15,8 @@
 #include "bench/cli/help.hpp"
 #include "bench/cli/idle_options.hpp"
 #include "bench/cli/simulation.hpp"
+#include "bench/document/outputs.hpp"
 #include "bench/report/terminal.hpp"
-#include "host/core/file.hpp"
 #include "wide/error.hpp"
 #include "wide/version.hpp"
 
@@ -209,8 +208,8 @@ struct Program {
   std::vector<std::string> show_files;
   InfoOptions info;
   std::string list_what = "ops", list_ops, list_json;
-  std::string shell, text_file;  ///< of completion and man
-  std::string helped;            ///< of help
+  std::string shell, text_file = "-";  ///< of completion and man
+  std::string helped;                  ///< of help
   CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command,
       *tune_command, *quantize_command, *compare_command, *history_command, *report_command,
       *suite_command, *profile_command, *trace_command, *completion_command, *man_command,
@@ -379,15 +378,6 @@ bool needs_simulation(const Program& p, const CLI::App& command) {
          launches_need_simulation(p.inspect.run.selection, p.global);
 }
 
-int write_text(const std::string& text, const std::string& file, std::ostream& out) {
-  if (file.empty()) {
-    out << text;
-  } else {
-    write_file(file, text);
-  }
-  return kSuccess;
-}
-
 int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   if (p.app.get_subcommands().empty()) {
     const auto extras = p.app.remaining();
@@ -425,9 +415,11 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   if (&command == p.history_command) return command_history(p.global, p.history, out);
   if (&command == p.report_command) return command_report(p.report, out, err);
   if (&command == p.compare_command) return command_compare(p.global, p.compare, out, err);
-  if (&command == p.completion_command)
-    return write_text(completion_script(p.app, p.shell), p.text_file, out);
-  if (&command == p.man_command) return write_text(man_page(p.app), p.text_file, out);
+  if (&command == p.completion_command || &command == p.man_command) {
+    const bool is_page = &command == p.man_command;
+    write_document(is_page ? man_page(p.app) : completion_script(p.app, p.shell), p.text_file, out);
+    return kSuccess;
+  }
   if (&command == p.suite_command) return command_suite(p.global, p.suite, out, err);
   if (&command == p.quantize_command) return command_quantize(p.global, p.quantize, out);
   Selection& selection = &command == p.run_command       ? p.run.selection
@@ -437,10 +429,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
                          : &command == p.trace_command   ? p.trace.selection
                                                          : p.inspect.run.selection;
   selection.no_gpu = p.global.no_gpu;
-  auto& axes = selection.axis_options;
-  for (auto it = axes.begin(); it != axes.end();) {
-    it = command.get_option("--" + it->first)->count() == 0 ? axes.erase(it) : std::next(it);
-  }
+  std::erase_if(selection.axis_options, [](const auto& axis) { return axis.second.empty(); });
   if (&command == p.trace_command) return command_trace(p.global, p.trace, out, err);
   selection.ops = with_named_ops(command, selection.ops, selection.named_ops);
   selection.ops = with_models(selection.ops, selection.models);

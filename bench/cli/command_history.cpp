@@ -3,6 +3,7 @@
 //
 // `history`: earlier measurements, and how they have changed. Needs no device.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -16,6 +17,7 @@
 #include "bench/cases/value_spec.hpp"
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
+#include "bench/document/json_number.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/history/change_point.hpp"
 #include "bench/history/names.hpp"
@@ -43,16 +45,6 @@ std::string state_text(const HistoryRun& run) {
   return run.exit_code == 0 ? "ok" : fmt::format("exit code {}", run.exit_code);
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
-  return text;
-}
-
-void print_json(const Json& document, std::ostream& out) {
-  out << document.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
-}
-
 int list(const HistoryStore& store, bool as_json, std::ostream& out) {
   const std::vector<HistoryRun> runs = store.runs();
   Json all = Json::array();
@@ -72,10 +64,10 @@ int list(const HistoryStore& store, bool as_json, std::ostream& out) {
                {r.ops},
                {std::to_string(r.num_cases)},
                {state_text(r)},
-               {joined(r.tags)}});
+               {fmt::format("{}", fmt::join(r.tags, ","))}});
   }
   if (as_json) {
-    print_json(all, out);
+    out << dumped(all);
   } else if (runs.empty()) {
     out << "no runs\n";
   } else {
@@ -248,7 +240,7 @@ int show_series(const HistoryStore& store, const HistoryOptions& options, std::o
                {is_trend ? sparkline(s.medians_ns) : ""}});
   }
   if (options.as_json) {
-    print_json(document, out);
+    out << dumped(document);
   } else if (!all.empty()) {
     out << table.render(output_width(), false) << "\n";
   }
@@ -315,7 +307,7 @@ int bisect_hint(const HistoryStore& store, const HistoryOptions& options, std::o
     document.push_back(std::move(cell));
   }
   if (options.as_json) {
-    print_json(document, out);
+    out << dumped(document);
     return kSuccess;
   }
   for (const auto& [command, cells] : hints) {

@@ -3,6 +3,7 @@
 //
 // `info`: build, machine, devices. Works without a device and reports why there is none.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -15,12 +16,14 @@
 #include "bench/cli/commands.hpp"
 #include "bench/cli/interrupt.hpp"
 #include "bench/cli/running.hpp"
+#include "bench/document/json_number.hpp"
 #include "bench/document/output_files.hpp"
 #include "bench/document/outputs.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/machine/calibrate.hpp"
 #include "bench/machine/environment.hpp"
 #include "bench/machine/machine_checks.hpp"
+#include "bench/machine/machine_json.hpp"
 #include "bench/report/assets.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
@@ -166,37 +169,28 @@ std::vector<std::vector<std::string>> rows_of(const Facts& facts) {
   return rows;
 }
 
-Json reports_reason() {
-  return *kReportScript != '\0' ? Json(nullptr) : Json(kWhyNoReportScript);
-}
-
 /// The same objects as in a result, so that one reader handles both.
 Json json_of(const Facts& facts) {
   const Json result = to_json(facts.run);
+  const bool is_interactive = *kReportScript != '\0';
   Json cuda = {{"devices", facts.cuda.num_devices},
-               {"reason", facts.cuda.reason.empty() ? Json(nullptr) : Json(facts.cuda.reason)},
+               {"reason", json_text(facts.cuda.reason)},
                {"broken", facts.broken_devices}};
   Json calibrations = Json::array();
-  for (const Calibration& calibration : facts.calibrations) {
-    RunResult one;
-    one.calibration = calibration;
-    calibrations.push_back(to_json(one)["calibration"]);
-  }
-  Json document = {
-      {"tool", result["run"]["tool"]},
-      {"started", facts.run.started},
-      {"host", result["host"]},
-      {"reports", {{"interactive", *kReportScript != '\0'}, {"reason", reports_reason()}}},
-      {"cuda", cuda},
-      {"devices", result["devices"]},
-      {"calibrations", calibrations},
-      {"default_device", default_device(facts)}};
+  for (const Calibration& calibration : facts.calibrations)
+    calibrations.push_back(calibration_json(calibration));
+  Json document = {{"tool", result["run"]["tool"]},
+                   {"started", facts.run.started},
+                   {"host", result["host"]},
+                   {"reports",
+                    {{"interactive", is_interactive},
+                     {"reason", is_interactive ? Json(nullptr) : Json(kWhyNoReportScript)}}},
+                   {"cuda", cuda},
+                   {"devices", result["devices"]},
+                   {"calibrations", calibrations},
+                   {"default_device", default_device(facts)}};
   if (facts.checks) document["self_check"] = to_json(*facts.checks);
   return document;
-}
-
-std::string document_text(const Facts& facts) {
-  return json_of(facts).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 /// Whether a document can be replaced by a later one.
@@ -217,7 +211,7 @@ void check_all(Facts& facts, const InfoOptions& options) {
   const auto write = [&](const std::vector<SelfCheck>& so_far) {
     append(so_far);
     for (const std::string& path : options.json) {
-      if (is_file(path)) write_file(path, document_text(facts));
+      if (is_file(path)) write_file(path, dumped(json_of(facts)));
     }
   };
   append({});
@@ -262,17 +256,7 @@ int command_info(const GlobalOptions& global, const InfoOptions& options, std::o
   if (options.checks_measuring) install_interrupt_handler();
   Facts facts = collect(global.no_gpu, options);
   if (options.checks_measuring) check_all(facts, options);
-  bool is_document = false;
-  for (const std::string& path : options.json) {
-    const std::string text = document_text(facts);
-    is_document = is_document || path == "-";
-    if (path == "-") {
-      out << text;
-    } else {
-      write_file(path, text);
-    }
-  }
-  if (!is_document) {
+  if (!write_documents(dumped(json_of(facts)), options.json, out)) {
     out << listing_text(rows_of(facts), output_width());
     if (facts.checks) out << "\n" << to_text(*facts.checks, output_width());
   }

@@ -3,6 +3,7 @@
 //
 // `list`: what can be run, and on what. Needs no device.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <map>
@@ -13,9 +14,9 @@
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
 #include "bench/document/metrics.hpp"
+#include "bench/document/outputs.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
-#include "host/core/file.hpp"
 #include "host/core/text.hpp"
 #include "host/core/verified.hpp"
 #include "wide/error.hpp"
@@ -111,11 +112,9 @@ Rows policy_rows(const Specs& specs) {
   Rows rows{{"op", "strategy", "policies"}};
   for (const auto* spec : specs) {
     for (const auto& info : spec->strategies) {
-      std::string policies;
-      for (const auto& policy : info.policies)
-        policies += (policies.empty() ? "" : " ") + std::string(policy);
-      if (!policies.empty())
-        rows.push_back({std::string(spec->name), std::string(info.name), policies});
+      if (!info.policies.empty())
+        rows.push_back({std::string(spec->name), std::string(info.name),
+                        fmt::format("{}", fmt::join(info.policies, " "))});
     }
   }
   return rows;
@@ -125,10 +124,11 @@ Rows axis_rows(const Specs& specs) {
   Rows rows{{"op", "axis", "default", "values", "summary"}};
   for (const auto* spec : specs) {
     for (const auto& axis : spec->axes) {
-      std::string values = axis.words.empty() ? fmt::format(">= {}", axis.min) : "";
-      for (const auto& word : axis.words) values += (values.empty() ? "" : " ") + std::string(word);
       rows.push_back({std::string(spec->name), std::string(axis.name),
-                      catalog::to_string(axis.default_value), values, std::string(axis.summary)});
+                      catalog::to_string(axis.default_value),
+                      axis.words.empty() ? fmt::format(">= {}", axis.min)
+                                         : fmt::format("{}", fmt::join(axis.words, " ")),
+                      std::string(axis.summary)});
     }
   }
   return rows;
@@ -199,7 +199,7 @@ bool is_number(const std::string& title) {
   return title == "bytes" || title == "cases";
 }
 
-std::string json_text(const Rows& rows) {
+std::string rows_json(const Rows& rows) {
   Json array = Json::array();
   for (size_t r = 1; r < rows.size(); ++r) {
     Json object;
@@ -246,13 +246,9 @@ int command_list(const GlobalOptions& global, const std::string& what, const std
                 "list: " + catalog::unknown_name_message("listing", what, kWhat));
   const bool as_json = !json.empty();
   const std::string text = what == "suites" ? suites_text(global, as_json)
-                           : as_json        ? json_text(rows)
+                           : as_json        ? rows_json(rows)
                                             : listing_text(rows, output_width());
-  if (as_json && json != "-") {
-    write_file(json, text);
-  } else {
-    out << text;
-  }
+  write_document(text, as_json ? json : "-", out);
   return kSuccess;
 }
 

@@ -75,11 +75,9 @@ int command_profile(const GlobalOptions& global, const ProfileOptions& options, 
     report_nothing(nothing, result, err);
     return kNothingRan;
   }
-  size_t count = 0;
-  for (const auto& [spec, cases] : plan.work) count += cases.size();
-  if (count != 1) {
+  if (plan.num_cases() != 1) {
     throw Error(ErrorCode::invalid_argument,
-                "profile: " + std::to_string(count) +
+                "profile: " + std::to_string(plan.num_cases()) +
                     " cases are selected, expected 1: a profiler's report is of one");
   }
   const std::string file =

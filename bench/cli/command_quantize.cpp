@@ -6,14 +6,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <random>
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
+#include "bench/document/json_number.hpp"
 #include "bench/document/output_files.hpp"
+#include "bench/document/outputs.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "host/core/check.hpp"
@@ -119,11 +120,6 @@ std::string table_text(const std::vector<Row>& rows, bool has_color) {
   return table.render(output_width(), has_color) + "\n";
 }
 
-/// JSON has no NaN and no infinity: they become null.
-Json number_or_null(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 Json json_of(const QuantizeOptions& options, const std::vector<Row>& rows) {
   Json formats = Json::array();
   for (const Row& row : rows) {
@@ -131,17 +127,17 @@ Json json_of(const QuantizeOptions& options, const std::vector<Row>& rows) {
                        {"group_size", row.how.group_size},
                        {"bytes", row.bytes},
                        {"bits_per_weight", row.bits_per_weight},
-                       {"relative_frobenius", number_or_null(row.error.relative_frobenius)},
-                       {"snr_db", number_or_null(row.error.snr_db)},
-                       {"rms", number_or_null(row.error.rms)},
-                       {"max_abs", number_or_null(row.error.max_abs)},
+                       {"relative_frobenius", json_number(row.error.relative_frobenius)},
+                       {"snr_db", json_number(row.error.snr_db)},
+                       {"rms", json_number(row.error.rms)},
+                       {"max_abs", json_number(row.error.max_abs)},
                        {"worst_output", row.error.worst_output},
                        {"worst_group", row.error.worst_group}});
   }
   const bool is_random = options.file.empty();
   return {{"schema", {{"name", "wbench.quantize"}, {"version", "1.0.0"}}},
           {"weight",
-           {{"file", is_random ? Json(nullptr) : Json(options.file)},
+           {{"file", json_text(options.file)},
             {"seed", is_random ? Json(options.seed) : Json(nullptr)},
             {"dtype", options.dtype},
             {"out_features", options.out_features},
@@ -164,16 +160,8 @@ int command_quantize(const GlobalOptions& global, const QuantizeOptions& options
           context, {format, group_size, options.out_features, options.in_features}, weight));
     }
   }
-  const bool prints_json = options.json == "-";
-  if (!prints_json) out << table_text(rows, wants_color(global.color));
-  if (options.json.empty()) return kSuccess;
-  const std::string text =
-      json_of(options, rows).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (prints_json) {
-    out << text;
-  } else {
-    write_file(options.json, text);
-  }
+  if (options.json != "-") out << table_text(rows, wants_color(global.color));
+  if (!options.json.empty()) write_document(dumped(json_of(options, rows)), options.json, out);
   return kSuccess;
 }
 

@@ -13,10 +13,10 @@
 #include "bench/cli/running.hpp"
 #include "bench/compare/verdicts.hpp"
 #include "bench/document/output_files.hpp"
+#include "bench/document/outputs.hpp"
 #include "bench/history/names.hpp"
 #include "bench/report/page.hpp"
 #include "bench/report/report.hpp"
-#include "host/core/file.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -100,15 +100,8 @@ int command_report(const ReportArguments& arguments, std::ostream& out, std::ost
   if (arguments.with_history) content.history = history_of(content.results, arguments.store);
   size_t num_cases = 0;
   for (const RunResult& result : content.results) num_cases += result.cases.size();
-  const auto write = [&](const std::string& file, const std::string& text) {
-    if (file == "-") {
-      out << text;
-    } else {
-      write_file(file, text);
-    }
-  };
-  if (!arguments.html.empty()) write(arguments.html, report_page(content));
-  if (!arguments.md.empty()) write(arguments.md, markdown_of(content));
+  if (!arguments.html.empty()) write_document(report_page(content), arguments.html, out);
+  if (!arguments.md.empty()) write_document(markdown_of(content), arguments.md, out);
   if (num_cases > 0) return kSuccess;
   err << "wbench: report: no result has a case\n";
   return kNothingRan;

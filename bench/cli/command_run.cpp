@@ -3,6 +3,7 @@
 //
 // `run` and `verify`: select, run, write, judge.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -44,15 +45,12 @@ namespace {
 
 void print_cases(const RunPlan& plan, const RunResult& result, const std::string& suffix,
                  std::ostream& out) {
-  int64_t count = 0;
   for (const auto& [spec, cases] : plan.work) {
-    for (const catalog::Case& point : cases) {
+    for (const catalog::Case& point : cases)
       out << spec->name << " " << point.to_string() << "\n  " << reproduce_command(point) << suffix
           << "\n";
-      ++count;
-    }
   }
-  out << counted(count, "case") << "\n";
+  out << counted(plan.num_cases(), "case") << "\n";
   for (const auto& [reason, number] : result.impossible_reasons)
     out << "impossible: " << counted(number, "point") << ": " << reason << "\n";
 }
@@ -227,23 +225,16 @@ void report_gpu_options(const GlobalOptions& global, const RunOptions& options,
   if (options.gpu_options.empty() || context.device().type != DeviceType::cpu || !is_first ||
       global.quiet)
     return;
-  std::string names;
-  for (const std::string& name : options.gpu_options) names += (names.empty() ? "" : ", ") + name;
-  err << "wbench: " << names << (options.gpu_options.size() == 1 ? " has" : " have")
-      << " no effect here: the device is cpu, expected a GPU\n";
-}
-
-size_t num_cases(const RunPlan& plan) {
-  size_t total = 0;
-  for (const auto& [spec, cases] : plan.work) total += cases.size();
-  return total;
+  err << fmt::format("wbench: {} {} no effect here: the device is cpu, expected a GPU\n",
+                     fmt::join(options.gpu_options, ", "),
+                     options.gpu_options.size() == 1 ? "has" : "have");
 }
 
 /// Applies --cases and reports it, so that "passed" is not taken for all cases.
 void take_sample(RunPlan& plan, int64_t count, std::ostream& err) {
-  const size_t total = num_cases(plan);
+  const int64_t total = plan.num_cases();
   sample_cases(plan, count, plan.config.seed);
-  err << fmt::format("wbench: --cases {}: {} of {}, drawn by --seed {}\n", count, num_cases(plan),
+  err << fmt::format("wbench: --cases {}: {} of {}, drawn by --seed {}\n", count, plan.num_cases(),
                      counted(total, "case"), plan.config.seed);
 }
 
@@ -252,7 +243,7 @@ void report_stop(const RunPlan& plan, const RunResult& result, std::ostream& err
   if (!plan.exits_on_error || result.cases.empty() || !is_error(result.cases.back())) return;
   const CaseResult& last = result.cases.back();
   err << fmt::format("wbench: --exit-on-error: {} of {} run; {} {} is {}: {}\n",
-                     result.cases.size(), counted(num_cases(plan), "case"), last.point.op(),
+                     result.cases.size(), counted(plan.num_cases(), "case"), last.point.op(),
                      last.point.to_string(), to_string(last.status), last.reason);
 }
 
@@ -385,8 +376,8 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
     options.repeat = 1;
     options.repeat_turn = -1;
     options.repeat_result.clear();
+    options.compare.base.clear();
   }
-  if (!options.isolated_case.empty()) options.compare.base.clear();
   (void)parse_metrics(options.output.metrics);  // unknown columns are reported before anything runs
   (void)parse_saving_rule(options.saving);
   require_counters(options);

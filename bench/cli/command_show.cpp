@@ -9,11 +9,11 @@
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
 #include "bench/document/output_files.hpp"
+#include "bench/document/outputs.hpp"
 #include "bench/history/names.hpp"
 #include "bench/report/exports.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
-#include "host/core/file.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -48,14 +48,8 @@ int export_result(const std::vector<std::string>& files, const OutputOptions& ou
   });
   const RunResult result = load_named_result(files.front(), output.store,
                                              needs_samples ? Samples::needed : Samples::if_there);
-  for (const Export& asked : exports) {
-    const std::string document = export_text(*asked.format, result);
-    if (asked.path == "-") {
-      out << document;
-    } else {
-      write_file(asked.path, document);
-    }
-  }
+  for (const Export& asked : exports)
+    write_document(export_text(*asked.format, result), asked.path, out);
   return kSuccess;
 }
 

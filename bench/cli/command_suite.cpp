@@ -23,6 +23,7 @@
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/suite/outcome.hpp"
+#include "bench/timer/seconds.hpp"
 #include "host/core/file.hpp"
 #include "host/core/text.hpp"
 #include "wide/error.hpp"
@@ -150,8 +151,7 @@ class SuiteRun {
       outcome.entries.push_back(run_entry(entry));
     }
     outcome.complete = !is_interrupted();
-    outcome.duration_s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    outcome.duration_s = seconds_since(start);
     return outcome;
   }
 

@@ -24,7 +24,6 @@
 #include "bench/report/terminal.hpp"
 #include "bench/statistics/order.hpp"
 #include "bench/timer/sampler.hpp"
-#include "host/core/file.hpp"
 #include "host/core/text.hpp"
 #include "host/model/model_catalog.hpp"
 #include "host/model/step_workload.hpp"
@@ -71,9 +70,7 @@ const catalog::PrimitiveSpec& spec_of(const TraceOptions& options) {
 std::vector<std::pair<std::string, catalog::AxisValue>> values_of(
     const Selection& selection, const catalog::PrimitiveSpec& spec) {
   std::vector<AxisOverride> given;
-  for (const auto& [name, text] : selection.axis_options) {
-    if (!text.empty()) given.push_back({name, text, false});
-  }
+  for (const auto& [name, text] : selection.axis_options) given.push_back({name, text, false});
   for (const std::string& text : selection.axes) given.push_back(parse_override(text));
   std::vector<std::pair<std::string, catalog::AxisValue>> values;
   for (const AxisOverride& change : given) {
@@ -209,11 +206,7 @@ Json operands_json(std::span<const ModelOperand> operands) {
 void write_trace(const TraceOptions& options, const Json& json, std::string text,
                  std::ostream& out) {
   if (write_documents(json.dump(2) + "\n", options.json, out)) text.clear();
-  if (!options.file.empty()) {
-    write_file(options.file, text);
-  } else {
-    out << text;
-  }
+  write_document(text, options.file, out);
 }
 
 /// The contents of plan_text(), for programs.

@@ -5,6 +5,7 @@
 // and stores the fastest, if it beats the choice of "auto", in a file that plans with strategy
 // "auto" read.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -87,9 +88,7 @@ Cells cells_of(const std::string& name, const TunedCase& tuned) {
 bool narrow(Selection& selection, const std::string& space, const catalog::PrimitiveSpec& spec,
             const Specs& ops) {
   if (space.empty()) return true;
-  selection.strategies.clear();
-  for (const std::string& name : space_of(space, spec, ops))
-    selection.strategies += (selection.strategies.empty() ? "" : ",") + name;
+  selection.strategies = fmt::format("{}", fmt::join(space_of(space, spec, ops), ","));
   return !selection.strategies.empty();
 }
 

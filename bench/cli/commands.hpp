@@ -105,7 +105,7 @@ struct TraceOptions {
   std::string onnx;     ///< a model's file
   bool is_dot = false;
   std::string style = "list", preset = "default";
-  std::string file;               ///< empty: standard output
+  std::string file = "-";         ///< standard output
   std::vector<std::string> json;  ///< files, "-" for standard output
   std::string tuning;             ///< a tuning cache that the steps' plans read, or empty
   bool measures = false;
@@ -165,8 +165,7 @@ struct ReportArguments {
   std::vector<std::string> results;
   std::string html, md;  ///< files, or "-"; at least one is given
   std::string plots = "all";
-  bool is_offline = false;  ///< pages are always offline
-  std::string compare;      ///< an earlier result or a folder of them, or empty
+  std::string compare;  ///< an earlier result or a folder of them, or empty
   std::string metric = "time_ns", threshold = "1.5%", store;
   bool with_history = false;
 };

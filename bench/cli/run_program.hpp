@@ -14,6 +14,9 @@ int run_program(const std::vector<std::string>& words, bool discards_output);
 int run_program_into(const std::string& output_file, const std::string& error_file,
                      const std::vector<std::string>& words);
 
+/// "signal 9 (Killed)"
+std::string signal_text(int signal);
+
 bool is_on_path(const std::string& program);
 
 /// Quotes a word for a shell.

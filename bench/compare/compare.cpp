@@ -3,6 +3,7 @@
 #include "bench/compare/compare.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -189,7 +189,7 @@ std::string compare_json(const Comparison& c, const FailOn& fail_on) {
         {"geomean_change_pct", json_number(c.geomean_change_pct)}}},
       {"gate", {{"tripped", is_gate_tripped || code != 0}, {"rules", rules_of(fail_on)}}},
       {"exit_code", code}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return dumped(document);
 }
 
 std::string compare_junit(const Comparison& c, const FailOn& fail_on) {

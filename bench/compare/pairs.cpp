@@ -3,6 +3,7 @@
 #include "bench/compare/pairs.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <map>

@@ -5,6 +5,7 @@
 #include "bench/compare/verdicts.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <sstream>

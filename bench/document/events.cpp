@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "bench/document/json_field.hpp"
+#include "bench/document/json_number.hpp"
 #include "bench/document/result_json.hpp"
 #include "wide/error.hpp"
 
@@ -43,7 +44,7 @@ EventLog::~EventLog() {
 }
 
 void EventLog::write(const Json& line) {
-  std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = dumped(line, -1);
   std::string_view rest = text;
   while (!rest.empty() && trouble_.empty()) {
     const ssize_t written = ::write(fd_, rest.data(), rest.size());

@@ -3,6 +3,7 @@
 #include "bench/document/json_field.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <limits>

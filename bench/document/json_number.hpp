@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writing JSON: values that are not finite or unknown become null.
+// Writing JSON: values that are not finite or unknown become null, and text that is no UTF-8 is
+// replaced.
 #pragma once
 
 #include <cmath>
@@ -33,6 +34,11 @@ inline nlohmann::ordered_json json_known(int64_t value) {
 }
 inline nlohmann::ordered_json json_text(const std::string& text) {
   return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
+}
+
+/// The document as text; an indentation of -1: on one line.
+inline std::string dumped(const nlohmann::ordered_json& document, int indent = 1) {
+  return document.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace wide::bench

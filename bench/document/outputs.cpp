@@ -96,11 +96,7 @@ bool write_outputs(const RunResult& result, const OutputOptions& output, const s
     }
   };
   const auto write = [&](const std::string& path, const std::string& text) {
-    if (path == "-") {
-      out << text;
-    } else {
-      guarded([&] { write_file(path, text); });
-    }
+    guarded([&] { write_document(text, path, out); });
   };
   const SamplesIn samples = *samples_in(output.samples);
   for (const std::string& path : output.json) {
@@ -130,6 +126,14 @@ bool write_outputs(const RunResult& result, const OutputOptions& output, const s
     write(asked.path, export_text(*asked.format, result));
   }
   return all_written;
+}
+
+void write_document(const std::string& text, const std::string& file, std::ostream& out) {
+  if (file == "-") {
+    out << text;
+  } else {
+    write_file(file, text);
+  }
 }
 
 bool write_documents(const std::string& text, const std::vector<std::string>& files,

@@ -28,6 +28,8 @@ std::string saved_path(const OutputOptions& output, const Selection& selection, 
 bool write_outputs(const RunResult& result, const OutputOptions& output, const std::string& saved,
                    std::ostream& out, std::ostream& err);
 
+/// Writes to the file; "-" is `out`.
+void write_document(const std::string& text, const std::string& file, std::ostream& out);
 /// Writes a document to each file, and once to `out` for "-"; returns whether it wrote to `out`.
 bool write_documents(const std::string& text, const std::vector<std::string>& files,
                      std::ostream& out);

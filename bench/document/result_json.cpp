@@ -282,10 +282,6 @@ Json axes_json(const catalog::Case& point) {
   return object;
 }
 
-std::string dumped(const Json& document) {
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 Json to_json(const RunResult& r) {
   Json cases = Json::array(), summaries = Json::array(), impossible = Json::object();
   for (const CaseResult& c : r.cases) cases.push_back(one_case(c));

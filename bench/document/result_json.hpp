@@ -20,9 +20,6 @@ nlohmann::ordered_json axes_json(const catalog::Case& point);
 /// What a result says of how it was measured.
 nlohmann::ordered_json config_json(const RunConfig& config);
 
-/// The document as text.
-std::string dumped(const nlohmann::ordered_json& document);
-
 /// The inverse, also for a stream of events (events.hpp). Throws invalid_argument with the path of
 /// the field, its value and what was expected; unknown keys are ignored, a higher major version
 /// is refused. Samples stored beside the document (samples_file.hpp) are not read.

@@ -8,6 +8,7 @@
 
 #include "bench/document/events.hpp"
 #include "bench/document/json_field.hpp"
+#include "bench/document/json_number.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/document/samples_file.hpp"
 #include "host/core/file.hpp"

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "bench/document/json_field.hpp"
+#include "bench/document/json_number.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/document/sha256.hpp"
 #include "host/core/check.hpp"

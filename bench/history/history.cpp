@@ -4,6 +4,9 @@
 // What all stores have in common: what is stored of a result, and what is derived from it.
 #include "bench/history/history.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -82,14 +85,13 @@ HistoryRecord record_of(const RunResult& result, std::string document) {
   run.complete = result.complete;
   std::set<std::string> ops;
   for (const CaseResult& c : result.cases) ops.insert(c.point.op());
-  for (const std::string& op : ops) run.ops += (run.ops.empty() ? "" : ",") + op;
+  run.ops = fmt::format("{}", fmt::join(ops, ","));
   std::set<std::tuple<std::string, std::string, std::string>> seen;
   for (const ReportRow& row : rows_of(result)) {
     if (row.measurement == nullptr || status_of(row) != Status::ok) continue;
     const Statistics& stats = row.measurement->stats;
     const std::string regime = history_regime(result.config, *row.measurement);
-    // A baseline and a strategy may share a name, as `graph` could.
-    const std::string runner = row.is_baseline ? "(" + row.runner->name + ")" : row.runner->name;
+    const std::string runner = runner_text(row);
     const bool is_finite = std::isfinite(stats.median_ns) && std::isfinite(stats.ci_lo_ns) &&
                            std::isfinite(stats.ci_hi_ns) && stats.median_ns > 0;
     if (!is_finite || !seen.emplace(row.point->case_id, runner, regime).second) continue;

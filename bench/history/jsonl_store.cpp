@@ -20,6 +20,7 @@
 #include <system_error>
 #include <tuple>
 
+#include "bench/document/json_number.hpp"
 #include "bench/history/run_json.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
@@ -222,7 +223,7 @@ class JsonlStore final : public HistoryStore {
   }
 
   static void append(LockedFile& file, const Index& index, const Json& line) {
-    file.append(index.end, line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    file.append(index.end, dumped(line, -1));
   }
 
   std::string folder_;

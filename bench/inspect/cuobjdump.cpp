@@ -3,6 +3,7 @@
 #include "bench/inspect/cuobjdump.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,11 +77,8 @@ std::vector<std::string> cuobjdump_words(Listing listing, const std::string& arc
   words.emplace_back(listing == Listing::ptx    ? "-ptx"
                      : listing == Listing::sass ? "-sass"
                                                 : "-res-usage");
-  if (listing == Listing::sass && !kernels.empty()) {
-    std::string names;
-    for (const std::string& kernel : kernels) names += (names.empty() ? "" : ",") + kernel;
-    words.insert(words.end(), {"-fun", names});
-  }
+  if (listing == Listing::sass && !kernels.empty())
+    words.insert(words.end(), {"-fun", fmt::format("{}", fmt::join(kernels, ","))});
   words.push_back(program);
   return words;
 }

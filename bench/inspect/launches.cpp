@@ -3,6 +3,7 @@
 #include "bench/inspect/launches.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -86,10 +87,6 @@ std::vector<Column> columns_of(Inspected what) {
   return columns;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  return fmt::format("{}", fmt::join(words, ", "));
-}
-
 std::vector<Cell> cells_of(const RunResult& result, const KernelUse& k, Inspected what) {
   const auto bytes = [](int64_t value) { return Cell{value > 0 ? bytes_text(value) : "-"}; };
   switch (what) {
@@ -110,7 +107,7 @@ std::vector<Cell> cells_of(const RunResult& result, const KernelUse& k, Inspecte
                           {fmt::format("{:.0f}%", k.occupancy_pct)}};
   const std::optional<Occupancy> o = occupancy_in(result, k);
   if (!o) return cells;
-  cells.push_back({joined(o->limited_by)});
+  cells.push_back({fmt::format("{}", fmt::join(o->limited_by, ", "))});
   cells.push_back({o->by_registers ? std::to_string(*o->by_registers) : "?"});
   cells.push_back({std::to_string(o->by_shared)});
   cells.push_back({std::to_string(o->by_threads)});

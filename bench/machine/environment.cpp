@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/machine/environment.hpp"
 
+#include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <random>
@@ -29,9 +29,7 @@ std::string format_time(const char* format) {
 }
 
 std::string random_digits() {
-  char digits[12];
-  std::snprintf(digits, sizeof(digits), "%08x", std::random_device()());
-  return digits;
+  return fmt::format("{:08x}", std::random_device()());
 }
 
 const std::string& process_name() {

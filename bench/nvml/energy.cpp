@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "bench/cli/interrupt.hpp"
+#include "bench/timer/seconds.hpp"
 
 namespace wide::bench {
 
@@ -27,7 +28,7 @@ Energy invalid(Energy energy, const char* reason) {
 
 std::optional<double> idle_power_w(Monitor& monitor, double rest_s) {
   const auto start = Clock::now();
-  while (seconds_between(start, Clock::now()) < rest_s && !is_interrupted())
+  while (seconds_since(start) < rest_s && !is_interrupted())
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return monitor.read_all().power_w;
 }

@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "bench/cli/interrupt.hpp"
+#include "bench/cli/run_program.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -90,8 +91,7 @@ std::string LineProcess::how_it_ended(std::chrono::milliseconds patience) {
   child_ = 0;
   if (ended == 0) return "it was killed";
   if (WIFEXITED(status)) return fmt::format("it ended with exit code {}", WEXITSTATUS(status));
-  return fmt::format("it was ended by signal {} ({})", WTERMSIG(status),
-                     ::strsignal(WTERMSIG(status)));
+  return "it was ended by " + signal_text(WTERMSIG(status));
 }
 
 void LineProcess::give_up(const std::string& what, std::chrono::milliseconds patience) {

@@ -6,12 +6,14 @@
 #include "bench/report/exports.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "bench/document/json_number.hpp"
 #include "bench/report/flat_rows.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/rows.hpp"
@@ -34,23 +36,10 @@ constexpr ExportFormat kFormats[] = {
      export_google_benchmark, true},
     {"github-action-benchmark", "medians as customSmallerIsBetter", export_github_action}};
 
-std::string dumped(const Json& document, int indent) {
-  return document.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-Json finite(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
-/// A baseline and a strategy may share a name.
-std::string runner_name(const ReportRow& row) {
-  return row.is_baseline ? "(" + row.runner->name + ")" : row.runner->name;
-}
-
 /// "linear/n=4 batch=16/wide/stream", unique in a result.
 std::string full_name(const ReportRow& row) {
   return fmt::format("{}/{}/{}/{}", row.point->point.op(), row.point->point.to_string(),
-                     runner_name(row), to_string(row.measurement->regime));
+                     runner_text(row), to_string(row.measurement->regime));
 }
 
 /// Whether a measurement is credible: timed, right and resolved.
@@ -95,7 +84,7 @@ void add_samples(const std::vector<const ReportRow*>& rows, int64_t process, dou
         const double ns = m.samples_ns[next[i]];
         if (!std::isfinite(ns) || ns < 0) continue;
         const double length_us = ns * static_cast<double>(m.iters_per_sample) / 1000;
-        Json event = event_of("X", fmt::format("{} {}", runner_name(*rows[i]), to_string(m.regime)),
+        Json event = event_of("X", fmt::format("{} {}", runner_text(*rows[i]), to_string(m.regime)),
                               process, static_cast<int64_t>(i) + 1);
         event["cat"] = to_string(m.regime);
         event["ts"] = at_us;
@@ -144,10 +133,10 @@ void add_google_rows(const ReportRow& row, int64_t family, Json& benchmarks) {
     entry["repetition_index"] = i;
     entry["threads"] = 1;
     entry["iterations"] = m.iters_per_sample;
-    set_times(entry, finite(rounds[i]));
-    if (m.items_per_s) entry["items_per_second"] = finite(*m.items_per_s);
-    if (m.mem_bw_bytes_per_s) entry["bytes_per_second"] = finite(*m.mem_bw_bytes_per_s);
-    if (m.flops_per_s) entry["flops_per_second"] = finite(*m.flops_per_s);
+    set_times(entry, json_number(rounds[i]));
+    if (m.items_per_s) entry["items_per_second"] = json_number(*m.items_per_s);
+    if (m.mem_bw_bytes_per_s) entry["bytes_per_second"] = json_number(*m.mem_bw_bytes_per_s);
+    if (m.flops_per_s) entry["flops_per_second"] = json_number(*m.flops_per_s);
     const std::string doubts = doubts_of(m.stats, "unreliable: ");
     if (!doubts.empty()) entry["label"] = doubts;
     benchmarks.push_back(std::move(entry));
@@ -162,7 +151,7 @@ void add_google_rows(const ReportRow& row, int64_t family, Json& benchmarks) {
     entry["aggregate_name"] = aggregate;
     entry["aggregate_unit"] = std::string_view(aggregate) == "cv" ? "percentage" : "time";
     entry["iterations"] = rounds.size();
-    set_times(entry, finite(value));
+    set_times(entry, json_number(value));
     benchmarks.push_back(std::move(entry));
   }
 }
@@ -224,7 +213,7 @@ std::string export_trace(const RunResult& result) {
     events.push_back(std::move(name));
     for (size_t i = 0; i < rows.size(); ++i) {
       Json thread = event_of("M", "thread_name", process, static_cast<int64_t>(i) + 1);
-      thread["args"] = {{"name", runner_name(*rows[i]) + " " +
+      thread["args"] = {{"name", runner_text(*rows[i]) + " " +
                                      std::string(to_string(rows[i]->measurement->regime))}};
       events.push_back(std::move(thread));
     }
@@ -249,7 +238,7 @@ std::string export_google_benchmark(const RunResult& result) {
       add_google_rows(row, family++, benchmarks);
     } else if (status != Status::ok && status != Status::skipped && row.opens_runner) {
       const std::string name = fmt::format("{}/{}/{}", row.point->point.op(),
-                                           row.point->point.to_string(), runner_name(row));
+                                           row.point->point.to_string(), runner_text(row));
       Json entry = {{"name", name},
                     {"family_index", family++},
                     {"per_family_instance_index", 0},

@@ -12,6 +12,7 @@
 #include "bench/report/assets.hpp"
 #include "bench/report/html.hpp"
 #include "bench/report/page_parts.hpp"
+#include "bench/report/rows.hpp"
 #include "bench/report/svg.hpp"
 
 namespace wide::bench {

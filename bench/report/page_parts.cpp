@@ -3,6 +3,7 @@
 #include "bench/report/page_parts.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -76,21 +77,7 @@ std::string item(const std::string& text, const std::string& command) {
          (command.empty() ? "" : "<br><code>" + escape_html(command) + "</code>") + "</li>\n";
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 }  // namespace
-
-std::vector<std::string> ops_of(const RunResult& result) {
-  std::vector<std::string> ops;
-  for (const CaseResult& c : result.cases) {
-    if (std::find(ops.begin(), ops.end(), c.point.op()) == ops.end()) ops.push_back(c.point.op());
-  }
-  return ops;
-}
 
 std::string device_name(const RunResult& result) {
   std::string text;
@@ -227,7 +214,7 @@ std::string reproduce_list(const RunResult& result, const std::string& op) {
 std::string environment_table(const RunResult& r) {
   HtmlTable table("Environment", {{"fact", false}, {"value", false}});
   table.add({{"run"}, {r.id}});
-  table.add({{"command"}, {joined(r.argv)}});
+  table.add({{"command"}, {fmt::format("{}", fmt::join(r.argv, " "))}});
   if (!r.note.empty()) table.add({{"note"}, {r.note}});
   for (const auto& [name, value] : r.context) table.add({{name}, {value}});
   table.add({{"state"},

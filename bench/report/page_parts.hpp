@@ -24,8 +24,6 @@ std::string reproduce_list(const RunResult& result, const std::string& op);
 std::string environment_table(const RunResult& result);
 std::string comparison_table(const Comparison& comparison);
 
-/// The ops, "linear", ..., in the order of the result.
-std::vector<std::string> ops_of(const RunResult& result);
 std::string device_name(const RunResult& result);
 
 }  // namespace wide::bench

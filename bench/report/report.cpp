@@ -294,15 +294,10 @@ std::vector<std::string> parse_counters(const std::string& list) {
 std::string report_text(const RunResult& result, const ReportOptions& options) {
   const std::vector<ReportRow> rows = rows_of(result);
   const Shown shown = choose_rows(rows, options.top);
-  std::vector<std::string> ops;
-  for (const ReportRow& row : rows) {
-    if (std::find(ops.begin(), ops.end(), row.point->point.op()) == ops.end())
-      ops.push_back(row.point->point.op());
-  }
   std::string text = wrap(device_text(result), options.width);
   if (options.details && options.content == ReportContent::times)
     text += wrap(method_text(result), options.width);
-  for (const std::string& op : ops) {
+  for (const std::string& op : ops_of(result)) {
     const CommonAxes axes(result, op);
     Table table = options.content == ReportContent::checks ? verify_table(rows, op, axes)
                   : options.content == ReportContent::counters

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bench/run/doubts.hpp"
 
 namespace wide::bench {
@@ -42,6 +44,19 @@ std::vector<ReportRow> rows_of(const RunResult& result) {
     if (rows.size() == before) rows.push_back({&point, nullptr, nullptr, false, {}, true, true});
   }
   return rows;
+}
+
+std::vector<std::string> ops_of(const RunResult& result) {
+  std::vector<std::string> ops;
+  for (const CaseResult& c : result.cases) {
+    if (std::find(ops.begin(), ops.end(), c.point.op()) == ops.end()) ops.push_back(c.point.op());
+  }
+  return ops;
+}
+
+std::string runner_text(const ReportRow& row) {
+  if (row.runner == nullptr) return "";
+  return row.is_baseline ? "(" + row.runner->name + ")" : row.runner->name;
 }
 
 Status status_of(const ReportRow& row) {

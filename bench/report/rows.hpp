@@ -4,6 +4,7 @@
 // A result flattened to one row per case, strategy or baseline, and regime, as all formats show it.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "bench/document/result.hpp"
@@ -23,6 +24,11 @@ struct ReportRow {
 /// In the order of the result; baselines before strategies.
 std::vector<ReportRow> rows_of(const RunResult& result);
 
+/// The ops, "linear", .., in the order of the result.
+std::vector<std::string> ops_of(const RunResult& result);
+
+/// The strategy's name, or in brackets a baseline's, which a strategy could have as well.
+std::string runner_text(const ReportRow& row);
 /// The reason of the strategy or baseline; of the case if it has none, or if the case failed before
 /// this one was run.
 Status status_of(const ReportRow& row);

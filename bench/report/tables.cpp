@@ -113,11 +113,6 @@ std::vector<Cell> counter_cells(const ReportRow& row) {
 
 }  // namespace
 
-std::string runner_text(const ReportRow& row) {
-  if (row.runner == nullptr) return "";
-  return row.is_baseline ? "(" + row.runner->name + ")" : row.runner->name;
-}
-
 std::string significant(double value) {
   const double size = std::fabs(value);
   return size >= 99.95   ? fmt::format("{:.0f}", value)

@@ -35,9 +35,6 @@ Table verify_table(const std::vector<ReportRow>& rows, const std::string& op,
 Table counters_table(const std::vector<ReportRow>& rows, const std::string& op,
                      const CommonAxes& axes);
 
-/// The strategy's name, or a baseline's in brackets.
-std::string runner_text(const ReportRow& row);
-
 /// Three significant digits.
 std::string significant(double value);
 

@@ -19,6 +19,7 @@
 #include "bench/run/evaluate.hpp"
 #include "bench/run/own_calls.hpp"
 #include "bench/run/rounds.hpp"
+#include "bench/timer/seconds.hpp"
 #include "host/core/cpu_device.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/strategy_choice.hpp"
@@ -32,10 +33,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kReferenceFlops = 2e8;  // about a quarter of a second of one thread
 constexpr double kBudgetUse = 0.9;       // of a case's share; the rest is reserve
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Writes the current exception to the result of a case or of a contender.
 template <class Result>

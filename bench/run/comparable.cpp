@@ -3,6 +3,7 @@
 #include "bench/run/comparable.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run/evaluate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "bench/run/doubts.hpp"
@@ -40,13 +41,10 @@ void judge_plausibility(RunnerResult& runner, const Measurement& m, const Yardst
       {"bandwidth", least_ns(bytes_from_memory(y, m.regime), y.peaks.mem_bw_bytes_per_s)}};
   for (const Need& need : needs) {
     if (need.least_ns <= kPlausible * m.stats.median_ns) continue;
-    char text[160];
-    std::snprintf(text, sizeof(text),
-                  "regime %s: %.0f ns, but at the device's peak %s the work takes %.0f ns",
-                  std::string(to_string(m.regime)).c_str(), m.stats.median_ns, need.part,
-                  need.least_ns);
     runner.status = Status::implausible;
-    runner.reason = text;
+    runner.reason =
+        fmt::format("regime {}: {:.0f} ns, but at the device's peak {} the work takes {:.0f} ns",
+                    to_string(m.regime), m.stats.median_ns, need.part, need.least_ns);
     return;
   }
 }

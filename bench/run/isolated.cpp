@@ -22,8 +22,7 @@ namespace {
 
 std::string how_it_ended(int code) {
   if (code <= 128) return fmt::format("the case's process left no result, exit code {}", code);
-  return fmt::format("the case's process was ended by signal {} ({})", code - 128,
-                     ::strsignal(code - 128));
+  return "the case's process was ended by " + signal_text(code - 128);
 }
 
 /// The parameters of a child: a result without cases.
@@ -55,9 +54,8 @@ void run_isolated(const RunPlan& plan, const std::vector<std::string>& command, 
     const std::string file = fmt::format("{}/{}.json", folder.path(), result.cases.size());
     write_file(file, job_of(plan, turn, result));
     std::vector<std::string> words = command;
-    for (const std::string& word : {std::string(kIsolatedCase), case_id(turn.spec, turn.point),
-                                    std::string(kIsolatedResult), file})
-      words.push_back(word);
+    words.insert(words.end(),
+                 {kIsolatedCase, case_id(turn.spec, turn.point), kIsolatedResult, file});
     for (const std::string& word : time_left_words()) words.push_back(word);
     const int code = run_program(words, true);
     // A signal may have ended it before its handler was installed.

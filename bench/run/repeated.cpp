@@ -57,8 +57,8 @@ int run_in_process(const GlobalOptions& global, const RunOptions& options, int64
   if (std::filesystem::exists(file)) result = load_result(file);
   if (code <= 128 || is_cut_short(code)) return code;
   if (is_interrupted()) return kInterrupted;  // before its handler was installed
-  err << fmt::format("wbench: run {}: its process was ended by signal {} ({})\n", turn + 1,
-                     code - 128, ::strsignal(code - 128));
+  err << fmt::format("wbench: run {}: its process was ended by {}\n", turn + 1,
+                     signal_text(code - 128));
   return kRuntimeError;
 }
 

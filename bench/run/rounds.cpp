@@ -12,6 +12,7 @@
 #include "bench/nvml/energy.hpp"
 #include "bench/run/known.hpp"
 #include "bench/statistics/settled.hpp"
+#include "bench/timer/seconds.hpp"
 
 namespace wide::bench {
 
@@ -22,10 +23,6 @@ using Clock = std::chrono::steady_clock;
 constexpr double kWarmUpShare = 0.1;    // of the time limit, at most
 constexpr double kClockShare = 0.2;     // the same until clocks are stable, if that suffices
 constexpr double kMaxClockShare = 0.5;  // if it does not
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Seconds after which waiting for clocks ends. The previous case's clock would be free, but does
 /// not apply to this one: work that draws more power is stable at a lower clock, not throttled.

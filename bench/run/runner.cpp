@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run/runner.hpp"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "bench/cli/simulation.hpp"
 #include "bench/nvml/nvml.hpp"
@@ -91,9 +91,7 @@ std::string case_id(const catalog::PrimitiveSpec& spec, const catalog::Case& poi
   for (const std::string& axis : axes) text += axis;
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  char digits[17];
-  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(hash));
-  return digits;
+  return fmt::format("{:016x}", hash);
 }
 
 std::string reproduce_command(const catalog::Case& point, const std::string& command) {

@@ -51,6 +51,12 @@ struct RunPlan {
   std::function<void(const Progress&)> on_progress;  ///< may be empty
   /// Called with the run so far, and the case that just completed; may be empty.
   std::function<void(const RunResult&, CaseResult&)> on_case;
+
+  int64_t num_cases() const {
+    int64_t count = 0;
+    for (const auto& [spec, cases] : work) count += static_cast<int64_t>(cases.size());
+    return count;
+  }
 };
 
 /// Fills calibration, cases, summaries and `complete`. A case that throws fails, not the sweep;

@@ -9,6 +9,7 @@
 #include "bench/machine/calibrate.hpp"
 #include "bench/machine/machine_checks.hpp"
 #include "bench/run/summary.hpp"
+#include "bench/timer/seconds.hpp"
 
 namespace wide::bench {
 
@@ -25,11 +26,10 @@ void pause_for(double seconds) {
   }
 }
 
-Sweep::Sweep(const RunPlan& plan, RunResult& result) : plan_(plan), result_(result) {
-  for (const auto& [spec, cases] : plan.work) {
-    total_ += static_cast<int64_t>(cases.size());
+Sweep::Sweep(const RunPlan& plan, RunResult& result)
+    : plan_(plan), result_(result), total_(plan.num_cases()) {
+  for (const auto& [spec, cases] : plan.work)
     result.tolerances.emplace_back(spec->name, spec->tolerance_formula);
-  }
 }
 
 void Sweep::report(const std::string& next) const {
@@ -76,7 +76,7 @@ void Sweep::check_ceilings() const {
 }
 
 double Sweep::elapsed_s() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return seconds_since(start_);
 }
 
 /// Not before the first case, and not if nothing is timed.

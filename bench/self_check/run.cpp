@@ -13,6 +13,7 @@
 #include "bench/run/contender.hpp"
 #include "bench/run/runner.hpp"
 #include "bench/timer/sampler.hpp"
+#include "bench/timer/seconds.hpp"
 
 namespace wide::bench {
 
@@ -21,10 +22,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kInterruptedReason = "interrupted";
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Runs baselines against themselves with the engine that measures everything else.
 AaCells run_aa(const Context& context, const Calibration& calibration) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/cli/cli.hpp"
+#include "bench/document/json_number.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/tables.hpp"
 #include "bench/suite/outcome.hpp"
@@ -217,7 +218,7 @@ std::string suite_json(const SuiteOutcome& outcome) {
                            {"cases", cases},
                            {"thresholds", reached},
                            {"speedups", speedups_json(all_speedups(outcome))}}}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return dumped(document);
 }
 
 }  // namespace wide::bench

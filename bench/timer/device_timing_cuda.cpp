@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "bench/timer/seconds.hpp"
+
 namespace wide::bench {
 
 namespace {
@@ -65,7 +67,7 @@ double wall_seconds(Sampler& sampler) {
   (void)sampler.sample_ns();
   const auto start = std::chrono::steady_clock::now();
   (void)sampler.sample_ns();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return seconds_since(start);
 }
 
 }  // namespace wide::bench

@@ -14,6 +14,7 @@
 
 #include "bench/cli/commands.hpp"
 #include "bench/run/runner.hpp"
+#include "bench/timer/seconds.hpp"
 #include "bench/tune/tune.hpp"
 #include "host/model/step_workload.hpp"
 
@@ -65,7 +66,7 @@ class Budget {
   explicit Budget(double seconds) : seconds_(seconds), start_(Clock::now()) {}
 
   bool is_set() const { return seconds_ > 0; }
-  double passed_s() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double passed_s() const { return seconds_since(start_); }
   /// Of what is left, for the next of so many that are to come; 0: none.
   double share_s(size_t num_left) const;
   bool has_passed(double share) const { return is_set() && passed_s() > share * seconds_; }

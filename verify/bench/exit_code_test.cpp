@@ -48,6 +48,7 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"run --op linaer", "did you mean linear?"},
       {"run --op ''", "--op"},
       {"run --op linear,", "single commas"},
+      {"run --op linear --n ''", "--n: \"\", expected a value, or the option left out"},
       {"run --opp linear", "did you mean --op"},
       {"run --op linear --bacth 3", "did you mean --batch"},
       {"run --op linear --vocab 3", "linear: unknown axis \"vocab\""},

@@ -22,6 +22,7 @@
 #include <random>
 #include <thread>
 
+#include "bench/document/json_number.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/history/change_point.hpp"
 #include "bench/history/names.hpp"
