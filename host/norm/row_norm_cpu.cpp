@@ -129,7 +129,7 @@ class RowNormaliser {
   float values_[kChunk], others_[kChunk];
 };
 
-constexpr int64_t kNobody = -1;
+constexpr int64_t kNobody = -1, kAll = -2;
 
 /// Of a routed row.
 int64_t owner_of(const ChainProblem& p, const ConstTensorView& ids, int64_t row) {
@@ -139,27 +139,10 @@ int64_t owner_of(const ChainProblem& p, const ConstTensorView& ids, int64_t row)
   return is_member ? id - p.first_id : kNobody;
 }
 
-void run_routed_row(const ChainProblem& p, const ChainArguments& a, int64_t row, int64_t owner) {
-  if (owner != kNobody) return RowNormaliser(p, a, row, 0, owner).run();
+void write_zeros(const ChainProblem& p, const ChainArguments& a, int64_t row) {
   const auto bytes = static_cast<size_t>(p.features * dtype_bytes(p.dtype));
   std::memset(row_at(a.y.data, p.y, row, 0, p.dtype), 0, bytes);
   if (p.has_sum) std::memset(row_at(a.sum.data, p.sum, row, 0, p.dtype), 0, bytes);
-}
-
-void run_routed_rows(const Context& context, const ChainProblem& p, WideStrategy strategy,
-                     const ChainArguments& a) {
-  const auto for_each_row = [&](const auto& body) {
-    for_each_member_row(context, p.rows, 1, 1, p.features,
-                        [&](int64_t row, int64_t) { body(row, owner_of(p, a.ids, row)); });
-  };
-  if (strategy == WideStrategy::wide) {
-    return for_each_row([&](int64_t row, int64_t owner) { run_routed_row(p, a, row, owner); });
-  }
-  for (int64_t member = kNobody; member < p.num_members; ++member) {
-    for_each_row([&](int64_t row, int64_t owner) {
-      if (owner == member) run_routed_row(p, a, row, owner);
-    });
-  }
 }
 
 /// Whether short rows come from memory and go there, side by side.
@@ -174,26 +157,34 @@ bool is_streamed(const Context& context, const ChainProblem& p) {
 void run_row_norm_cpu(const Context& context, const ChainProblem& problem, WideStrategy strategy,
                       const ChainArguments& arguments) {
   if (problem.features == 0) return;
-  if (problem.id_dtype) return run_routed_rows(context, problem, strategy, arguments);
-  const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
+  const bool is_routed = problem.id_dtype.has_value(), is_wide = strategy == WideStrategy::wide;
+  const int64_t members = is_routed ? 1 : problem.num_members, at_once = is_wide ? members : 1;
   const bool fetches = at_once > 1 && is_streamed(context, problem);
   const int64_t bytes = problem.features * dtype_bytes(problem.dtype);
-  for_each_member_row(
-      context, problem.rows, problem.num_members, at_once, problem.features,
-      [&](int64_t row, int64_t member) {
-        if (fetches && row + 1 < problem.rows) {
-          // What lies behind this row: the next member's. Since parameters are another member's in
-          // every row, the processor does not look that far ahead by itself. It stands here because
-          // g++ drops calls of a function that does nothing but this.
-          const char* x = row_at(arguments.x.data, problem.x, row, member, problem.dtype) + bytes;
-          const char* y = row_at(arguments.y.data, problem.y, row, member, problem.dtype) + bytes;
-          for (int64_t i = 0; i < bytes; i += 64) {
-            __builtin_prefetch(x + i);
-            __builtin_prefetch(y + i, 1);
+  // For all uses, as what it calls is compiled into it for every instruction set.
+  const auto run_rows_of = [&](int64_t only) {
+    for_each_member_row(
+        context, problem.rows, members, at_once, problem.features,
+        [&](int64_t row, int64_t member) {
+          const int64_t owner = is_routed ? owner_of(problem, arguments.ids, row) : member;
+          if (only != kAll && only != owner) return;
+          if (owner == kNobody) return write_zeros(problem, arguments, row);
+          if (fetches && row + 1 < problem.rows) {
+            // What lies behind this row: the next member's. Since parameters are another member's
+            // in every row, the processor does not look that far ahead by itself. It stands here
+            // because g++ drops calls of a function that does nothing but this.
+            const char* x = row_at(arguments.x.data, problem.x, row, member, problem.dtype) + bytes;
+            const char* y = row_at(arguments.y.data, problem.y, row, member, problem.dtype) + bytes;
+            for (int64_t i = 0; i < bytes; i += 64) {
+              __builtin_prefetch(x + i);
+              __builtin_prefetch(y + i, 1);
+            }
           }
-        }
-        RowNormaliser(problem, arguments, row, member, member).run();
-      });
+          RowNormaliser(problem, arguments, row, member, owner).run();
+        });
+  };
+  if (!is_routed || is_wide) return run_rows_of(kAll);
+  for (int64_t owner = kNobody; owner < problem.num_members; ++owner) run_rows_of(owner);
 }
 
 }  // namespace wide
