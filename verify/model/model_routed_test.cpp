@@ -47,6 +47,15 @@ Graph gated(Dtype dtype = Dtype::fp32) {
   });
 }
 
+/// "routing wide 5, routed_linear wide 5, "
+std::string steps_of(const ModelPlan& plan) {
+  std::string steps;
+  for (const ModelStep& step : plan.steps()) {
+    steps += step.primitive + " " + step.strategy + " " + std::to_string(step.num_members) + ", ";
+  }
+  return steps;
+}
+
 /// Norms of members' own: of what layers leave, and of sums, that others read, too; a chain.
 Graph normed(Dtype dtype = Dtype::fp32) {
   return built([&](GraphBuilder& g) {
@@ -138,11 +147,7 @@ TEST_CASE("model routed: norms have the parameters of each row's member") {
 
 TEST_CASE("model routed: norms run once over all rows, and take no memory") {
   const ModelPlan plan = make_model_plan(Context::cpu(), normed(), routed(5, 8));
-  std::string steps;
-  for (const ModelStep& step : plan.steps()) {
-    steps += step.primitive + " " + step.strategy + " " + std::to_string(step.num_members) + ", ";
-  }
-  CHECK(steps ==
+  CHECK(steps_of(plan) ==
         "routing wide 5, layernorm wide 5, routed_linear wide 5, softmax wide 5, rmsnorm wide 5, "
         "chain wide 5, routed_linear wide 5, routed_linear wide 5, layernorm wide 5, ");
   for (const ModelStep& step : plan.steps()) {
@@ -267,11 +272,7 @@ TEST_CASE("model routed: its operands and steps") {
   CHECK((ids.member_axis == -1 && ids.num_members == 5 && ids.first_rows.empty()));
   CHECK(plan.outputs()[0].shape == Shape{8, 9});
   CHECK(plan.memory().input_bytes == 8 * 24 * 4 + 8 * 8);
-  std::string steps;
-  for (const ModelStep& step : plan.steps()) {
-    steps += step.primitive + " " + step.strategy + " " + std::to_string(step.num_members) + ", ";
-  }
-  CHECK(steps ==
+  CHECK(steps_of(plan) ==
         "routing wide 5, routed_linear wide 5, routed_linear wide 5, binary wide 5, "
         "routed_linear wide 5, softmax wide 5, routed_linear wide 5, copy  1, ");
   const ModelPlan safe =
