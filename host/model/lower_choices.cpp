@@ -36,7 +36,7 @@ PlacedView lower_top_k(Lowering& l) {
   like.gate = problem.gate;
   const TopKPlan plan = make_top_k_plan(l.context(), describe_top_k(arguments(l.example()), like),
                                         l.plan_options("top_k", "top_k"));
-  l.add_planned("top_k", "top_k", plan, arguments, {&scores, &ids, &gates});
+  l.add_planned("top_k", "top_k", plan, arguments);
   return ids;
 }
 
@@ -91,7 +91,7 @@ void lower_gates(Lowering& l, const std::string& output, const Place& from, cons
   if (options.strategy == "weight_only") options.strategy = kAuto;  // of quantised layers alone
   const RoutedLinearPlan plan = make_routed_linear_plan(
       l.context(), describe_routed_linear(arguments(l.example()), like), options);
-  l.add_planned(output, "routed_linear", plan, arguments, {&x, &y, &gates, &first_rows, &order});
+  l.add_planned(output, "routed_linear", plan, arguments);
 }
 
 void lower_sum(Lowering& l, const std::string& output, const Place& from, const Place& to) {
@@ -106,7 +106,7 @@ void lower_sum(Lowering& l, const std::string& output, const Place& from, const 
   const EnsemblePlan plan =
       make_ensemble_plan(l.context(), describe_ensemble(arguments(l.example()), like),
                          l.plan_options("ensemble", "ensemble"));
-  l.add_planned(output, "ensemble", plan, arguments, {&x, &y});
+  l.add_planned(output, "ensemble", plan, arguments);
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ void lower_routing(Lowering& l) {
   const RoutingPlan plan = make_routing_plan(
       l.context(), describe_routing(arguments(l.example()), {.first_id = l.problem().first_id}),
       l.plan_options("routing", "routing"));
-  l.add_planned("routing", "routing", plan, arguments, {&ids, &first_rows, &order});
+  l.add_planned("routing", "routing", plan, arguments);
 }
 
 Place choices_apart(Place place, int64_t choices) {

@@ -112,7 +112,7 @@ void lower(Lowering& l, const Node& node, const PointwiseOp& op) {
   like.low = op.low;
   like.high = op.high;
   l.add(node, "pointwise", "pointwise", describe_pointwise(arguments(l.example()), like),
-        make_pointwise_plan, arguments, {&x, &slope, &y});
+        make_pointwise_plan, arguments);
 }
 
 void lower(Lowering& l, const Node& node, const BinaryOp& op) {
@@ -154,7 +154,7 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
     return BinaryArguments{.x = at.at(x), .other = at.at(other), .y = at.at(y)};
   };
   l.add(node, "binary", "binary", binary_problem(op, arguments(l.example()), broadcast),
-        make_binary_plan, arguments, {&x, &other, &y});
+        make_binary_plan, arguments);
 }
 
 void lower(Lowering& l, const Node& node, const DropoutOp& op) {
@@ -170,7 +170,7 @@ void lower(Lowering& l, const Node& node, const DropoutOp& op) {
   like.num_members = l.members_of(node);
   like.features = y.view.shape[2];
   l.add(node, "dropout", "dropout", describe_dropout(arguments(l.example()), like),
-        make_dropout_plan, arguments, {&x, &seeds, &probabilities, &y});
+        make_dropout_plan, arguments);
 }
 
 void lower(Lowering& l, const Node& node, const ConcatOp& op) {

@@ -17,7 +17,7 @@ void lower(Lowering& l, const Node& node, const EnsembleOp& op) {
   like.num_members = members;
   like.function = op.ensemble;
   l.add(node, "ensemble", "ensemble", describe_ensemble(arguments(l.example()), like),
-        make_ensemble_plan, arguments, {&x, &mask, &y});
+        make_ensemble_plan, arguments);
 }
 
 }  // namespace wide

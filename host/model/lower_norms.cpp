@@ -46,7 +46,7 @@ void lower_groups(Lowering& l, const Node& node, const char* primitive, int64_t 
   like.groups = groups;
   like.epsilon = epsilon;
   l.add(node, primitive, "groupnorm", describe_groupnorm(arguments(l.example()), like),
-        make_groupnorm_plan, arguments, {&x, &gamma, &beta, &y});
+        make_groupnorm_plan, arguments);
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ void lower(Lowering& l, const Node& node, const LayernormOp& op) {
   like.epsilon = op.epsilon;
   like.first_id = first_id_of(l, ids);
   l.add(node, "layernorm", "layernorm", describe_layernorm(arguments(l.example()), like),
-        make_layernorm_plan, arguments, {&x, &gamma, &beta, &residual, &y, &sum, &ids});
+        make_layernorm_plan, arguments);
 }
 
 void lower(Lowering& l, const Node& node, const RmsnormOp& op) {
@@ -91,7 +91,7 @@ void lower(Lowering& l, const Node& node, const RmsnormOp& op) {
   like.epsilon = op.epsilon;
   like.first_id = first_id_of(l, ids);
   l.add(node, "rmsnorm", "rmsnorm", describe_rmsnorm(arguments(l.example()), like),
-        make_rmsnorm_plan, arguments, {&x, &gamma, &residual, &y, &sum, &ids});
+        make_rmsnorm_plan, arguments);
 }
 
 void lower(Lowering& l, const Node& node, const ChainOp& op) {
@@ -117,7 +117,7 @@ void lower(Lowering& l, const Node& node, const ChainOp& op) {
   like.epsilon = op.epsilon;
   like.first_id = first_id_of(l, ids);
   l.add(node, "chain", "chain", describe_chain(arguments(l.example()), like), make_chain_plan,
-        arguments, {&x, &bias, &residual, &gamma, &beta, &y, &sum, &ids});
+        arguments);
 }
 
 void lower(Lowering& l, const Node& node, const BatchnormOp& op) {
@@ -139,8 +139,7 @@ void lower(Lowering& l, const Node& node, const BatchnormOp& op) {
   like.num_members = l.members_of(node);
   like.epsilon = op.epsilon;
   l.add(node, operation_name(l.graph(), node), "batchnorm",
-        describe_batchnorm(arguments(l.example()), like), make_batchnorm_plan, arguments,
-        {&x, &gamma, &beta, &mean, &variance, &y});
+        describe_batchnorm(arguments(l.example()), like), make_batchnorm_plan, arguments);
 }
 
 void lower(Lowering& l, const Node& node, const GroupnormOp& op) {
@@ -161,7 +160,7 @@ void lower(Lowering& l, const Node& node, const SoftmaxOp& op) {
   like.is_log = op.is_log;
   const auto arguments = [=](const Bases& at) { return SoftmaxArguments{at.at(x), at.at(y)}; };
   l.add(node, "softmax", "softmax", describe_softmax(arguments(l.example()), like),
-        make_softmax_plan, arguments, {&x, &y});
+        make_softmax_plan, arguments);
 }
 
 void lower(Lowering& l, const Node& node, const PoolingOp& op) {
@@ -177,7 +176,7 @@ void lower(Lowering& l, const Node& node, const PoolingOp& op) {
   like.layout = op.layout;
   const auto arguments = [=](const Bases& at) { return PoolingArguments{at.at(x), at.at(y)}; };
   l.add(node, "pooling", "pooling", describe_pooling(arguments(l.example()), like),
-        make_pooling_plan, arguments, {&x, &y});
+        make_pooling_plan, arguments);
 }
 
 }  // namespace wide

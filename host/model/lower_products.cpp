@@ -68,7 +68,7 @@ void lower(Lowering& l, const Node& node, const LinearOp& op) {
   like.epilogue.residual = op.residual;
   set_weight_format(l, node, op, like);
   l.add(node, "linear", "linear", describe_linear(arguments(l.example()), like), make_linear_plan,
-        arguments, {&x, &weight, &bias, &residual, &y});
+        arguments);
 }
 
 void lower(Lowering& l, const Node& node, const MlpOp& op) {
@@ -86,8 +86,7 @@ void lower(Lowering& l, const Node& node, const MlpOp& op) {
   like.last_activation = op.last_activation;
   like.shared_input = shares_input;
   like.allow_tf32 = l.options().allows_tf32;
-  l.add(node, "mlp", "mlp", describe_mlp(arguments(l.example()), like), make_mlp_plan, arguments,
-        {&x, &weights, &y});
+  l.add(node, "mlp", "mlp", describe_mlp(arguments(l.example()), like), make_mlp_plan, arguments);
 }
 
 void lower(Lowering& l, const Node& node, const ConvOp& op) {
@@ -126,7 +125,7 @@ void lower(Lowering& l, const Node& node, const ConvOp& op) {
   like.epilogue.activation = op.activation;
   like.epilogue.residual = op.residual;
   l.add(node, operation_name(l.graph(), node), "conv", describe_conv(arguments(l.example()), like),
-        make_conv_plan, arguments, {&x, &weight, &bias, &residual, &y});
+        make_conv_plan, arguments);
 }
 
 void lower(Lowering& l, const Node& node, const AttentionOp& op) {
@@ -153,9 +152,7 @@ void lower(Lowering& l, const Node& node, const AttentionOp& op) {
   like.heads = op.heads;
   like.is_causal = op.is_causal;
   l.add(node, "attention", "attention", describe_attention(arguments(l.example()), like),
-        make_attention_plan, arguments,
-        {&x, &key, &value, &lengths, &y, &p.qkv_weight, &p.q_weight, &p.k_weight, &p.v_weight,
-         &p.qkv_bias, &p.out_weight, &p.out_bias});
+        make_attention_plan, arguments);
 }
 
 void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
@@ -183,7 +180,7 @@ void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
   like.soft_cap = op.soft_cap;
   l.add(node, "flash_attention", "flash_attention",
         describe_flash_attention(arguments(l.example()), like), make_flash_attention_plan,
-        arguments, {&q, &k, &v, &lengths, &y, &bias, &slopes});
+        arguments);
 }
 
 void lower(Lowering& l, const Node& node, const RecurrentOp& op) {
@@ -216,9 +213,7 @@ void lower(Lowering& l, const Node& node, const RecurrentOp& op) {
   like.shared_input = shares_input;
   like.allow_tf32 = l.options().allows_tf32;
   l.add(node, "recurrent", "recurrent", describe_recurrent(arguments(l.example()), like),
-        make_recurrent_plan, arguments,
-        {&x, &input_weight, &hidden_weight, &input_bias, &hidden_bias, &first_hidden, &first_cell,
-         &y, &last_cell});
+        make_recurrent_plan, arguments);
 }
 
 void lower(Lowering& l, const Node& node, const EmbeddingOp& op) {
@@ -235,7 +230,7 @@ void lower(Lowering& l, const Node& node, const EmbeddingOp& op) {
   like.shared_ids = shares_ids;
   like.padding_id = op.padding_id;
   l.add(node, "embedding", "embedding", describe_embedding(arguments(l.example()), like),
-        make_embedding_plan, arguments, {&ids, &table, &y});
+        make_embedding_plan, arguments);
 }
 
 }  // namespace wide

@@ -82,7 +82,7 @@ void lower_ragged_linear(Lowering& l, const Node& node, const LinearOp& op) {
                                  .y = at.at(y),
                                  .residual = at.at(residual)};
   };
-  l.add_planned(node.name, "ragged_linear", plan, arguments, {&x, &weight, &bias, &residual, &y});
+  l.add_planned(node.name, "ragged_linear", plan, arguments);
 }
 
 }  // namespace

@@ -66,8 +66,7 @@ void lower_routed_linear(Lowering& l, const Node& node, const LinearOp& op) {
   const RoutedLinearPlan plan =
       make_routed_linear_plan(l.context(), describe_routed_linear(arguments(l.example()), like),
                               l.plan_options(node.name, "routed_linear"));
-  l.add_planned(node.name, "routed_linear", plan, arguments,
-                {&x, &weight, &bias, &residual, &y, &gates, &first_rows, &order});
+  l.add_planned(node.name, "routed_linear", plan, arguments);
 }
 
 void lower_routed_mlp(Lowering& l, const Node& node, const MlpOp& op) {
@@ -92,8 +91,7 @@ void lower_routed_mlp(Lowering& l, const Node& node, const MlpOp& op) {
   const RoutedMlpPlan plan =
       make_routed_mlp_plan(l.context(), describe_routed_mlp(arguments(l.example()), like),
                            l.plan_options(node.name, "routed_mlp"));
-  l.add_planned(node.name, "routed_mlp", plan, arguments,
-                {&x, &weights, &y, &gates, &first_rows, &order});
+  l.add_planned(node.name, "routed_mlp", plan, arguments);
 }
 
 /// A norm of rows or a chain, which looks the parameters of each row up.

@@ -276,13 +276,6 @@ Bases Lowering::example() const {
           .is_example = true};
 }
 
-void Lowering::add_step(LoweredStep step, std::initializer_list<const PlacedView*> views) {
-  for (const PlacedView* view : views) {
-    if (view->storage >= 0) step.storages.push_back(view->storage);
-  }
-  steps.push_back(std::move(step));
-}
-
 void Lowering::add_copy(const std::string& node, const PlacedView& from, const PlacedView& to,
                         int64_t num_members) {
   // Field by field: where a later one of a nested braced list throws, GCC 12 destroys earlier ones

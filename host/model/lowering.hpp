@@ -135,12 +135,13 @@ class Lowering {
   /// The addresses that plans are described with: never read.
   Bases example() const;
 
-  /// A step by a primitive's plan, which reads and writes these views. `arguments` are the plan's,
-  /// at given Bases; `family` is the primitive by the name that strategies and caches have.
+  /// A step by a primitive's plan. `arguments` are the plan's, at given Bases, by whose at() they
+  /// get every view: what the step reads or writes is known from that. `family` is the primitive by
+  /// the name that strategies and caches have.
   template <class Problem, class Plan, class Arguments>
   void add(const Node& node, std::string_view primitive, std::string_view family,
            const Problem& problem, Plan (*make)(const Context&, const Problem&, const PlanOptions&),
-           const Arguments& arguments, std::initializer_list<const PlacedView*> views) {
+           const Arguments& arguments) {
     StepPlanner planner;
     planner.key = [problem] { return tuning_key(problem); };
     planner.plan =
@@ -149,15 +150,15 @@ class Lowering {
           return planned_step(info, make(context, problem, options), arguments);
         };
     PlannedStep planned = planner.plan(plan_options(node.name, family));
-    add_step({std::move(planned.info), std::move(planned.run), {}, std::move(planner)}, views);
+    add_step({std::move(planned.info), std::move(planned.run), {}, std::move(planner)}, arguments);
   }
   /// A step of all members by a plan that is not made again, as it owns more than the step does or
   /// has no node of its own.
   template <class Plan, class Arguments>
   void add_planned(const std::string& node, std::string_view primitive, const Plan& plan,
-                   const Arguments& arguments, std::initializer_list<const PlacedView*> views) {
+                   const Arguments& arguments) {
     PlannedStep planned = planned_step(unplanned(node, primitive, num_members()), plan, arguments);
-    add_step({std::move(planned.info), std::move(planned.run), {}}, views);
+    add_step({std::move(planned.info), std::move(planned.run), {}}, arguments);
   }
   /// In addition to a node's own step: copies of outputs, parts of a concat.
   void add_copy(const std::string& node, const PlacedView& from, const PlacedView& to,
@@ -205,7 +206,13 @@ class Lowering {
     return {std::move(info), std::move(policy),
             [plan, arguments](const Bases& at, const Execution& e) { plan.run(arguments(at), e); }};
   }
-  void add_step(LoweredStep step, std::initializer_list<const PlacedView*> views);
+  template <class Arguments>
+  void add_step(LoweredStep step, const Arguments& arguments) {
+    Bases at = example();
+    at.used = &step.storages;
+    (void)arguments(at);
+    steps.push_back(std::move(step));
+  }
   Place stored(const Node& node, Value value, const Dims& order);
   Place selected(Place parameter) const;
   int32_t add_weights(int64_t bytes);

@@ -232,6 +232,7 @@ TensorView Bases::at(const PlacedView& placed) const {
   const auto index = static_cast<size_t>(storage.index);
   std::byte* start = nullptr;
   if (is_example) {
+    if (used != nullptr) used->push_back(placed.storage);
     view.data = weights + (placed.storage * kStorageSpacing);
     return view;
   }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "wide/graph.hpp"
 #include "wide/tensor.hpp"
@@ -95,6 +96,7 @@ struct Bases {
   std::byte* activations = nullptr;
   std::span<const Storage> storages;
   bool is_example = false;  ///< no memory: addresses that are far apart, for plans to be made with
+  std::vector<int32_t>* used = nullptr;  ///< of an example: gets the storages of views
 
   TensorView at(const PlacedView& placed) const;
 };
