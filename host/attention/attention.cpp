@@ -146,9 +146,6 @@ int64_t AttentionPlan::workspace_bytes() const {
 VendorCalls AttentionPlan::vendor_calls() const {
   return state_->calls;
 }
-std::string_view AttentionPlan::weight_format() const {
-  return "packed";
-}
 
 namespace {
 

@@ -108,9 +108,6 @@ int64_t MlpPlan::workspace_bytes() const {
 VendorCalls MlpPlan::vendor_calls() const {
   return state_->calls;
 }
-std::string_view MlpPlan::weight_format() const {
-  return "packed";
-}
 
 void MlpPlan::prepare_weights(std::span<const MlpMember> members, const TensorView& weights,
                               Stream stream) const {

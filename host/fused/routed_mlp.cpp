@@ -82,9 +82,6 @@ std::string RoutedMlpPlan::explain() const {
 int64_t RoutedMlpPlan::workspace_bytes() const {
   return state_->workspace_bytes;
 }
-std::string_view RoutedMlpPlan::weight_format() const {
-  return "packed";
-}
 
 void RoutedMlpPlan::prepare_weights(std::span<const MlpMember> members, const TensorView& weights,
                                     Stream stream) const {

@@ -167,10 +167,6 @@ VendorCalls RaggedLinearPlan::vendor_calls() const {
   return {.cublas = state_->workspace_bytes > 0};
 }
 
-std::string_view RaggedLinearPlan::weight_format() const {
-  return "packed";
-}
-
 int64_t RaggedLinearPlan::table_bytes() const {
   return state_->table.bytes();
 }

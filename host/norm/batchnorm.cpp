@@ -156,9 +156,6 @@ int64_t BatchnormPlan::workspace_bytes() const {
 VendorCalls BatchnormPlan::vendor_calls() const {
   return {.cudnn = state_->cudnn != nullptr};
 }
-std::string_view BatchnormPlan::weight_format() const {
-  return "packed";
-}
 
 namespace {
 

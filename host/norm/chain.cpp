@@ -57,9 +57,6 @@ std::string ChainPlan::explain() const {
 int64_t ChainPlan::workspace_bytes() const {
   return 0;
 }
-std::string_view ChainPlan::weight_format() const {
-  return "packed";
-}
 
 void ChainPlan::prepare_weights(std::span<const ChainMember> members,
                                 const ChainParameters& parameters, Stream stream) const {

@@ -102,9 +102,6 @@ int64_t GroupnormPlan::workspace_bytes() const {
 VendorCalls GroupnormPlan::vendor_calls() const {
   return {.cudnn = state_->cudnn != nullptr};
 }
-std::string_view GroupnormPlan::weight_format() const {
-  return "packed";
-}
 
 void GroupnormPlan::prepare_weights(std::span<const GroupnormMember> members,
                                     const TensorView& gamma, const TensorView& beta,

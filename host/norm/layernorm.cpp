@@ -46,9 +46,6 @@ std::string LayernormPlan::explain() const {
 int64_t LayernormPlan::workspace_bytes() const {
   return 0;
 }
-std::string_view LayernormPlan::weight_format() const {
-  return "packed";
-}
 
 void LayernormPlan::prepare_weights(std::span<const LayernormMember> members,
                                     const TensorView& gamma, const TensorView& beta,

@@ -44,9 +44,6 @@ std::string RmsnormPlan::explain() const {
 int64_t RmsnormPlan::workspace_bytes() const {
   return 0;
 }
-std::string_view RmsnormPlan::weight_format() const {
-  return "packed";
-}
 
 void RmsnormPlan::prepare_weights(std::span<const ConstTensorView> members, const TensorView& gamma,
                                   Stream stream) const {

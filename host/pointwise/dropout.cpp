@@ -87,9 +87,6 @@ std::string DropoutPlan::explain() const {
 int64_t DropoutPlan::workspace_bytes() const {
   return 0;
 }
-std::string_view DropoutPlan::weight_format() const {
-  return "packed";
-}
 
 void DropoutPlan::prepare_weights(std::span<const DropoutMember> members, const TensorView& seeds,
                                   const TensorView& probabilities, Stream stream) const {

@@ -144,9 +144,6 @@ std::string PointwisePlan::explain() const {
 int64_t PointwisePlan::workspace_bytes() const {
   return 0;
 }
-std::string_view PointwisePlan::weight_format() const {
-  return "packed";
-}
 
 void PointwisePlan::prepare_weights(std::span<const ConstTensorView> members,
                                     const TensorView& slope, Stream stream) const {

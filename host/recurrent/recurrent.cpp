@@ -186,9 +186,6 @@ int64_t RecurrentPlan::workspace_bytes() const {
 VendorCalls RecurrentPlan::vendor_calls() const {
   return state_->calls;
 }
-std::string_view RecurrentPlan::weight_format() const {
-  return "packed";
-}
 
 void RecurrentPlan::prepare_weights(std::span<const RecurrentMember> members,
                                     const TensorView& input_weight, const TensorView& hidden_weight,

@@ -77,7 +77,6 @@ class AttentionPlan {
   /// the parts needs: they run one after another.
   int64_t workspace_bytes() const;
   VendorCalls vendor_calls() const;
-  std::string_view weight_format() const;
 
   /// N members' parameters -> the packed ones. Runs once per set of weights, on `stream`.
   void prepare_weights(std::span<const AttentionParameters> members,

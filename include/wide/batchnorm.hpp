@@ -74,7 +74,6 @@ class BatchnormPlan {
   std::string explain() const;
   int64_t workspace_bytes() const;
   VendorCalls vendor_calls() const;
-  std::string_view weight_format() const;
 
   /// N members' [C] -> [N, C], for each parameter that the problem has.
   void prepare_weights(std::span<const ConstBatchnormParameters> members,

@@ -72,7 +72,6 @@ class ChainPlan {
   std::string_view strategy() const;
   std::string explain() const;
   int64_t workspace_bytes() const;
-  std::string_view weight_format() const;
 
   /// N biases, gammas and betas [D] -> [N, D] each.
   void prepare_weights(std::span<const ChainMember> members, const ChainParameters& parameters,

@@ -53,7 +53,6 @@ class DropoutPlan {
   std::string_view strategy() const;
   std::string explain() const;
   int64_t workspace_bytes() const;
-  std::string_view weight_format() const;
 
   /// N seeds [2] -> [N, 2], N probabilities [1] -> [N, 1].
   void prepare_weights(std::span<const DropoutMember> members, const TensorView& seeds,

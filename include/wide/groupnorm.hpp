@@ -57,7 +57,6 @@ class GroupnormPlan {
   std::string explain() const;
   int64_t workspace_bytes() const;
   VendorCalls vendor_calls() const;
-  std::string_view weight_format() const;
 
   /// N gammas and betas [C] -> [N, C] each.
   void prepare_weights(std::span<const GroupnormMember> members, const TensorView& gamma,

@@ -63,7 +63,6 @@ class LayernormPlan {
   std::string_view strategy() const;
   std::string explain() const;
   int64_t workspace_bytes() const;
-  std::string_view weight_format() const;
 
   /// N gammas and betas [D] -> [N, D] each.
   void prepare_weights(std::span<const LayernormMember> members, const TensorView& gamma,

@@ -87,7 +87,6 @@ class MlpPlan {
   /// buffers of activations and the largest workspace of a layer.
   int64_t workspace_bytes() const;
   VendorCalls vendor_calls() const;
-  std::string_view weight_format() const;
 
   /// N members' layers -> weights [N, elements], with the zeros between. Runs once per set of
   /// weights, on `stream`.

@@ -50,7 +50,6 @@ class PointwisePlan {
   std::string_view strategy() const;
   std::string explain() const;
   int64_t workspace_bytes() const;
-  std::string_view weight_format() const;
 
   /// N slopes [1] or [D] -> [N, 1] or [N, D]; nothing for functions without slopes.
   void prepare_weights(std::span<const ConstTensorView> members, const TensorView& slope,

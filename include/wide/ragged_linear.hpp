@@ -98,12 +98,11 @@ class RaggedLinearPlan {
   /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
   int64_t workspace_bytes() const;
   VendorCalls vendor_calls() const;
-  /// The weights' format: "packed" is every member's [out_i, in_i] at its place.
-  std::string_view weight_format() const;
   /// Bytes of device memory that the plan owns: its table. 0 on the CPU.
   int64_t table_bytes() const;
 
-  /// Member parameters -> the plan's format. Runs once per set of weights, on `stream`.
+  /// Member parameters -> every member's [out_i, in_i] and [out_i] at its place. Runs once per set
+  /// of weights, on `stream`.
   void prepare_weights(std::span<const LinearMember> members, const TensorView& weight,
                        const TensorView& bias, Stream stream) const;
   /// The inverse, bit for bit.

@@ -79,7 +79,6 @@ class RecurrentPlan {
   /// elements (sequential: of one member), and what step-by-step strategies keep between steps.
   int64_t workspace_bytes() const;
   VendorCalls vendor_calls() const;
-  std::string_view weight_format() const;
 
   /// N members' parameters -> the packed ones; biases are absent where the problem has none. Runs
   /// once per set of weights, on `stream`.

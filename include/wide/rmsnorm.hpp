@@ -55,7 +55,6 @@ class RmsnormPlan {
   std::string_view strategy() const;
   std::string explain() const;
   int64_t workspace_bytes() const;
-  std::string_view weight_format() const;
 
   /// N gammas [D] -> [N, D].
   void prepare_weights(std::span<const ConstTensorView> members, const TensorView& gamma,

@@ -66,8 +66,6 @@ class RoutedMlpPlan {
   /// Bytes of workspace that run() needs, a multiple of 256: 0 where the layers are fused, else two
   /// buffers of activations and the largest workspace of a layer.
   int64_t workspace_bytes() const;
-  /// "packed": mlp's.
-  std::string_view weight_format() const;
 
   /// N members' layers -> weights [N, elements], with the zeros between. Runs once per set of
   /// weights, on `stream`.

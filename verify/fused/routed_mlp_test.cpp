@@ -65,7 +65,6 @@ TEST_CASE("routed_mlp: two members and three rows, one dropped, worked out by ha
     const auto plan = make_routed_mlp_plan(cpu().context(), describe_routed_mlp(arguments, like),
                                            {.strategy = strategy});
     CHECK(plan.strategy() == strategy);
-    CHECK(plan.weight_format() == "packed");
     CHECK(plan.workspace_bytes() == 512);
     plan.run(arguments, cpu().execution(plan.workspace_bytes()));
     return y;

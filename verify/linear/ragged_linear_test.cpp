@@ -35,7 +35,6 @@ TEST_CASE("ragged_linear: two members worked out by hand") {
   std::vector<float> y(6, -7);
   const auto plan = make_ragged_linear_plan(cpu().context(), problem);
   CHECK(plan.strategy() == "wide");
-  CHECK(plan.weight_format() == "packed");
   CHECK(plan.workspace_bytes() == 0);
   plan.run({.x = view(x),
             .weight = view(weight),
