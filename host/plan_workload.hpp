@@ -80,7 +80,7 @@ class PlanWorkload<kDescribe, kMakePlan> : public PackedWorkload {
     VendorCalls calls;
     const std::string reason = reason_against([&] {
       const Plan plan = kMakePlan(context(), whole, {.strategy = std::string(strategy)});
-      if constexpr (requires { plan.vendor_calls(); }) calls = plan.vendor_calls();
+      calls = plan.vendor_calls();
       return plan;
     });
     if (!reason.empty()) return reason;

@@ -116,10 +116,9 @@ inline std::string spread_impossible_reason(const Case& point) {
 /// A plan on a workload's operands.
 template <class Plan, class Arguments>
 Prepared prepared(const Plan& plan, const Arguments& arguments) {
-  std::string policy;
-  if constexpr (requires { plan.policy(); }) policy = plan.policy();
   return {[plan, arguments](const Execution& execution) { plan.run(arguments, execution); },
-          plan.workspace_bytes(), std::string(plan.strategy()), policy, plan.explain()};
+          plan.workspace_bytes(), std::string(plan.strategy()), std::string(plan.policy()),
+          plan.explain()};
 }
 
 /// A plan of one member on the operands of each.

@@ -14,6 +14,7 @@
 #include "host/core/member_fields.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_state.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
 #include "wide/pack.hpp"
@@ -61,22 +62,19 @@ TensorView positions(const TensorView& slot, int64_t batch, int64_t first, int64
 
 }  // namespace
 
-struct AttentionPlan::State {
-  Context context;
-  AttentionProblem problem;
-  AttentionChoice choice;
+template <>
+struct PlanState<AttentionProblem> : PlanFacts<AttentionProblem, AttentionChoice> {
   int64_t members_at_once = 1;
   std::vector<LinearPlan> projections;
   FlashAttentionPlan core;
   LinearPlan output;
   std::vector<Slot> projected;  ///< by each projection
   Slot heads;
-  int64_t part_offset = 0, workspace_bytes = 0;
-  std::string explain, range;
-  VendorCalls calls;
+  int64_t part_offset = 0;
 
   void run(const AttentionArguments& a, const Execution& execution, int64_t first) const;
 };
+template class PrimitivePlan<AttentionProblem>;
 
 AttentionPlan make_attention_plan(const Context& context, const AttentionProblem& problem,
                                   const PlanOptions& options) {
@@ -90,7 +88,8 @@ AttentionPlan make_attention_plan(const Context& context, const AttentionProblem
   const AttentionPartStrategies names =
       attention_part_strategies(choice.strategy, parts, context.info());
 
-  std::string explain = choice.explain + "; linear by";
+  std::string& explain = choice.explain;
+  explain += "; linear by";
   std::vector<LinearPlan> projections;
   std::vector<Slot> slots;
   int64_t bytes = 0, part_bytes = 0;
@@ -117,34 +116,21 @@ AttentionPlan make_attention_plan(const Context& context, const AttentionProblem
   part_bytes = std::max(part_bytes, core.workspace_bytes());
   explain += ", flash_attention by " +
              (names.core == "auto" ? core.explain() : std::string(core.strategy()));
-  std::string range = "wide::attention(" + std::string(strategy_name(choice.strategy)) + ")";
-  VendorCalls calls;
+  AttentionPlan::State state{{kAttentionName, context, full, std::move(choice)},
+                             members,
+                             std::move(projections),
+                             std::move(core),
+                             std::move(output),
+                             std::move(slots),
+                             heads,
+                             bytes};
   if (!is_empty(full)) {
-    for (const LinearPlan& projection : projections) calls |= projection.vendor_calls();
-    calls |= core.vendor_calls();
-    calls |= output.vendor_calls();
+    state.workspace_bytes = behind_part(bytes, part_bytes);
+    for (const LinearPlan& plan : state.projections) state.vendor_calls |= plan.vendor_calls();
+    state.vendor_calls |= state.core.vendor_calls();
+    state.vendor_calls |= state.output.vendor_calls();
   }
-  const int64_t needed = is_empty(full) ? 0 : behind_part(bytes, part_bytes);
-  return AttentionPlan(std::make_shared<const AttentionPlan::State>(
-      AttentionPlan::State{context, full, std::move(choice), members, std::move(projections),
-                           std::move(core), std::move(output), std::move(slots), heads, bytes,
-                           needed, std::move(explain), std::move(range), calls}));
-}
-
-const AttentionProblem& AttentionPlan::problem() const {
-  return state_->problem;
-}
-std::string_view AttentionPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string AttentionPlan::explain() const {
-  return state_->explain;
-}
-int64_t AttentionPlan::workspace_bytes() const {
-  return state_->workspace_bytes;
-}
-VendorCalls AttentionPlan::vendor_calls() const {
-  return state_->calls;
+  return AttentionPlan(std::make_shared<const AttentionPlan::State>(std::move(state)));
 }
 
 namespace {
@@ -280,7 +266,7 @@ void AttentionPlan::run(const AttentionArguments& arguments, const Execution& ex
   require_same_attention_problem(describe_attention(arguments, s.problem), s.problem);
   if (is_empty(s.problem)) return;
   require_workspace(kAttentionName, execution, s.workspace_bytes);
-  require_handles(kAttentionName, execution, s.calls, s.context.device());
+  require_handles(kAttentionName, execution, s.vendor_calls, s.context.device());
   const NvtxRange range(s.range.c_str());
   for (int64_t first = 0; first < s.problem.num_members; first += s.members_at_once) {
     s.run(arguments, execution, first);

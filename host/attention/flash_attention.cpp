@@ -11,6 +11,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_state.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/tuned_choice.hpp"
 
@@ -141,14 +142,12 @@ FlashAttentionProblem describe_flash_attention(const FlashAttentionArguments& a,
   return complete_flash_attention_problem(p);
 }
 
-struct FlashAttentionPlan::State {
-  Context context;
-  FlashAttentionProblem problem;
-  FlashAttentionChoice choice;
-  std::string range;
+template <>
+struct PlanState<FlashAttentionProblem> : PlanFacts<FlashAttentionProblem, FlashAttentionChoice> {
   std::shared_ptr<const FlashAttentionCudnn> cudnn{};  ///< of the strategy, where y is not empty
   bool has_stand_in = false;  ///< our kernel runs what cuDNN does not: cuDNN was not requested
 };
+template class PrimitivePlan<FlashAttentionProblem>;
 
 namespace {
 
@@ -189,8 +188,7 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
       full, context.info(), options.strategy, verified_strategies(),
       [&] { return is_empty(full) ? "there is nothing to compute" : cudnn_refusal(make); },
       tuning_of(options, kFlashAttentionName, full));
-  std::string range = "wide::flash_attention(" + std::string(strategy_name(choice.strategy)) + ")";
-  FlashAttentionPlan::State state{context, full, std::move(choice), std::move(range)};
+  FlashAttentionPlan::State state{{kFlashAttentionName, context, full, std::move(choice)}};
   if (state.choice.strategy == FlashAttentionStrategy::cudnn && !is_empty(full)) {
     if (cudnn == nullptr) make();
     state.cudnn = std::move(cudnn);
@@ -209,24 +207,11 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
     state.choice.explain +=
         "; keys in " + std::to_string(parts) + (parts == 1 ? " part" : " parts");
   }
+  state.workspace_bytes = state.cudnn
+                              ? state.cudnn->workspace_bytes()
+                              : flash_attention_workspace_bytes(state.choice.strategy, full);
+  state.vendor_calls.cudnn = state.cudnn != nullptr;
   return FlashAttentionPlan(std::make_shared<const FlashAttentionPlan::State>(std::move(state)));
-}
-
-const FlashAttentionProblem& FlashAttentionPlan::problem() const {
-  return state_->problem;
-}
-std::string_view FlashAttentionPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string FlashAttentionPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t FlashAttentionPlan::workspace_bytes() const {
-  if (state_->cudnn) return state_->cudnn->workspace_bytes();
-  return flash_attention_workspace_bytes(state_->choice.strategy, state_->problem);
-}
-VendorCalls FlashAttentionPlan::vendor_calls() const {
-  return {.cudnn = state_->cudnn != nullptr};
 }
 
 void FlashAttentionPlan::run(const FlashAttentionArguments& arguments,

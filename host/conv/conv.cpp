@@ -13,6 +13,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_state.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/cudnn/cudnn_plan.hpp"
 #include "wide/pack.hpp"
@@ -65,14 +66,13 @@ View packed_bias(const ConvProblem& p, const ConstTensorView& weight, const View
 
 }  // namespace
 
-struct ConvPlan::State {
-  Context context;
-  ConvProblem problem;  ///< the caller's; the runners' is without_idle_axes()
-  ConvChoice choice;
+template <>
+struct PlanState<ConvProblem> : PlanFacts<ConvProblem, ConvChoice> {
+  // `problem` is the caller's; the runners' is without_idle_axes()
   ConvRunner runner;
   ConvRunner stand_in;  ///< runs what `runner` does not take, unless that was named
-  std::string range;
 };
+template class PrimitivePlan<ConvProblem>;
 
 ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
                         const PlanOptions& options) {
@@ -96,26 +96,13 @@ ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
     choice.explain += "; where operands are not aligned to 16 bytes a launch per member of our " +
                       conv_direct_text(computed, context.info());
   }
-  std::string range = "wide::conv(" + std::string(choice.strategy->name) + ")";
-  return ConvPlan(std::make_shared<const ConvPlan::State>(ConvPlan::State{
-      context, full, std::move(choice), std::move(runner), std::move(stand_in), std::move(range)}));
+  ConvPlan::State state{
+      {kConvName, context, full, std::move(choice)}, std::move(runner), std::move(stand_in)};
+  state.workspace_bytes = state.runner.workspace_bytes;
+  state.vendor_calls.cudnn = state.runner.calls_cudnn;
+  return ConvPlan(std::make_shared<const ConvPlan::State>(std::move(state)));
 }
 
-const ConvProblem& ConvPlan::problem() const {
-  return state_->problem;
-}
-std::string_view ConvPlan::strategy() const {
-  return state_->choice.strategy->name;
-}
-std::string ConvPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t ConvPlan::workspace_bytes() const {
-  return state_->runner.workspace_bytes;
-}
-VendorCalls ConvPlan::vendor_calls() const {
-  return {.cudnn = state_->runner.calls_cudnn};
-}
 std::string_view ConvPlan::weight_format() const {
   return conv_layout_name(state_->problem.layout);
 }

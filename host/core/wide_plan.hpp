@@ -5,11 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <utility>
 
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_state.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_strategy.hpp"
@@ -19,14 +18,8 @@
 
 namespace wide {
 
-/// A plan's fixed state; Problem with all strides filled in.
 template <class Problem>
-struct WideState {
-  Context context;
-  Problem problem;
-  WideChoice choice;
-  std::string range;  ///< for NVTX
-};
+using WideState = PlanFacts<Problem, WideChoice>;
 
 /// On devices like the context's.
 inline bool is_wide_verified(std::string_view primitive, const Context& context) {
@@ -40,12 +33,9 @@ WideState<Problem> make_wide_state(std::string_view primitive, const Context& co
                                    const LaunchRefusal& launches, bool wide_is_verified,
                                    const VendorRefusal& cudnn_refusal) {
   require_no_policy(primitive, options.policy);
-  WideChoice choice =
-      choose_wide_strategy(primitive, context.info(), options.strategy, wide_is_verified, launches,
-                           cudnn_refusal, tuning_of(options, primitive, problem));
-  std::string range =
-      "wide::" + std::string(primitive) + "(" + std::string(strategy_name(choice.strategy)) + ")";
-  return {context, problem, std::move(choice), std::move(range)};
+  return {primitive, context, problem,
+          choose_wide_strategy(primitive, context.info(), options.strategy, wide_is_verified,
+                               launches, cudnn_refusal, tuning_of(options, primitive, problem))};
 }
 
 /// Of a primitive that cuDNN has not.

@@ -67,8 +67,6 @@ struct CudnnWideState : WideState<Problem> {
   std::shared_ptr<const Cudnn> cudnn{};  ///< of the strategy, where y is not empty
   bool has_stand_in = false;  ///< our kernel runs what cuDNN does not: nobody asked for cuDNN
 
-  int64_t workspace_bytes() const { return cudnn ? cudnn->workspace_bytes() : 0; }
-
   /// Whether cuDNN ran; else own_strategy() is to. reason_against(arguments) is why cuDNN cannot
   /// run on the operands, or empty. Throws unsupported where there is one and nothing stands in.
   template <class Arguments, class Reason>
@@ -140,6 +138,8 @@ CudnnWideState<Problem, Cudnn> make_cudnn_wide_state(std::string_view primitive,
              context.device().type == DeviceType::cuda) {
     make_sequential(context, state, parts);
   }
+  if (state.cudnn) state.workspace_bytes = state.cudnn->workspace_bytes();
+  state.vendor_calls.cudnn = state.cudnn != nullptr;
   return state;
 }
 

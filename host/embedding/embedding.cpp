@@ -9,6 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_state.hpp"
 #include "host/core/text.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/verified.hpp"
@@ -35,37 +36,22 @@ void require_members(std::span<const View> members, const EmbeddingProblem& p) {
 
 }  // namespace
 
-struct EmbeddingPlan::State {
-  Context context;
-  EmbeddingProblem problem;
-  EmbeddingChoice choice;
-  std::string range;
-};
+template <>
+struct PlanState<EmbeddingProblem> : PlanFacts<EmbeddingProblem, EmbeddingChoice> {};
+template class PrimitivePlan<EmbeddingProblem>;
 
 EmbeddingPlan make_embedding_plan(const Context& context, const EmbeddingProblem& problem,
                                   const PlanOptions& options) {
   const EmbeddingProblem full = resolved(problem);
   require_no_policy(kEmbeddingName, options.policy);
-  EmbeddingChoice choice =
-      choose_embedding_strategy(full, context.info(), options.strategy, verified_strategies(),
-                                tuning_of(options, kEmbeddingName, full));
-  std::string range = "wide::embedding(" + std::string(strategy_name(choice.strategy)) + ")";
-  return EmbeddingPlan(std::make_shared<const EmbeddingPlan::State>(
-      EmbeddingPlan::State{context, full, std::move(choice), std::move(range)}));
+  EmbeddingPlan::State state{
+      {kEmbeddingName, context, full,
+       choose_embedding_strategy(full, context.info(), options.strategy, verified_strategies(),
+                                 tuning_of(options, kEmbeddingName, full))}};
+  state.workspace_bytes = full.checked ? kWorkspaceAlignment : 0;
+  return EmbeddingPlan(std::make_shared<const EmbeddingPlan::State>(std::move(state)));
 }
 
-const EmbeddingProblem& EmbeddingPlan::problem() const {
-  return state_->problem;
-}
-std::string_view EmbeddingPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string EmbeddingPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t EmbeddingPlan::workspace_bytes() const {
-  return state_->problem.checked ? kWorkspaceAlignment : 0;
-}
 std::string_view EmbeddingPlan::weight_format() const {
   return weight_format_name(state_->problem.table_format);
 }

@@ -11,6 +11,7 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_state.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
 #include "host/fused/mlp_problem.hpp"
@@ -38,75 +39,54 @@ View rows_of(const View& operand, const LinearProblem& layer, const RowStrides& 
 
 }  // namespace
 
-struct MlpPlan::State {
-  Context context;
-  MlpProblem problem;
-  MlpChoice choice;
+template <>
+struct PlanState<MlpProblem> : PlanFacts<MlpProblem, MlpChoice> {
   std::vector<MlpLayerPlace> places;
   kernels::MlpFusedNet net{};      ///< for fused only
   kernels::MlpFusedShape shape{};  ///< for fused only
   int64_t members_at_once = 1;
   std::vector<LinearPlan> layers{};  ///< none where they are fused
   int64_t slot_bytes = 0;            ///< of each of the two places between layers
-  int64_t workspace_bytes = 0;
-  std::string explain{}, range{};
-  VendorCalls calls{};
 
   void run(const MlpArguments& a, const Execution& execution, int64_t first) const;
 };
+template class PrimitivePlan<MlpProblem>;
 
 MlpPlan make_mlp_plan(const Context& context, const MlpProblem& problem,
                       const PlanOptions& options) {
   const MlpProblem full = complete_mlp_problem(problem);
   require_no_policy(kMlpName, options.policy);
   const DeviceInfo& device = context.info();
-  MlpPlan::State s{context, full,
-                   choose_mlp_strategy(full, device, options.strategy, verified_strategies(),
-                                       tuning_of(options, kMlpName, full)),
+  MlpPlan::State s{{kMlpName, context, full,
+                    choose_mlp_strategy(full, device, options.strategy, verified_strategies(),
+                                        tuning_of(options, kMlpName, full))},
                    mlp_layer_places(full)};
   const MlpStrategy strategy = s.choice.strategy;
-  s.explain = s.choice.explain;
-  s.range = "wide::mlp(" + std::string(strategy_name(strategy)) + ")";
+  std::string& explain = s.choice.explain;
   if (strategy == MlpStrategy::fused) {
     s.net = mlp_fused_net(full);
     s.shape = choose_mlp_fused_shape(full, device);
-    s.explain += s.shape.slots == 0 ? "; weights stay in shared memory"
-                                    : "; weights are streamed through " +
-                                          std::to_string(s.shape.slots) + " slots of shared memory";
+    explain += s.shape.slots == 0 ? "; weights stay in shared memory"
+                                  : "; weights are streamed through " +
+                                        std::to_string(s.shape.slots) + " slots of shared memory";
     return MlpPlan(std::make_shared<const MlpPlan::State>(std::move(s)));
   }
   s.members_at_once = strategy == MlpStrategy::sequential ? 1 : full.num_members;
-  s.explain += "; linear by";
+  explain += "; linear by";
   int64_t widest = 0, of_layer = 0;
   for (const LinearProblem& layer : mlp_layers(full, s.members_at_once)) {
     const std::string name = mlp_layer_strategy(strategy, layer, device);
-    s.explain += " " + name;
+    explain += " " + name;
     if (!s.layers.empty()) widest = std::max(widest, layer.in_features);
     s.layers.push_back(make_linear_plan(context, layer, {.strategy = name}));
     of_layer = std::max(of_layer, s.layers.back().workspace_bytes());
-    if (!is_empty(full)) s.calls |= s.layers.back().vendor_calls();
+    if (!is_empty(full)) s.vendor_calls |= s.layers.back().vendor_calls();
   }
   s.slot_bytes = aligned_bytes(
       checked_bytes({full.batch, s.members_at_once, widest}, dtype_bytes(full.dtype)));
   s.workspace_bytes =
       is_empty(full) ? 0 : behind_part(behind_part(s.slot_bytes, s.slot_bytes), of_layer);
   return MlpPlan(std::make_shared<const MlpPlan::State>(std::move(s)));
-}
-
-const MlpProblem& MlpPlan::problem() const {
-  return state_->problem;
-}
-std::string_view MlpPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string MlpPlan::explain() const {
-  return state_->explain;
-}
-int64_t MlpPlan::workspace_bytes() const {
-  return state_->workspace_bytes;
-}
-VendorCalls MlpPlan::vendor_calls() const {
-  return state_->calls;
 }
 
 void MlpPlan::prepare_weights(std::span<const MlpMember> members, const TensorView& weights,
@@ -150,7 +130,7 @@ void MlpPlan::run(const MlpArguments& arguments, const Execution& execution) con
   require_same_mlp_operands(arguments, s.problem);
   if (is_empty(s.problem)) return;
   require_workspace(kMlpName, execution, s.workspace_bytes);
-  require_handles(kMlpName, execution, s.calls, s.context.device());
+  require_handles(kMlpName, execution, s.vendor_calls, s.context.device());
   const NvtxRange range(s.range.c_str());
   if (s.choice.strategy == MlpStrategy::fused) {
     return run_mlp_fused(s.context.info(), s.problem, s.net, s.shape, arguments, execution.stream);

@@ -10,6 +10,7 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_state.hpp"
 #include "host/core/text.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
@@ -20,21 +21,18 @@
 
 namespace wide {
 
-struct RoutedMlpPlan::State {
-  Context context;
-  RoutedMlpProblem problem;
-  RoutedMlpChoice choice;
+template <>
+struct PlanState<RoutedMlpProblem> : PlanFacts<RoutedMlpProblem, RoutedMlpChoice> {
   MlpProblem mlp;  ///< the networks, for their weights
   std::vector<MlpLayerPlace> places;
   kernels::MlpFusedNet net{};              ///< for fused only
   RoutedMlpShape shape{};                  ///< for fused only
   std::vector<RoutedLinearPlan> layers{};  ///< none where they are fused
   int64_t slot_bytes = 0;                  ///< of each of the two places between layers
-  int64_t workspace_bytes = 0;
-  std::string explain{}, range{};
 
   void run_layers(const RoutedMlpArguments& a, const Execution& execution) const;
 };
+template class PrimitivePlan<RoutedMlpProblem>;
 
 RoutedMlpPlan make_routed_mlp_plan(const Context& context, const RoutedMlpProblem& problem,
                                    const PlanOptions& options) {
@@ -42,24 +40,24 @@ RoutedMlpPlan make_routed_mlp_plan(const Context& context, const RoutedMlpProble
   require_no_policy(kRoutedMlpName, options.policy);
   const DeviceInfo& device = context.info();
   RoutedMlpPlan::State s{
-      context, full,
-      choose_routed_mlp_strategy(full, device, verified_strategies(), options.strategy,
-                                 tuning_of(options, kRoutedMlpName, full)),
-      mlp_of(full), mlp_layer_places(mlp_of(full))};
+      {kRoutedMlpName, context, full,
+       choose_routed_mlp_strategy(full, device, verified_strategies(), options.strategy,
+                                  tuning_of(options, kRoutedMlpName, full))},
+      mlp_of(full),
+      mlp_layer_places(mlp_of(full))};
   const RoutedMlpStrategy strategy = s.choice.strategy;
-  s.explain = s.choice.explain;
-  s.range = "wide::routed_mlp(" + std::string(strategy_name(strategy)) + ")";
+  std::string& explain = s.choice.explain;
   if (strategy == RoutedMlpStrategy::fused) {
     s.net = mlp_fused_net(s.mlp);
     if (!is_empty(full)) s.shape = choose_routed_mlp_shape(full, device);
-    s.explain += "; " + counted(s.shape.tile, "row") + " a block";
+    explain += "; " + counted(s.shape.tile, "row") + " a block";
     return RoutedMlpPlan(std::make_shared<const RoutedMlpPlan::State>(std::move(s)));
   }
-  s.explain += "; routed_linear by";
+  explain += "; routed_linear by";
   int64_t widest = 0, of_layer = 0;
   for (const RoutedLinearProblem& layer : routed_mlp_layers(full)) {
     const std::string name(routed_mlp_layer_strategy(strategy, layer, device));
-    s.explain += " " + name;
+    explain += " " + name;
     if (!s.layers.empty()) widest = std::max(widest, layer.in_features);
     s.layers.push_back(make_routed_linear_plan(context, layer, {.strategy = name}));
     of_layer = std::max(of_layer, s.layers.back().workspace_bytes());
@@ -68,19 +66,6 @@ RoutedMlpPlan make_routed_mlp_plan(const Context& context, const RoutedMlpProble
   s.workspace_bytes =
       is_empty(full) ? 0 : behind_part(behind_part(s.slot_bytes, s.slot_bytes), of_layer);
   return RoutedMlpPlan(std::make_shared<const RoutedMlpPlan::State>(std::move(s)));
-}
-
-const RoutedMlpProblem& RoutedMlpPlan::problem() const {
-  return state_->problem;
-}
-std::string_view RoutedMlpPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string RoutedMlpPlan::explain() const {
-  return state_->explain;
-}
-int64_t RoutedMlpPlan::workspace_bytes() const {
-  return state_->workspace_bytes;
 }
 
 void RoutedMlpPlan::prepare_weights(std::span<const MlpMember> members, const TensorView& weights,

@@ -10,6 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_state.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/linear/linear_cublaslt.hpp"
 #include "host/linear/linear_policy.hpp"
@@ -20,15 +21,13 @@
 
 namespace wide {
 
-struct LinearPlan::State {
-  Context context;
-  LinearProblem problem;
-  LinearChoice choice;
+template <>
+struct PlanState<LinearProblem> : PlanFacts<LinearProblem, LinearChoice> {
   LinearTiles tiles;
   std::shared_ptr<const CublasLtPlan> cublaslt;  ///< for that strategy only
   LinearWorkspace workspace;
-  std::string range_name;  ///< "wide::linear(simt)"
 };
+template class PrimitivePlan<LinearProblem>;
 
 namespace {
 
@@ -84,57 +83,35 @@ std::string stand_in_note(LinearStrategy strategy, const LinearProblem& problem,
 LinearPlan make_linear_plan(const Context& context, const LinearProblem& problem,
                             const PlanOptions& options) {
   const DeviceInfo& device = context.info();
-  LinearPlan::State state{context, complete_linear_problem(problem), {}, {}, nullptr, {}, ""};
+  const LinearProblem full = complete_linear_problem(problem);
+  LinearPlan::State state{
+      {"linear", context, full, resolve_strategy(full, device, options)}, {}, nullptr, {}};
   LinearChoice& choice = state.choice;
-  choice = resolve_strategy(state.problem, device, options);
-  LinearProblem launched = state.problem;
+  LinearProblem launched = full;
   LinearStrategy kernel = choice.strategy;
-  if (launches_members(choice.strategy, state.problem, device)) {
+  if (launches_members(choice.strategy, full, device)) {
     launched.num_members = 1;
-    kernel = linear_kernel_of(choice.strategy, state.problem, device);
+    kernel = linear_kernel_of(choice.strategy, full, device);
   }
   state.tiles = linear_tiles(kernel, launched, device, choice.policy);
-  state.workspace = linear_workspace(choice.strategy, state.problem, device);
+  state.workspace = linear_workspace(choice.strategy, full, device);
   if (choice.strategy == LinearStrategy::cublaslt) {
-    state.cublaslt =
-        make_cublaslt_plan(context, state.problem, choice.policy, options.search_algorithms);
+    state.cublaslt = make_cublaslt_plan(context, full, choice.policy, options.search_algorithms);
     state.workspace = state.cublaslt->workspace();
     choice.policy = state.cublaslt->policy();
     choice.explain += "; " + state.cublaslt->explain();
   } else {
     choice.policy = linear_policy_name(choice.strategy, state.tiles);
     if (!choice.policy.empty()) choice.explain += "; policy " + choice.policy;
-    choice.explain += stand_in_note(choice.strategy, state.problem, device, state.tiles);
-    state.workspace.sums_bytes += linear_planes_bytes(state.problem, state.tiles);
+    choice.explain += stand_in_note(choice.strategy, full, device, state.tiles);
+    state.workspace.sums_bytes += linear_planes_bytes(full, state.tiles);
     if (state.tiles.num_planes > 1) {
       choice.explain += "; k divided over " + std::to_string(state.tiles.num_planes) + " blocks";
     }
   }
-  state.range_name = "wide::linear(" + std::string(strategy_name(choice.strategy)) + ")";
+  state.workspace_bytes = state.workspace.bytes();
+  state.vendor_calls.cublas = state.workspace.cublas_bytes > 0;
   return LinearPlan(std::make_shared<const LinearPlan::State>(std::move(state)));
-}
-
-const LinearProblem& LinearPlan::problem() const {
-  return state_->problem;
-}
-
-std::string_view LinearPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-
-std::string_view LinearPlan::policy() const {
-  return state_->choice.policy;
-}
-
-std::string LinearPlan::explain() const {
-  return state_->choice.explain;
-}
-
-int64_t LinearPlan::workspace_bytes() const {
-  return state_->workspace.bytes();
-}
-VendorCalls LinearPlan::vendor_calls() const {
-  return {.cublas = state_->workspace.cublas_bytes > 0};
 }
 
 std::string_view LinearPlan::weight_format() const {
@@ -164,7 +141,7 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
   if (is_empty(problem)) return;
   require_workspace("linear", execution, state.workspace.bytes());
 
-  const NvtxRange range(state.range_name.c_str());
+  const NvtxRange range(state.range.c_str());
   const DeviceInfo& device = state.context.info();
   const bool on_cpu = device.device.type == DeviceType::cpu;
   switch (state.choice.strategy) {

@@ -12,6 +12,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_state.hpp"
 #include "host/core/text.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/linear/linear_run.hpp"
@@ -22,14 +23,14 @@
 
 namespace wide {
 
-struct RaggedLinearPlan::State {
-  State(const Context& context_, RaggedLinearProblem problem_, RaggedLinearChoice choice_)
-      : context(context_),
-        problem(std::move(problem_)),
-        extents(extents_of_laid_out(problem)),
-        choice(std::move(choice_)),
-        workspace_bytes(ragged_linear_workspace_bytes(choice.strategy, problem, context.info())),
-        range_name("wide::ragged_linear(" + std::string(strategy_name(choice.strategy)) + ")") {
+template <>
+struct PlanState<RaggedLinearProblem> : PlanFacts<RaggedLinearProblem, RaggedLinearChoice> {
+  PlanState(const Context& context_, const RaggedLinearProblem& laid_out,
+            RaggedLinearChoice choice_)
+      : PlanFacts("ragged_linear", context_, laid_out, std::move(choice_)),
+        extents(extents_of_laid_out(problem)) {
+    workspace_bytes = ragged_linear_workspace_bytes(choice.strategy, problem, context.info());
+    vendor_calls.cublas = workspace_bytes > 0;
     for (size_t i = 0; i < problem.members.size(); ++i) {
       members.push_back(ragged_member_problem(problem, i));
       workspaces.push_back(
@@ -54,12 +55,7 @@ struct RaggedLinearPlan::State {
   void run_member_after_member(const RaggedLinearArguments& arguments,
                                const Execution& execution) const;
 
-  Context context;
-  RaggedLinearProblem problem;
   RaggedLinearExtents extents;
-  RaggedLinearChoice choice;
-  int64_t workspace_bytes;
-  std::string range_name;  ///< "wide::ragged_linear(simt)"
   std::vector<LinearProblem> members;
   std::vector<LinearWorkspace> workspaces;  ///< of each by `sequential`
   RaggedCpuBlocks cpu_blocks;               ///< of strategy wide
@@ -67,6 +63,7 @@ struct RaggedLinearPlan::State {
   kernels::RaggedLinearParams params{};
   std::unique_ptr<const RaggedGroupedCublas> grouped;  ///< of strategy cublas_grouped
 };
+template class PrimitivePlan<RaggedLinearProblem>;
 
 void RaggedLinearPlan::State::upload_table() {
   const RaggedLinearTable content = make_ragged_linear_table(choice.strategy, problem);
@@ -139,32 +136,13 @@ View bias_of(const View& storage, const RaggedLinearMember& member) {
 
 RaggedLinearPlan make_ragged_linear_plan(const Context& context, const RaggedLinearProblem& problem,
                                          const PlanOptions& options) {
-  RaggedLinearProblem laid_out = lay_out_ragged_linear(problem);
+  const RaggedLinearProblem laid_out = lay_out_ragged_linear(problem);
   require_no_policy("ragged_linear", options.policy);
   RaggedLinearChoice choice = choose_ragged_linear_strategy(
       laid_out, context.info(), verified_strategies(), options.strategy,
       tuning_of(options, "ragged_linear", laid_out));
-  return RaggedLinearPlan(std::make_shared<const RaggedLinearPlan::State>(
-      context, std::move(laid_out), std::move(choice)));
-}
-
-const RaggedLinearProblem& RaggedLinearPlan::problem() const {
-  return state_->problem;
-}
-
-std::string_view RaggedLinearPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-
-std::string RaggedLinearPlan::explain() const {
-  return state_->choice.explain;
-}
-
-int64_t RaggedLinearPlan::workspace_bytes() const {
-  return state_->workspace_bytes;
-}
-VendorCalls RaggedLinearPlan::vendor_calls() const {
-  return {.cublas = state_->workspace_bytes > 0};
+  return RaggedLinearPlan(
+      std::make_shared<const RaggedLinearPlan::State>(context, laid_out, std::move(choice)));
 }
 
 int64_t RaggedLinearPlan::table_bytes() const {
@@ -219,7 +197,7 @@ void RaggedLinearPlan::run(const RaggedLinearArguments& arguments,
   if (state.extents.y == 0) return;
   require_workspace("ragged_linear", execution, state.workspace_bytes);
 
-  const NvtxRange range(state.range_name.c_str());
+  const NvtxRange range(state.range.c_str());
   switch (state.choice.strategy) {
     case RaggedLinearStrategy::sequential:
       return state.run_member_after_member(arguments, execution);

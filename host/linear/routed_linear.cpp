@@ -5,10 +5,9 @@
 // the problem and starts the strategy, nothing else.
 #include "wide/routed_linear.hpp"
 
-#include <string>
-
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_state.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/linear/linear_weight.hpp"
 #include "host/linear/routed_linear_problem.hpp"
@@ -16,12 +15,9 @@
 
 namespace wide {
 
-struct RoutedLinearPlan::State {
-  Context context;
-  RoutedLinearProblem problem;
-  RoutedLinearChoice choice;
-  std::string range_name;  ///< "wide::routed_linear(simt)"
-};
+template <>
+struct PlanState<RoutedLinearProblem> : PlanFacts<RoutedLinearProblem, RoutedLinearChoice> {};
+template class PrimitivePlan<RoutedLinearProblem>;
 
 namespace {
 
@@ -44,23 +40,10 @@ RoutedLinearPlan make_routed_linear_plan(const Context& context, const RoutedLin
     choice.explain += tile_name(choose_routed_wgmma_tile(complete, context.info()));
     choice.explain += "; by tensor_core where x or weight is not aligned to 16 bytes";
   }
-  std::string range = "wide::routed_linear(" + std::string(strategy_name(choice.strategy)) + ")";
   return RoutedLinearPlan(std::make_shared<const RoutedLinearPlan::State>(
-      RoutedLinearPlan::State{context, complete, std::move(choice), std::move(range)}));
+      RoutedLinearPlan::State{{kRoutedLinearName, context, complete, std::move(choice)}}));
 }
 
-const RoutedLinearProblem& RoutedLinearPlan::problem() const {
-  return state_->problem;
-}
-std::string_view RoutedLinearPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string RoutedLinearPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t RoutedLinearPlan::workspace_bytes() const {
-  return 0;
-}
 std::string_view RoutedLinearPlan::weight_format() const {
   return weight_format_name(state_->problem.weight_format);
 }
@@ -88,7 +71,7 @@ void RoutedLinearPlan::run(const RoutedLinearArguments& arguments,
   require_same_routed_linear_problem(describe_routed_linear(arguments, problem), problem);
   if (is_empty(problem)) return;
 
-  const NvtxRange range(state.range_name.c_str());
+  const NvtxRange range(state.range.c_str());
   if (state.context.device().type == DeviceType::cpu) {
     run_routed_linear_cpu(state.context, state.choice.strategy, problem, arguments);
   } else {

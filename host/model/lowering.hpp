@@ -200,10 +200,8 @@ class Lowering {
     info.explain = plan.explain();
     info.is_tuned = explains_tuned(info.explain);
     info.scratch_bytes = plan.workspace_bytes();
-    if constexpr (requires { plan.vendor_calls(); }) info.vendor_calls = plan.vendor_calls();
-    std::string policy;
-    if constexpr (requires { plan.policy(); }) policy = plan.policy();
-    return {std::move(info), std::move(policy),
+    info.vendor_calls = plan.vendor_calls();
+    return {std::move(info), std::string(plan.policy()),
             [plan, arguments](const Bases& at, const Execution& e) { plan.run(arguments(at), e); }};
   }
   template <class Arguments>

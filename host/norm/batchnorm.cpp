@@ -116,7 +116,9 @@ BatchnormProblem describe_batchnorm(const BatchnormArguments& a, const Batchnorm
   return p;
 }
 
-struct BatchnormPlan::State : CudnnWideState<BatchnormProblem, BatchnormCudnn> {};
+template <>
+struct PlanState<BatchnormProblem> : CudnnWideState<BatchnormProblem, BatchnormCudnn> {};
+template class PrimitivePlan<BatchnormProblem>;
 
 BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem& problem,
                                   const PlanOptions& options) {
@@ -139,22 +141,6 @@ BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem
       "their own"};
   return BatchnormPlan(std::make_shared<const BatchnormPlan::State>(
       make_cudnn_wide_state<BatchnormCudnn>(kBatchnormName, context, full, options, parts)));
-}
-
-const BatchnormProblem& BatchnormPlan::problem() const {
-  return state_->problem;
-}
-std::string_view BatchnormPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string BatchnormPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t BatchnormPlan::workspace_bytes() const {
-  return state_->workspace_bytes();
-}
-VendorCalls BatchnormPlan::vendor_calls() const {
-  return {.cudnn = state_->cudnn != nullptr};
 }
 
 namespace {

@@ -8,7 +8,6 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/wide_plan.hpp"
-#include "host/norm/norm_plan.hpp"
 #include "host/norm/row_norm.hpp"
 #include "wide/pack.hpp"
 
@@ -36,26 +35,15 @@ ChainProblem describe_chain(const ChainArguments& arguments, const ChainProblem&
   return describe_rows(kChainName, arguments, like);
 }
 
-struct ChainPlan::State : WideState<ChainProblem> {};
+template <>
+struct PlanState<ChainProblem> : WideState<ChainProblem> {};
+template class PrimitivePlan<ChainProblem>;
 
 ChainPlan make_chain_plan(const Context& context, const ChainProblem& problem,
                           const PlanOptions& options) {
   const ChainProblem full = complete_rows(kChainName, problem);
   return ChainPlan(std::make_shared<const ChainPlan::State>(
       make_wide_state(kChainName, context, full, options, row_norm_launches(full))));
-}
-
-const ChainProblem& ChainPlan::problem() const {
-  return state_->problem;
-}
-std::string_view ChainPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string ChainPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t ChainPlan::workspace_bytes() const {
-  return 0;
 }
 
 void ChainPlan::prepare_weights(std::span<const ChainMember> members,

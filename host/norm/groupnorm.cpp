@@ -73,7 +73,9 @@ GroupnormProblem describe_groupnorm(const GroupnormArguments& a, const Groupnorm
   return p;
 }
 
-struct GroupnormPlan::State : CudnnWideState<GroupnormProblem, InstancenormCudnn> {};
+template <>
+struct PlanState<GroupnormProblem> : CudnnWideState<GroupnormProblem, InstancenormCudnn> {};
+template class PrimitivePlan<GroupnormProblem>;
 
 GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem& problem,
                                   const PlanOptions& options) {
@@ -85,22 +87,6 @@ GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem
       "operands are not aligned to 16 bytes, or y is x"};
   return GroupnormPlan(std::make_shared<const GroupnormPlan::State>(
       make_cudnn_wide_state<InstancenormCudnn>(kGroupnormName, context, full, options, parts)));
-}
-
-const GroupnormProblem& GroupnormPlan::problem() const {
-  return state_->problem;
-}
-std::string_view GroupnormPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string GroupnormPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t GroupnormPlan::workspace_bytes() const {
-  return state_->workspace_bytes();
-}
-VendorCalls GroupnormPlan::vendor_calls() const {
-  return {.cudnn = state_->cudnn != nullptr};
 }
 
 void GroupnormPlan::prepare_weights(std::span<const GroupnormMember> members,

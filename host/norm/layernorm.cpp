@@ -8,7 +8,6 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/wide_plan.hpp"
-#include "host/norm/norm_plan.hpp"
 #include "host/norm/row_norm.hpp"
 #include "wide/pack.hpp"
 
@@ -25,26 +24,15 @@ LayernormProblem describe_layernorm(const LayernormArguments& arguments,
   return to_layernorm(describe_rows(kLayernormName, to_chain(arguments), to_chain(like)));
 }
 
-struct LayernormPlan::State : WideState<LayernormProblem> {};
+template <>
+struct PlanState<LayernormProblem> : WideState<LayernormProblem> {};
+template class PrimitivePlan<LayernormProblem>;
 
 LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem& problem,
                                   const PlanOptions& options) {
   const LayernormProblem full = to_layernorm(complete_rows(kLayernormName, to_chain(problem)));
   return LayernormPlan(std::make_shared<const LayernormPlan::State>(
       make_wide_state(kLayernormName, context, full, options, row_norm_launches(to_chain(full)))));
-}
-
-const LayernormProblem& LayernormPlan::problem() const {
-  return state_->problem;
-}
-std::string_view LayernormPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string LayernormPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t LayernormPlan::workspace_bytes() const {
-  return 0;
 }
 
 void LayernormPlan::prepare_weights(std::span<const LayernormMember> members,

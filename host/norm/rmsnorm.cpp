@@ -7,7 +7,6 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/wide_plan.hpp"
-#include "host/norm/norm_plan.hpp"
 #include "host/norm/row_norm.hpp"
 #include "wide/pack.hpp"
 
@@ -23,26 +22,15 @@ RmsnormProblem describe_rmsnorm(const RmsnormArguments& arguments, const Rmsnorm
   return to_rmsnorm(describe_rows(kRmsnormName, to_chain(arguments), to_chain(like)));
 }
 
-struct RmsnormPlan::State : WideState<RmsnormProblem> {};
+template <>
+struct PlanState<RmsnormProblem> : WideState<RmsnormProblem> {};
+template class PrimitivePlan<RmsnormProblem>;
 
 RmsnormPlan make_rmsnorm_plan(const Context& context, const RmsnormProblem& problem,
                               const PlanOptions& options) {
   const RmsnormProblem full = to_rmsnorm(complete_rows(kRmsnormName, to_chain(problem)));
   return RmsnormPlan(std::make_shared<const RmsnormPlan::State>(
       make_wide_state(kRmsnormName, context, full, options, row_norm_launches(to_chain(full)))));
-}
-
-const RmsnormProblem& RmsnormPlan::problem() const {
-  return state_->problem;
-}
-std::string_view RmsnormPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string RmsnormPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t RmsnormPlan::workspace_bytes() const {
-  return 0;
 }
 
 void RmsnormPlan::prepare_weights(std::span<const ConstTensorView> members, const TensorView& gamma,

@@ -112,25 +112,14 @@ BinaryProblem describe_binary(const BinaryArguments& a, const BinaryProblem& lik
   return p;
 }
 
-struct BinaryPlan::State : WideState<BinaryProblem> {};
+template <>
+struct PlanState<BinaryProblem> : WideState<BinaryProblem> {};
+template class PrimitivePlan<BinaryProblem>;
 
 BinaryPlan make_binary_plan(const Context& context, const BinaryProblem& problem,
                             const PlanOptions& options) {
   return BinaryPlan(std::make_shared<const BinaryPlan::State>(
       make_wide_state(kBinaryName, context, resolved(problem), options)));
-}
-
-const BinaryProblem& BinaryPlan::problem() const {
-  return state_->problem;
-}
-std::string_view BinaryPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string BinaryPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t BinaryPlan::workspace_bytes() const {
-  return 0;
 }
 
 void BinaryPlan::run(const BinaryArguments& arguments, const Execution& execution) const {

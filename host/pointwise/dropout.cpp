@@ -67,25 +67,14 @@ DropoutProblem describe_dropout(const DropoutArguments& a, const DropoutProblem&
   return p;
 }
 
-struct DropoutPlan::State : WideState<DropoutProblem> {};
+template <>
+struct PlanState<DropoutProblem> : WideState<DropoutProblem> {};
+template class PrimitivePlan<DropoutProblem>;
 
 DropoutPlan make_dropout_plan(const Context& context, const DropoutProblem& problem,
                               const PlanOptions& options) {
   return DropoutPlan(std::make_shared<const DropoutPlan::State>(
       make_wide_state(kDropoutName, context, resolved(problem), options)));
-}
-
-const DropoutProblem& DropoutPlan::problem() const {
-  return state_->problem;
-}
-std::string_view DropoutPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string DropoutPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t DropoutPlan::workspace_bytes() const {
-  return 0;
 }
 
 void DropoutPlan::prepare_weights(std::span<const DropoutMember> members, const TensorView& seeds,

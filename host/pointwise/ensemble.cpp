@@ -105,13 +105,15 @@ LaunchRefusal launches_of(const EnsembleProblem& p) {
 
 }  // namespace
 
-struct EnsemblePlan::State : WideState<EnsembleProblem> {};
+template <>
+struct PlanState<EnsembleProblem> : WideState<EnsembleProblem> {};
+template class PrimitivePlan<EnsembleProblem>;
 
 EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& problem,
                                 const PlanOptions& options) {
   constexpr int64_t kMaxFeatures = 0x7fffffff;
   const EnsembleProblem full = resolved(problem);
-  const EnsemblePlan::State state{
+  EnsemblePlan::State state{
       make_wide_state(kEnsembleName, context, full, options, launches_of(full))};
   if (full.function == EnsembleFunction::vote &&
       (full.num_members > kMaxVoters || full.features > kMaxFeatures)) {
@@ -119,26 +121,14 @@ EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& p
                       std::to_string(full.features) + " features, expected up to " +
                       std::to_string(kMaxVoters) + " and " + std::to_string(kMaxFeatures));
   }
-  return EnsemblePlan(std::make_shared<const EnsemblePlan::State>(state));
-}
-
-const EnsembleProblem& EnsemblePlan::problem() const {
-  return state_->problem;
-}
-std::string_view EnsemblePlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string EnsemblePlan::explain() const {
-  return state_->choice.explain;
-}
-
-/// Holds what `sequential` keeps between members, and on the CPU the votes of every row.
-int64_t EnsemblePlan::workspace_bytes() const {
-  const EnsembleProblem& p = state_->problem;
-  const bool is_cpu = state_->context.device().type == DeviceType::cpu;
-  const bool keeps = state_->choice.strategy == WideStrategy::sequential ||
-                     (is_cpu && p.function == EnsembleFunction::vote);
-  return keeps ? checked_bytes({ensemble_parts(p.function), p.rows, p.features}, 4) : 0;
+  // What `sequential` keeps between members, and on the CPU the votes of every row.
+  const bool is_cpu = context.device().type == DeviceType::cpu;
+  if (state.choice.strategy == WideStrategy::sequential ||
+      (is_cpu && full.function == EnsembleFunction::vote)) {
+    state.workspace_bytes =
+        checked_bytes({ensemble_parts(full.function), full.rows, full.features}, 4);
+  }
+  return EnsemblePlan(std::make_shared<const EnsemblePlan::State>(std::move(state)));
 }
 
 void EnsemblePlan::run(const EnsembleArguments& arguments, const Execution& execution) const {

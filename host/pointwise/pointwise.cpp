@@ -124,25 +124,14 @@ PointwiseProblem describe_pointwise(const PointwiseArguments& a, const Pointwise
   return p;
 }
 
-struct PointwisePlan::State : WideState<PointwiseProblem> {};
+template <>
+struct PlanState<PointwiseProblem> : WideState<PointwiseProblem> {};
+template class PrimitivePlan<PointwiseProblem>;
 
 PointwisePlan make_pointwise_plan(const Context& context, const PointwiseProblem& problem,
                                   const PlanOptions& options) {
   return PointwisePlan(std::make_shared<const PointwisePlan::State>(
       make_wide_state(kPointwiseName, context, resolved(problem), options)));
-}
-
-const PointwiseProblem& PointwisePlan::problem() const {
-  return state_->problem;
-}
-std::string_view PointwisePlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string PointwisePlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t PointwisePlan::workspace_bytes() const {
-  return 0;
 }
 
 void PointwisePlan::prepare_weights(std::span<const ConstTensorView> members,

@@ -45,7 +45,9 @@ SoftmaxProblem describe_softmax(const SoftmaxArguments& a, const SoftmaxProblem&
   return {rows.num_members, rows.rows, rows.features, like.is_log, rows.dtype, rows.x, rows.y};
 }
 
-struct SoftmaxPlan::State : CudnnWideState<SoftmaxProblem, SoftmaxCudnn> {};
+template <>
+struct PlanState<SoftmaxProblem> : CudnnWideState<SoftmaxProblem, SoftmaxCudnn> {};
+template class PrimitivePlan<SoftmaxProblem>;
 
 SoftmaxPlan make_softmax_plan(const Context& context, const SoftmaxProblem& problem,
                               const PlanOptions& options) {
@@ -54,22 +56,6 @@ SoftmaxPlan make_softmax_plan(const Context& context, const SoftmaxProblem& prob
                              is_wide_verified(kSoftmaxName, context), row_launches(full), "y is x"};
   return SoftmaxPlan(std::make_shared<const SoftmaxPlan::State>(
       make_cudnn_wide_state<SoftmaxCudnn>(kSoftmaxName, context, full, options, parts)));
-}
-
-const SoftmaxProblem& SoftmaxPlan::problem() const {
-  return state_->problem;
-}
-std::string_view SoftmaxPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string SoftmaxPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t SoftmaxPlan::workspace_bytes() const {
-  return 0;
-}
-VendorCalls SoftmaxPlan::vendor_calls() const {
-  return {.cudnn = state_->cudnn != nullptr};
 }
 
 void SoftmaxPlan::run(const SoftmaxArguments& arguments, const Execution& execution) const {

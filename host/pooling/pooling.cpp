@@ -206,7 +206,9 @@ PoolingProblem describe_pooling(const PoolingArguments& a, const PoolingProblem&
   return p;
 }
 
-struct PoolingPlan::State : CudnnWideState<PoolingProblem, PoolingCudnn> {};
+template <>
+struct PlanState<PoolingProblem> : CudnnWideState<PoolingProblem, PoolingCudnn> {};
+template class PrimitivePlan<PoolingProblem>;
 
 PoolingPlan make_pooling_plan(const Context& context, const PoolingProblem& problem,
                               const PlanOptions& options) {
@@ -218,22 +220,6 @@ PoolingPlan make_pooling_plan(const Context& context, const PoolingProblem& prob
       "operands are not aligned to 16 bytes"};
   return PoolingPlan(std::make_shared<const PoolingPlan::State>(
       make_cudnn_wide_state<PoolingCudnn>(kPoolingName, context, full, options, parts)));
-}
-
-const PoolingProblem& PoolingPlan::problem() const {
-  return state_->problem;
-}
-std::string_view PoolingPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string PoolingPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t PoolingPlan::workspace_bytes() const {
-  return state_->workspace_bytes();
-}
-VendorCalls PoolingPlan::vendor_calls() const {
-  return {.cudnn = state_->cudnn != nullptr};
 }
 
 void PoolingPlan::run(const PoolingArguments& arguments, const Execution& execution) const {

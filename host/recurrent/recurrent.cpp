@@ -14,6 +14,7 @@
 #include "host/core/member_fields.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_state.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
@@ -34,7 +35,6 @@ struct Places {
   int64_t zeros = 0;         ///< h_0 where sequences begin with zeros
   int64_t cells = 0;         ///< c, fp32
   int64_t product = 0;       ///< linear's own
-  int64_t bytes = 0;
 };
 
 const void* offset(const void* data, int64_t bytes) {
@@ -92,17 +92,13 @@ void for_each_parameter(const RecurrentProblem& p,
 
 }  // namespace
 
-struct RecurrentPlan::State {
-  Context context;
-  RecurrentProblem problem;
-  RecurrentChoice choice;
+template <>
+struct PlanState<RecurrentProblem> : PlanFacts<RecurrentProblem, RecurrentChoice> {
   int64_t members_at_once = 1;
   std::optional<LinearPlan> input{};
   /// For the first step's hidden states, and for y's; none where fused.
   std::optional<LinearPlan> first{}, step{};
   Places places{};
-  std::string explain{}, range{};
-  VendorCalls calls{};
 
   bool is_fused() const { return choice.strategy == RecurrentStrategy::fused; }
   void place_workspace();
@@ -117,13 +113,14 @@ struct RecurrentPlan::State {
   ConstTensorView first_hidden(const RecurrentArguments& a, const Execution& execution,
                                int64_t first_member) const;
 };
+template class PrimitivePlan<RecurrentProblem>;
 
 void RecurrentPlan::State::place_workspace() {
   const RecurrentProblem& p = problem;
   const int64_t element = dtype_bytes(p.dtype), gates = recurrent_gates(p.cell) * p.hidden;
   const auto take = [&](int64_t bytes) {
-    const int64_t at = places.bytes;
-    places.bytes = behind_part(at, bytes);
+    const int64_t at = workspace_bytes;
+    workspace_bytes = behind_part(at, bytes);
     return at;
   };
   places.input_gates = take(checked_bytes({p.batch, p.steps, members_at_once, gates}, element));
@@ -145,18 +142,17 @@ RecurrentPlan make_recurrent_plan(const Context& context, const RecurrentProblem
   require_no_policy(kRecurrentName, options.policy);
   const DeviceInfo& device = context.info();
   RecurrentPlan::State s{
-      context, full,
-      choose_recurrent_strategy(full, device, options.strategy, verified_strategies(),
-                                tuning_of(options, kRecurrentName, full))};
+      {kRecurrentName, context, full,
+       choose_recurrent_strategy(full, device, options.strategy, verified_strategies(),
+                                 tuning_of(options, kRecurrentName, full))}};
   const RecurrentStrategy strategy = s.choice.strategy;
-  s.range = "wide::recurrent(" + std::string(strategy_name(strategy)) + ")";
   s.members_at_once = strategy == RecurrentStrategy::sequential ? 1 : full.num_members;
-  s.explain = s.choice.explain + "; linear by";
+  s.choice.explain += "; linear by";
   const auto plan_of = [&](const LinearProblem& product) {
     const std::string name = recurrent_product_strategy(strategy, product, device);
-    s.explain += " " + name;
+    s.choice.explain += " " + name;
     LinearPlan plan = make_linear_plan(context, product, {.strategy = name});
-    if (!is_empty(full)) s.calls |= plan.vendor_calls();
+    if (!is_empty(full)) s.vendor_calls |= plan.vendor_calls();
     return plan;
   };
   s.input = plan_of(recurrent_input_product(full, s.members_at_once));
@@ -169,22 +165,6 @@ RecurrentPlan make_recurrent_plan(const Context& context, const RecurrentProblem
   }
   if (!is_empty(full)) s.place_workspace();
   return RecurrentPlan(std::make_shared<const RecurrentPlan::State>(std::move(s)));
-}
-
-const RecurrentProblem& RecurrentPlan::problem() const {
-  return state_->problem;
-}
-std::string_view RecurrentPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string RecurrentPlan::explain() const {
-  return state_->explain;
-}
-int64_t RecurrentPlan::workspace_bytes() const {
-  return state_->places.bytes;
-}
-VendorCalls RecurrentPlan::vendor_calls() const {
-  return state_->calls;
 }
 
 void RecurrentPlan::prepare_weights(std::span<const RecurrentMember> members,
@@ -356,8 +336,8 @@ void RecurrentPlan::run(const RecurrentArguments& arguments, const Execution& ex
   require_device(kRecurrentName, "y", arguments.y, s.context.device());
   require_same_recurrent_problem(describe_recurrent(arguments, s.problem), s.problem);
   if (is_empty(s.problem)) return s.run_no_steps(arguments, execution.stream);
-  require_workspace(kRecurrentName, execution, s.places.bytes);
-  require_handles(kRecurrentName, execution, s.calls, s.context.device());
+  require_workspace(kRecurrentName, execution, s.workspace_bytes);
+  require_handles(kRecurrentName, execution, s.vendor_calls, s.context.device());
   const NvtxRange range(s.range.c_str());
   for (int64_t n = 0; n < s.problem.num_members; n += s.members_at_once) {
     s.run(arguments, execution, n);

@@ -101,34 +101,30 @@ RoutingProblem describe_routing(const RoutingArguments& a, const RoutingProblem&
   return p;
 }
 
-struct RoutingPlan::State : WideState<RoutingProblem> {};
+namespace {
 
-RoutingPlan make_routing_plan(const Context& context, const RoutingProblem& problem,
-                              const PlanOptions& options) {
-  require_legal(problem);
-  return RoutingPlan(std::make_shared<const RoutingPlan::State>(make_wide_state(
-      kRoutingName, context, problem, options, routing_launches(problem, context.info()))));
-}
-
-const RoutingProblem& RoutingPlan::problem() const {
-  return state_->problem;
-}
-std::string_view RoutingPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string RoutingPlan::explain() const {
-  return state_->choice.explain;
-}
-
-/// Holds how many rows of each member every chunk has.
-int64_t RoutingPlan::workspace_bytes() const {
-  const RoutingProblem& p = state_->problem;
-  const WideStrategy strategy = state_->choice.strategy;
-  if (state_->context.device().type == DeviceType::cpu) {
+/// How many rows of each member every chunk has.
+int64_t count_bytes(const Context& context, const RoutingProblem& p, WideStrategy strategy) {
+  if (context.device().type == DeviceType::cpu) {
     return aligned_bytes(routing_cpu_count_bytes(p, strategy));
   }
   const int64_t members = strategy == WideStrategy::wide ? p.num_members : 1;
   return aligned_bytes(kernels::routing_chunks(members, p.num_rows).count_bytes());
+}
+
+}  // namespace
+
+template <>
+struct PlanState<RoutingProblem> : WideState<RoutingProblem> {};
+template class PrimitivePlan<RoutingProblem>;
+
+RoutingPlan make_routing_plan(const Context& context, const RoutingProblem& problem,
+                              const PlanOptions& options) {
+  require_legal(problem);
+  RoutingPlan::State state{make_wide_state(kRoutingName, context, problem, options,
+                                           routing_launches(problem, context.info()))};
+  state.workspace_bytes = count_bytes(context, problem, state.choice.strategy);
+  return RoutingPlan(std::make_shared<const RoutingPlan::State>(std::move(state)));
 }
 
 void RoutingPlan::run(const RoutingArguments& arguments, const Execution& execution) const {

@@ -115,26 +115,15 @@ TopKProblem describe_top_k(const TopKArguments& a, const TopKProblem& like) {
   return p;
 }
 
-struct TopKPlan::State : WideState<TopKProblem> {};
+template <>
+struct PlanState<TopKProblem> : WideState<TopKProblem> {};
+template class PrimitivePlan<TopKProblem>;
 
 TopKPlan make_top_k_plan(const Context& context, const TopKProblem& problem,
                          const PlanOptions& options) {
   const TopKProblem full = resolved(problem);
   return TopKPlan(std::make_shared<const TopKPlan::State>(
       make_wide_state(kTopKName, context, full, options, launches_of(full))));
-}
-
-const TopKProblem& TopKPlan::problem() const {
-  return state_->problem;
-}
-std::string_view TopKPlan::strategy() const {
-  return strategy_name(state_->choice.strategy);
-}
-std::string TopKPlan::explain() const {
-  return state_->choice.explain;
-}
-int64_t TopKPlan::workspace_bytes() const {
-  return 0;
 }
 
 void TopKPlan::run(const TopKArguments& arguments, const Execution& execution) const {

@@ -8,8 +8,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/flash_attention.hpp"
@@ -67,17 +65,10 @@ struct AttentionArguments {
 AttentionProblem describe_attention(const AttentionArguments& arguments,
                                     const AttentionProblem& like);
 
-class AttentionPlan {
- public:
-  const AttentionProblem& problem() const;
-  std::string_view strategy() const;
-  /// Names the strategy of each part.
-  std::string explain() const;
-  /// Room for queries, keys, values and the heads' outputs, and the largest workspace that any of
-  /// the parts needs: they run one after another.
-  int64_t workspace_bytes() const;
-  VendorCalls vendor_calls() const;
+extern template class PrimitivePlan<AttentionProblem>;
 
+class AttentionPlan : public PrimitivePlan<AttentionProblem> {
+ public:
   /// N members' parameters -> the packed ones. Runs once per set of weights, on `stream`.
   void prepare_weights(std::span<const AttentionParameters> members,
                        const BasicAttentionParameters<TensorView>& packed, Stream stream) const;
@@ -102,7 +93,9 @@ class AttentionPlan {
   /// Types: one dtype in {fp32, fp16, bf16}; q, k, v and a are rounded to it between the parts;
   ///         sums and softmax in fp32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
-  /// Memory: workspace_bytes() of execution.workspace.
+  /// Memory: workspace_bytes() of execution.workspace: room for queries, keys, values and the
+  ///         heads' outputs, and the largest workspace that any of the parts needs: they run one
+  ///         after another.
   /// Errors: invalid_argument, unsupported, cuda, cublas, cudnn: see plan.hpp.
   /// Threads: safe with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
@@ -110,13 +103,10 @@ class AttentionPlan {
   ///         differently.
   void run(const AttentionArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend AttentionPlan make_attention_plan(const Context&, const AttentionProblem&,
                                            const PlanOptions&);
-  explicit AttentionPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit AttentionPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 AttentionPlan make_attention_plan(const Context& context, const AttentionProblem& problem,

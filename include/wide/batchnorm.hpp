@@ -7,8 +7,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/channels.hpp"
@@ -67,14 +65,10 @@ struct BatchnormArguments {
 BatchnormProblem describe_batchnorm(const BatchnormArguments& arguments,
                                     const BatchnormProblem& like = {});
 
-class BatchnormPlan {
- public:
-  const BatchnormProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
-  VendorCalls vendor_calls() const;
+extern template class PrimitivePlan<BatchnormProblem>;
 
+class BatchnormPlan : public PrimitivePlan<BatchnormProblem> {
+ public:
   /// N members' [C] -> [N, C], for each parameter that the problem has.
   void prepare_weights(std::span<const ConstBatchnormParameters> members,
                        const BatchnormParameters& packed, Stream stream) const;
@@ -108,13 +102,10 @@ class BatchnormPlan {
   /// Source: Ioffe, Szegedy, "Batch Normalization", 2015, arXiv:1502.03167, section 3.
   void run(const BatchnormArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend BatchnormPlan make_batchnorm_plan(const Context&, const BatchnormProblem&,
                                            const PlanOptions&);
-  explicit BatchnormPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit BatchnormPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem& problem,

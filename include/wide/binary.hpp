@@ -13,7 +13,6 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -78,13 +77,10 @@ struct BinaryArguments {
 /// features where x is not packed), function, broadcast and activation.
 BinaryProblem describe_binary(const BinaryArguments& arguments, const BinaryProblem& like);
 
-class BinaryPlan {
- public:
-  const BinaryProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
+extern template class PrimitivePlan<BinaryProblem>;
 
+class BinaryPlan : public PrimitivePlan<BinaryProblem> {
+ public:
   /// y[r, n, d] = activation(function(x[r, n, d], other)), in fp32, rounded once to nearest even;
   /// without an activation that is the exact result rounded to fp32, then to the dtype. Zeros,
   /// infinities and NaN follow IEEE 754.
@@ -97,12 +93,9 @@ class BinaryPlan {
   /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
   void run(const BinaryArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend BinaryPlan make_binary_plan(const Context&, const BinaryProblem&, const PlanOptions&);
-  explicit BinaryPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit BinaryPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 BinaryPlan make_binary_plan(const Context& context, const BinaryProblem& problem,

@@ -8,8 +8,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/chain_norm.hpp"
@@ -66,13 +64,10 @@ struct ChainParameters {
 /// are no parameters, with features where x is not packed), activation, norm, epsilon and first_id.
 ChainProblem describe_chain(const ChainArguments& arguments, const ChainProblem& like);
 
-class ChainPlan {
- public:
-  const ChainProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
+extern template class PrimitivePlan<ChainProblem>;
 
+class ChainPlan : public PrimitivePlan<ChainProblem> {
+ public:
   /// N biases, gammas and betas [D] -> [N, D] each.
   void prepare_weights(std::span<const ChainMember> members, const ChainParameters& parameters,
                        Stream stream) const;
@@ -102,12 +97,9 @@ class ChainPlan {
   /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
   void run(const ChainArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend ChainPlan make_chain_plan(const Context&, const ChainProblem&, const PlanOptions&);
-  explicit ChainPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit ChainPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 ChainPlan make_chain_plan(const Context& context, const ChainProblem& problem,

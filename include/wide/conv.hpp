@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -97,13 +96,10 @@ struct ConvMember {
 /// where a residual is added.
 ConvProblem describe_conv(const ConvArguments& arguments, const ConvProblem& like);
 
-class ConvPlan {
+extern template class PrimitivePlan<ConvProblem>;
+
+class ConvPlan : public PrimitivePlan<ConvProblem> {
  public:
-  const ConvProblem& problem() const;  ///< with all strides filled in
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
-  VendorCalls vendor_calls() const;
   /// "channels_first" or "channels_last": ChannelLayout says what these are.
   std::string_view weight_format() const;
 
@@ -137,12 +133,9 @@ class ConvPlan {
   ///         differently.
   void run(const ConvArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend ConvPlan make_conv_plan(const Context&, const ConvProblem&, const PlanOptions&);
-  explicit ConvPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit ConvPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 /// Fixes the strategy. Errors: see plan.hpp.

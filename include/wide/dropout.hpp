@@ -10,8 +10,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/plan.hpp"
@@ -47,13 +45,10 @@ struct DropoutMember {
 /// features where x is not packed.
 DropoutProblem describe_dropout(const DropoutArguments& arguments, const DropoutProblem& like);
 
-class DropoutPlan {
- public:
-  const DropoutProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
+extern template class PrimitivePlan<DropoutProblem>;
 
+class DropoutPlan : public PrimitivePlan<DropoutProblem> {
+ public:
   /// N seeds [2] -> [N, 2], N probabilities [1] -> [N, 1].
   void prepare_weights(std::span<const DropoutMember> members, const TensorView& seeds,
                        const TensorView& probabilities, Stream stream) const;
@@ -81,12 +76,9 @@ class DropoutPlan {
   ///         arXiv:1506.02142.
   void run(const DropoutArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend DropoutPlan make_dropout_plan(const Context&, const DropoutProblem&, const PlanOptions&);
-  explicit DropoutPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit DropoutPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 DropoutPlan make_dropout_plan(const Context& context, const DropoutProblem& problem,

@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -74,12 +73,10 @@ struct EmbeddingArguments {
 EmbeddingProblem describe_embedding(const EmbeddingArguments& arguments,
                                     const EmbeddingProblem& like = {});
 
-class EmbeddingPlan {
+extern template class PrimitivePlan<EmbeddingProblem>;
+
+class EmbeddingPlan : public PrimitivePlan<EmbeddingProblem> {
  public:
-  const EmbeddingProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
   std::string_view weight_format() const;
 
   /// N tables [V, D] -> [N, V, D]. Tables to be quantised may be fp32, fp16 or bf16 whatever the
@@ -113,13 +110,10 @@ class EmbeddingPlan {
   /// then lowest member; shared ids name no member). The only call here that synchronizes.
   void check(const Execution& execution) const;
 
-  struct State;
-
  private:
   friend EmbeddingPlan make_embedding_plan(const Context&, const EmbeddingProblem&,
                                            const PlanOptions&);
-  explicit EmbeddingPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit EmbeddingPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 EmbeddingPlan make_embedding_plan(const Context& context, const EmbeddingProblem& problem,

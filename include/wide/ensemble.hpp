@@ -6,8 +6,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/ensemble_function.hpp"
@@ -39,14 +37,11 @@ struct EnsembleArguments {
 /// function.
 EnsembleProblem describe_ensemble(const EnsembleArguments& arguments, const EnsembleProblem& like);
 
-/// There are no parameters, so nothing is prepared.
-class EnsemblePlan {
- public:
-  const EnsembleProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
+extern template class PrimitivePlan<EnsembleProblem>;
 
+/// There are no parameters, so nothing is prepared.
+class EnsemblePlan : public PrimitivePlan<EnsembleProblem> {
+ public:
   /// Over the K members n whose mask[n] is not 0, with x_n = x[r, n, d]:
   ///   mean          y[r, d] = sum x_n / K
   ///   variance      y[r, d] = sum (x_n - mean)^2 / (K - 1); differences from the first of these
@@ -79,13 +74,10 @@ class EnsemblePlan {
   ///          Gimelshein, arXiv:1805.02867.
   void run(const EnsembleArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend EnsemblePlan make_ensemble_plan(const Context&, const EnsembleProblem&,
                                          const PlanOptions&);
-  explicit EnsemblePlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit EnsemblePlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& problem,

@@ -7,8 +7,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/plan.hpp"
@@ -61,15 +59,11 @@ struct FlashAttentionArguments {
 FlashAttentionProblem describe_flash_attention(const FlashAttentionArguments& arguments,
                                                const FlashAttentionProblem& like);
 
-/// Has no weights, so nothing is prepared: problem, plan, run.
-class FlashAttentionPlan {
- public:
-  const FlashAttentionProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
-  VendorCalls vendor_calls() const;
+extern template class PrimitivePlan<FlashAttentionProblem>;
 
+/// Has no weights, so nothing is prepared: problem, plan, run.
+class FlashAttentionPlan : public PrimitivePlan<FlashAttentionProblem> {
+ public:
   /// y[b, i, n, h] = sum_j p[j] v[b, j, n, g], p = softmax over the keys j that are seen of
   ///   s[j] = soft_cap tanh(scale q[b, i, n, h] . k[b, j, n, g] / soft_cap) - slopes[n, h] |i' - j|
   ///          + bias[n, b, h, i, j]
@@ -102,13 +96,11 @@ class FlashAttentionPlan {
   ///         Short, Test Long" (ALiBi), 2021, arXiv:2108.12409, section 3.
   void run(const FlashAttentionArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend FlashAttentionPlan make_flash_attention_plan(const Context&, const FlashAttentionProblem&,
                                                       const PlanOptions&);
-  explicit FlashAttentionPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit FlashAttentionPlan(std::shared_ptr<const State> state)
+      : PrimitivePlan(std::move(state)) {}
 };
 
 FlashAttentionPlan make_flash_attention_plan(const Context& context,

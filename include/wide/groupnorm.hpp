@@ -7,8 +7,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/channels.hpp"
@@ -50,14 +48,10 @@ struct GroupnormMember {
 GroupnormProblem describe_groupnorm(const GroupnormArguments& arguments,
                                     const GroupnormProblem& like);
 
-class GroupnormPlan {
- public:
-  const GroupnormProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
-  VendorCalls vendor_calls() const;
+extern template class PrimitivePlan<GroupnormProblem>;
 
+class GroupnormPlan : public PrimitivePlan<GroupnormProblem> {
+ public:
   /// N gammas and betas [C] -> [N, C] each.
   void prepare_weights(std::span<const GroupnormMember> members, const TensorView& gamma,
                        const TensorView& beta, Stream stream) const;
@@ -88,13 +82,10 @@ class GroupnormPlan {
   ///         Ulyanov, Vedaldi, Lempitsky, "Instance Normalization", 2016, arXiv:1607.08022.
   void run(const GroupnormArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend GroupnormPlan make_groupnorm_plan(const Context&, const GroupnormProblem&,
                                            const PlanOptions&);
-  explicit GroupnormPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit GroupnormPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem& problem,

@@ -7,8 +7,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/plan.hpp"
@@ -57,13 +55,10 @@ struct LayernormMember {
 LayernormProblem describe_layernorm(const LayernormArguments& arguments,
                                     const LayernormProblem& like = {});
 
-class LayernormPlan {
- public:
-  const LayernormProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
+extern template class PrimitivePlan<LayernormProblem>;
 
+class LayernormPlan : public PrimitivePlan<LayernormProblem> {
+ public:
   /// N gammas and betas [D] -> [N, D] each.
   void prepare_weights(std::span<const LayernormMember> members, const TensorView& gamma,
                        const TensorView& beta, Stream stream) const;
@@ -97,13 +92,10 @@ class LayernormPlan {
   /// Source: Ba, Kiros, Hinton, "Layer Normalization", 2016, arXiv:1607.06450, section 3.
   void run(const LayernormArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend LayernormPlan make_layernorm_plan(const Context&, const LayernormProblem&,
                                            const PlanOptions&);
-  explicit LayernormPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit LayernormPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem& problem,

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -66,19 +65,12 @@ int64_t linear_member_bytes(const LinearProblem& problem);
 /// where that is a quantised one, also group_size, in_features and out_features.
 LinearProblem describe_linear(const LinearArguments& arguments, const LinearProblem& like = {});
 
+extern template class PrimitivePlan<LinearProblem>;
+
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
 /// time, each with its own Execution.
-class LinearPlan {
+class LinearPlan : public PrimitivePlan<LinearProblem> {
  public:
-  const LinearProblem& problem() const;  ///< with all strides filled in
-  std::string_view strategy() const;
-  /// The kernel's policy, or the library's algorithm; empty where the strategy has one way to run.
-  std::string_view policy() const;
-  /// Why this strategy: one line.
-  std::string explain() const;
-  /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
-  int64_t workspace_bytes() const;
-  VendorCalls vendor_calls() const;
   /// The weights' format: "packed" is [N, out, in] as described above, the others are
   /// quantize.hpp's.
   std::string_view weight_format() const;
@@ -114,12 +106,9 @@ class LinearPlan {
   ///         differently.
   void run(const LinearArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend LinearPlan make_linear_plan(const Context&, const LinearProblem&, const PlanOptions&);
-  explicit LinearPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit LinearPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 /// Fixes strategy and policy. Errors: see plan.hpp.

@@ -7,8 +7,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -75,19 +73,12 @@ using MlpMember = BasicMlpMember<ConstTensorView>;
 /// shared_input, has_bias and the activations.
 MlpProblem describe_mlp(const MlpArguments& arguments, const MlpProblem& like);
 
+extern template class PrimitivePlan<MlpProblem>;
+
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
 /// time, each with its own Execution.
-class MlpPlan {
+class MlpPlan : public PrimitivePlan<MlpProblem> {
  public:
-  const MlpProblem& problem() const;  ///< with all strides filled in
-  std::string_view strategy() const;
-  /// Why this strategy, and what runs its layers: one line.
-  std::string explain() const;
-  /// Bytes of workspace that run() needs, a multiple of 256: 0 where the layers are fused, else two
-  /// buffers of activations and the largest workspace of a layer.
-  int64_t workspace_bytes() const;
-  VendorCalls vendor_calls() const;
-
   /// N members' layers -> weights [N, elements], with the zeros between. Runs once per set of
   /// weights, on `stream`.
   void prepare_weights(std::span<const MlpMember> members, const TensorView& weights,
@@ -104,7 +95,8 @@ class MlpPlan {
   /// Types: one dtype in {fp32, fp16, bf16}; products and sums in fp32; every h_l is rounded to the
   ///        dtype once, whatever the strategy; tf32 products only with allow_tf32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
-  /// Memory: workspace_bytes() of execution.workspace.
+  /// Memory: workspace_bytes() of execution.workspace: 0 where the layers are fused, else two
+  ///         buffers of activations and the largest workspace of a layer.
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
@@ -114,12 +106,9 @@ class MlpPlan {
   ///         MLPs).
   void run(const MlpArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend MlpPlan make_mlp_plan(const Context&, const MlpProblem&, const PlanOptions&);
-  explicit MlpPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit MlpPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 /// Fixes the strategy. Errors: see plan.hpp; `fused` takes widths up to 256 and 16 layers.

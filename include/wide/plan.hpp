@@ -4,9 +4,7 @@
 // What the plans of all primitives have in common.
 //
 // Every XPlan is immutable; copies share its state. It may run from several threads at a time, each
-// with an Execution of its own. problem() has all strides filled in, strategy() is the one chosen
-// and explain() why, in one line; run() needs workspace_bytes() of workspace, a multiple of 256. A
-// plan that was moved from may only be assigned to or destroyed.
+// with an Execution of its own. A plan that was moved from may only be assigned to or destroyed.
 //
 // prepare_weights() and restore_weights() take members' tensors on the plan's device, as the
 // prepared ones are; a Model takes them from the CPU, too. copy() brings them there.
@@ -26,7 +24,11 @@
 //                 handles without that library
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace wide {
 
@@ -52,8 +54,7 @@ struct PlanOptions {
 };
 
 /// Which vendors' libraries the runs of a plan call: their Execution needs VendorHandles that have
-/// these. Known when the plan is made; neither where there is nothing to compute, nor for
-/// plans without vendor_calls().
+/// these. Known when the plan is made; neither where there is nothing to compute.
 struct VendorCalls {
   bool cublas = false, cudnn = false;
   VendorCalls& operator|=(const VendorCalls& other) {
@@ -62,6 +63,31 @@ struct VendorCalls {
     return *this;
   }
   friend bool operator==(const VendorCalls&, const VendorCalls&) = default;
+};
+
+/// What a plan is made of: the library's own.
+template <class Problem>
+struct PlanState;
+
+/// What the plan of every primitive says of itself, fixed when it is made.
+template <class Problem>
+class PrimitivePlan {
+ public:
+  const Problem& problem() const;     ///< with all strides filled in
+  std::string_view strategy() const;  ///< the one chosen
+  /// The kernel's policy, or the library's algorithm; empty where the strategy has one way to run.
+  std::string_view policy() const;
+  /// Why this strategy, and what runs the parts of those that have any: one line.
+  std::string explain() const;
+  /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
+  int64_t workspace_bytes() const;
+  VendorCalls vendor_calls() const;
+
+  using State = PlanState<Problem>;
+
+ protected:
+  explicit PrimitivePlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
 };
 
 }  // namespace wide

@@ -6,8 +6,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/plan.hpp"
@@ -44,13 +42,10 @@ struct PointwiseArguments {
 PointwiseProblem describe_pointwise(const PointwiseArguments& arguments,
                                     const PointwiseProblem& like);
 
-class PointwisePlan {
- public:
-  const PointwiseProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
+extern template class PrimitivePlan<PointwiseProblem>;
 
+class PointwisePlan : public PrimitivePlan<PointwiseProblem> {
+ public:
   /// N slopes [1] or [D] -> [N, 1] or [N, D]; nothing for functions without slopes.
   void prepare_weights(std::span<const ConstTensorView> members, const TensorView& slope,
                        Stream stream) const;
@@ -71,13 +66,10 @@ class PointwisePlan {
   ///         et al., "Searching for MobileNetV3", arXiv:1905.02244.
   void run(const PointwiseArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend PointwisePlan make_pointwise_plan(const Context&, const PointwiseProblem&,
                                            const PlanOptions&);
-  explicit PointwisePlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit PointwisePlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 PointwisePlan make_pointwise_plan(const Context& context, const PointwiseProblem& problem,

@@ -6,8 +6,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/channels.hpp"
@@ -60,15 +58,11 @@ int64_t pooling_outputs(int64_t size, const PoolingWindow& window, bool ceil_mod
 /// layout, the mode and its windows.
 PoolingProblem describe_pooling(const PoolingArguments& arguments, const PoolingProblem& like);
 
-/// There are no parameters, so nothing is prepared.
-class PoolingPlan {
- public:
-  const PoolingProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
-  VendorCalls vendor_calls() const;
+extern template class PrimitivePlan<PoolingProblem>;
 
+/// There are no parameters, so nothing is prepared.
+class PoolingPlan : public PrimitivePlan<PoolingProblem> {
+ public:
   /// y[b, n, c, i, j] = the largest or the mean of x[b, n, c, window(i), window(j)]. A mean divides
   /// by the window's positions inside x and its padding, or inside x alone (counts_padding); an
   /// adaptive window i of O over L positions is [floor(i L / O), ceil((i + 1) L / O)). A window of
@@ -85,12 +79,9 @@ class PoolingPlan {
   ///         are not aligned to 16 bytes), cuda, cudnn. Threads: safe with an Execution each.
   void run(const PoolingArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend PoolingPlan make_pooling_plan(const Context&, const PoolingProblem&, const PlanOptions&);
-  explicit PoolingPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit PoolingPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 PoolingPlan make_pooling_plan(const Context& context, const PoolingProblem& problem,

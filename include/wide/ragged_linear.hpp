@@ -11,8 +11,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -85,19 +83,14 @@ inline TensorView ragged_rows(Tensor& storage, const RaggedRows& rows, int64_t n
   return ragged_rows(storage.view(), rows, num_rows, features);
 }
 
+extern template class PrimitivePlan<RaggedLinearProblem>;
+
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
 /// time, each with its own Execution. On CUDA it owns a table of the members in device memory,
 /// which calls and captured graphs read: the last copy of the plan must outlive them and the work
 /// that they queued.
-class RaggedLinearPlan {
+class RaggedLinearPlan : public PrimitivePlan<RaggedLinearProblem> {
  public:
-  const RaggedLinearProblem& problem() const;  ///< laid out
-  std::string_view strategy() const;
-  /// Why this strategy: one line.
-  std::string explain() const;
-  /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
-  int64_t workspace_bytes() const;
-  VendorCalls vendor_calls() const;
   /// Bytes of device memory that the plan owns: its table. 0 on the CPU.
   int64_t table_bytes() const;
 
@@ -128,13 +121,10 @@ class RaggedLinearPlan {
   ///          may depend on the others' shapes: which kernels run its groups is cuBLAS's choice.
   void run(const RaggedLinearArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend RaggedLinearPlan make_ragged_linear_plan(const Context&, const RaggedLinearProblem&,
                                                   const PlanOptions&);
-  explicit RaggedLinearPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit RaggedLinearPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 /// Lays the problem out, fixes strategy and policy and, on CUDA, uploads the table: allocates from

@@ -6,8 +6,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/plan.hpp"
@@ -67,19 +65,12 @@ using RecurrentMember = BasicRecurrentMember<ConstTensorView>;
 RecurrentProblem describe_recurrent(const RecurrentArguments& arguments,
                                     const RecurrentProblem& like = {});
 
+extern template class PrimitivePlan<RecurrentProblem>;
+
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
 /// time, each with its own Execution.
-class RecurrentPlan {
+class RecurrentPlan : public PrimitivePlan<RecurrentProblem> {
  public:
-  const RecurrentProblem& problem() const;  ///< with all strides filled in
-  std::string_view strategy() const;
-  /// Why this strategy, and what runs its products: one line.
-  std::string explain() const;
-  /// Bytes of workspace that run() needs, a multiple of 256: x's part of the gates, B T N G H
-  /// elements (sequential: of one member), and what step-by-step strategies keep between steps.
-  int64_t workspace_bytes() const;
-  VendorCalls vendor_calls() const;
-
   /// N members' parameters -> the packed ones; biases are absent where the problem has none. Runs
   /// once per set of weights, on `stream`.
   void prepare_weights(std::span<const RecurrentMember> members, const TensorView& input_weight,
@@ -108,7 +99,8 @@ class RecurrentPlan {
   ///        is h_t; all else is fp32. Step by step, v_t is rounded, too. tf32 products only with
   ///        allow_tf32, and never of W_hidden in `fused`.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
-  /// Memory: workspace_bytes() of execution.workspace.
+  /// Memory: workspace_bytes() of execution.workspace: x's part of the gates, B T N G H elements
+  ///         (sequential: of one member), and what step-by-step strategies keep between steps.
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
@@ -119,13 +111,10 @@ class RecurrentPlan {
   ///          weights that stay on chip: Diamos et al., "Persistent RNNs".
   void run(const RecurrentArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend RecurrentPlan make_recurrent_plan(const Context&, const RecurrentProblem&,
                                            const PlanOptions&);
-  explicit RecurrentPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit RecurrentPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 /// Fixes the strategy. Errors: see plan.hpp; `fused` takes what a member's hidden weights leave

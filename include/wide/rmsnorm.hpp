@@ -7,8 +7,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/plan.hpp"
@@ -49,13 +47,10 @@ struct RmsnormArguments {
 /// is absent, with features where x is not packed), epsilon and first_id.
 RmsnormProblem describe_rmsnorm(const RmsnormArguments& arguments, const RmsnormProblem& like = {});
 
-class RmsnormPlan {
- public:
-  const RmsnormProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
+extern template class PrimitivePlan<RmsnormProblem>;
 
+class RmsnormPlan : public PrimitivePlan<RmsnormProblem> {
+ public:
   /// N gammas [D] -> [N, D].
   void prepare_weights(std::span<const ConstTensorView> members, const TensorView& gamma,
                        Stream stream) const;
@@ -88,12 +83,9 @@ class RmsnormPlan {
   ///         section 4.
   void run(const RmsnormArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend RmsnormPlan make_rmsnorm_plan(const Context&, const RmsnormProblem&, const PlanOptions&);
-  explicit RmsnormPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit RmsnormPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 RmsnormPlan make_rmsnorm_plan(const Context& context, const RmsnormProblem& problem,

@@ -15,7 +15,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -73,16 +72,12 @@ int64_t linear_member_bytes(const RoutedLinearProblem& problem);
 RoutedLinearProblem describe_routed_linear(const RoutedLinearArguments& arguments,
                                            const RoutedLinearProblem& like = {});
 
+extern template class PrimitivePlan<RoutedLinearProblem>;
+
 /// How plan.run computes one problem on one device, whatever the routing. Immutable: may run from
 /// several threads at a time, each with its own Execution.
-class RoutedLinearPlan {
+class RoutedLinearPlan : public PrimitivePlan<RoutedLinearProblem> {
  public:
-  const RoutedLinearProblem& problem() const;  ///< with all strides filled in
-  std::string_view strategy() const;
-  /// Why this strategy: one line.
-  std::string explain() const;
-  /// Bytes of workspace that run() needs: 0.
-  int64_t workspace_bytes() const;
   /// "packed": [N, out, in]; the others are quantize.hpp's.
   std::string_view weight_format() const;
 
@@ -115,20 +110,17 @@ class RoutedLinearPlan {
   ///          noticed: y then is undefined, but nothing outside of the operands is read or written.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured:
   ///         what is launched depends on the problem only, so a replay follows a new routing.
-  /// Memory: workspace_bytes() of execution.workspace.
+  /// Memory: none: workspace_bytes() is 0.
   /// Errors: invalid_argument, unsupported, cuda: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Members: a row's bits depend on its own x, its member's parameters, the number of rows of that
   ///          member and the row's place among them, never on other members.
   void run(const RoutedLinearArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend RoutedLinearPlan make_routed_linear_plan(const Context&, const RoutedLinearProblem&,
                                                   const PlanOptions&);
-  explicit RoutedLinearPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit RoutedLinearPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 /// Fixes the strategy. Errors: see plan.hpp.

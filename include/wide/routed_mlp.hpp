@@ -8,8 +8,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,18 +53,12 @@ struct RoutedMlpArguments {
 RoutedMlpProblem describe_routed_mlp(const RoutedMlpArguments& arguments,
                                      const RoutedMlpProblem& like);
 
+extern template class PrimitivePlan<RoutedMlpProblem>;
+
 /// How plan.run computes one problem on one device, whatever the routing. Immutable: may run from
 /// several threads at a time, each with its own Execution.
-class RoutedMlpPlan {
+class RoutedMlpPlan : public PrimitivePlan<RoutedMlpProblem> {
  public:
-  const RoutedMlpProblem& problem() const;  ///< with all strides filled in
-  std::string_view strategy() const;
-  /// Why this strategy, and what runs its layers: one line.
-  std::string explain() const;
-  /// Bytes of workspace that run() needs, a multiple of 256: 0 where the layers are fused, else two
-  /// buffers of activations and the largest workspace of a layer.
-  int64_t workspace_bytes() const;
-
   /// N members' layers -> weights [N, elements], with the zeros between. Runs once per set of
   /// weights, on `stream`.
   void prepare_weights(std::span<const MlpMember> members, const TensorView& weights,
@@ -92,7 +84,8 @@ class RoutedMlpPlan {
   ///          noticed: y then is undefined, but nothing outside of the operands is read or written.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured:
   ///         what is launched depends on the problem only, so a replay follows a new routing.
-  /// Memory: workspace_bytes() of execution.workspace.
+  /// Memory: workspace_bytes() of execution.workspace: 0 where the layers are fused, else two
+  ///         buffers of activations and the largest workspace of a layer.
   /// Errors: invalid_argument, unsupported, cuda: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Members: a row's bits depend on its own x and its member's parameters; but for `fused`, also
@@ -102,13 +95,10 @@ class RoutedMlpPlan {
   ///         MLPs"; the kernel is mlp's.
   void run(const RoutedMlpArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend RoutedMlpPlan make_routed_mlp_plan(const Context&, const RoutedMlpProblem&,
                                             const PlanOptions&);
-  explicit RoutedMlpPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit RoutedMlpPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 /// Fixes the strategy. Errors: see plan.hpp; `fused` takes widths up to 256 and 16 layers.

@@ -10,8 +10,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/plan.hpp"
@@ -36,14 +34,11 @@ struct RoutingArguments {
 /// Reads the problem off the operands; `like` gives what they do not show: first_id.
 RoutingProblem describe_routing(const RoutingArguments& arguments, const RoutingProblem& like = {});
 
-/// There are no parameters, so nothing is prepared.
-class RoutingPlan {
- public:
-  const RoutingProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
+extern template class PrimitivePlan<RoutingProblem>;
 
+/// There are no parameters, so nothing is prepared.
+class RoutingPlan : public PrimitivePlan<RoutingProblem> {
+ public:
   /// first_rows[i] = the number of rows r with 0 <= ids[r] - first_id < i
   /// order = the rows of member 0 in ascending order, then those of member 1, ..; the rows that are
   ///         of no member, because their id is not in [first_id, first_id + N), come last, in
@@ -57,12 +52,9 @@ class RoutingPlan {
   ///         each.
   void run(const RoutingArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend RoutingPlan make_routing_plan(const Context&, const RoutingProblem&, const PlanOptions&);
-  explicit RoutingPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit RoutingPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 /// Fixes the strategy. On CUDA a block of `wide` has counters for all members, which limits their

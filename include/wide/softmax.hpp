@@ -5,8 +5,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/plan.hpp"
@@ -34,15 +32,11 @@ struct SoftmaxArguments {
 /// features where x is not packed) and is_log.
 SoftmaxProblem describe_softmax(const SoftmaxArguments& arguments, const SoftmaxProblem& like);
 
-/// There are no parameters, so nothing is prepared.
-class SoftmaxPlan {
- public:
-  const SoftmaxProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
-  VendorCalls vendor_calls() const;
+extern template class PrimitivePlan<SoftmaxProblem>;
 
+/// There are no parameters, so nothing is prepared.
+class SoftmaxPlan : public PrimitivePlan<SoftmaxProblem> {
+ public:
   /// y[r, n, d] = exp(x[r, n, d] - m) / sum_e exp(x[r, n, e] - m), m the largest of x[r, n, :]; or
   /// x[r, n, d] - m - log of that sum. Where x is -infinity it is 0, or -infinity; a row that holds
   /// a NaN or +infinity, or nothing but -infinity, becomes NaN.
@@ -62,12 +56,9 @@ class SoftmaxPlan {
   /// Source: Milakov, Gimelshein, "Online normalizer calculation for softmax", arXiv:1805.02867.
   void run(const SoftmaxArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend SoftmaxPlan make_softmax_plan(const Context&, const SoftmaxProblem&, const PlanOptions&);
-  explicit SoftmaxPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit SoftmaxPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 SoftmaxPlan make_softmax_plan(const Context& context, const SoftmaxProblem& problem,

@@ -19,8 +19,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "wide/gate_function.hpp"
@@ -50,14 +48,11 @@ struct TopKArguments {
 /// Reads the problem off the operands; `like` gives what they do not show: gate.
 TopKProblem describe_top_k(const TopKArguments& arguments, const TopKProblem& like = {});
 
-/// There are no parameters, so nothing is prepared.
-class TopKPlan {
- public:
-  const TopKProblem& problem() const;
-  std::string_view strategy() const;
-  std::string explain() const;
-  int64_t workspace_bytes() const;
+extern template class PrimitivePlan<TopKProblem>;
 
+/// There are no parameters, so nothing is prepared.
+class TopKPlan : public PrimitivePlan<TopKProblem> {
+ public:
   /// ids[b, :] = the K members with the largest scores[b, :], in descending order; of equal scores
   /// the smaller id comes first. NaN is larger than all, as where members vote (ensemble.hpp): all
   /// NaN are equal, and so are the zeros of both signs.
@@ -80,12 +75,9 @@ class TopKPlan {
   ///         row, or of four of up to 256 members), cuda. Threads: safe with an Execution each.
   void run(const TopKArguments& arguments, const Execution& execution) const;
 
-  struct State;
-
  private:
   friend TopKPlan make_top_k_plan(const Context&, const TopKProblem&, const PlanOptions&);
-  explicit TopKPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit TopKPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
 /// Fixes the strategy. `sequential` makes a row's choices one after another, a launch each. Errors:

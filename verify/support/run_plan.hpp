@@ -20,10 +20,8 @@ void run_plan(const Context& context, const Plan& plan, const Arguments& argumen
   Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
   fill_bytes(scratch, 0xff, stream.get());
   std::optional<VendorHandles> handles;
-  if constexpr (requires { plan.vendor_calls(); }) {
-    const VendorCalls calls = plan.vendor_calls();
-    if (calls.cublas || calls.cudnn) handles.emplace(context);
-  }
+  const VendorCalls calls = plan.vendor_calls();
+  if (calls.cublas || calls.cudnn) handles.emplace(context);
   plan.run(arguments,
            {stream.get(), {scratch.data(), scratch.bytes()}, handles ? &*handles : nullptr});
   context.synchronize(stream.get());
