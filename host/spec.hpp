@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -16,12 +18,31 @@
 #include "host/core/problem_keys.hpp"
 #include "host/operand.hpp"
 #include "wide/catalog.hpp"
+#include "wide/epilogue.hpp"
 #include "wide/error.hpp"
+#include "wide/weight_format.hpp"
 
 namespace wide::catalog {
 
 inline std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
   return std::vector<AxisValue>(values.begin(), values.end());
+}
+
+/// What an axis is of that has all enumerators as its words.
+template <class Enum, size_t kCount>
+std::vector<std::string_view> words_of(const std::array<Enum, kCount>& all,
+                                       std::string_view (*name_of)(Enum)) {
+  std::vector<std::string_view> words;
+  for (const Enum each : all) words.push_back(name_of(each));
+  return words;
+}
+/// The same for the axis of a sweep.
+template <class Enum, size_t kCount>
+std::vector<AxisValue> word_values(const std::array<Enum, kCount>& all,
+                                   std::string_view (*name_of)(Enum)) {
+  std::vector<AxisValue> values;
+  for (const Enum each : all) values.emplace_back(std::string(name_of(each)));
+  return values;
 }
 
 inline AxisInfo dtype_axis(std::string_view summary) {
@@ -43,8 +64,8 @@ inline AxisInfo shared_axis() {
   return {"shared", "whether all members read one x", "no", {"no", "yes"}, 0};
 }
 
-inline AxisInfo activation_axis(std::string_view summary) {
-  return {"activation", summary, "none", {"none", "relu", "gelu", "gelu_tanh", "silu"}, 0};
+inline AxisInfo activation_axis(std::string_view summary, const char* usual = "none") {
+  return {"activation", summary, usual, words_of(kAllActivations, activation_name)};
 }
 
 inline AxisInfo bias_axis() {
@@ -68,11 +89,7 @@ std::vector<Each> joined(std::vector<Each> some, const std::vector<Each>& more) 
 }
 
 inline AxisInfo weights_axis(std::string_view summary) {
-  return {"weights",
-          summary,
-          "packed",
-          {"packed", "fp8_e4m3", "int8", "fp6_e3m2", "int4", "fp4_e2m1"},
-          0};
+  return {"weights", summary, "packed", words_of(kAllWeightFormats, weight_format_name)};
 }
 
 /// For primitives with one kernel: the same two on both devices.

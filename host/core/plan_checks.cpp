@@ -48,7 +48,7 @@ void throw_no_enumerator(std::string_view primitive, std::string_view field, int
 }
 
 void require_enumerators(std::string_view primitive, const Epilogue& epilogue) {
-  require_enumerator(primitive, "activation", epilogue.activation, Activation::silu);
+  require_enumerator(primitive, "activation", epilogue.activation, kAllActivations.back());
   require_enumerator(primitive, "scale", epilogue.scale, OutputScale::per_output);
   require_enumerator(primitive, "residual", epilogue.residual, Residual::after_activation);
 }

@@ -281,7 +281,7 @@ std::vector<AxisInfo> axes() {
        "packed",
        {"packed", "fp8_e4m3", "int8"},
        0},
-      {"bag", "of T ids each, what becomes of its rows", "none", {"none", "sum", "mean"}, 0},
+      {"bag", "of T ids each, what becomes of its rows", "none", words_of(kAllBags, bag_name)},
       {"fill",
        "of ids: any, four different ones, or such that the k-th is 1/k as frequent as the first",
        "uniform",

@@ -66,8 +66,8 @@ void check_mlp_sizes(std::string_view name, const MlpProblem& p) {
                                        text(p.widths[i]) + ", expected >= 1");
   }
   require_float_dtype(name, p.dtype);
-  require_enumerator(name, "activation", p.activation, Activation::silu);
-  require_enumerator(name, "last_activation", p.last_activation, Activation::silu);
+  require_enumerator(name, "activation", p.activation, kAllActivations.back());
+  require_enumerator(name, "last_activation", p.last_activation, kAllActivations.back());
 }
 
 int64_t mlp_row_elements(int64_t in_features, Dtype dtype) {

@@ -76,20 +76,19 @@ class MlpWorkload final : public PlanWorkload<describe_mlp, make_mlp_plan> {
 };
 
 std::vector<AxisInfo> axes() {
-  return {
-      {"n", "members", int64_t{4}, {}, 1},
-      {"batch", "rows of x per member", int64_t{32}, {}, 0},
-      {"d", "in = out = hidden = d", int64_t{64}, {}, 1},
-      {"in", "features of x; 0: d", int64_t{0}, {}, 0},
-      {"hidden", "features between layers; 0: d", int64_t{0}, {}, 0},
-      {"out", "features of y; 0: d", int64_t{0}, {}, 0},
-      {"layers", "linear layers: weights", int64_t{2}, {}, 1, {2, 3, 4}},
-      dtype_axis("of all operands"),
-      {"activation", "after hidden layers", "relu", {"none", "relu", "gelu", "gelu_tanh", "silu"}},
-      {"last", "whether the last layer has the activation, too", "no", {"no", "yes"}},
-      {"bias", "of every layer", "yes", {"yes", "no"}},
-      shared_axis(),
-      tf32_axis()};
+  return {{"n", "members", int64_t{4}, {}, 1},
+          {"batch", "rows of x per member", int64_t{32}, {}, 0},
+          {"d", "in = out = hidden = d", int64_t{64}, {}, 1},
+          {"in", "features of x; 0: d", int64_t{0}, {}, 0},
+          {"hidden", "features between layers; 0: d", int64_t{0}, {}, 0},
+          {"out", "features of y; 0: d", int64_t{0}, {}, 0},
+          {"layers", "linear layers: weights", int64_t{2}, {}, 1, {2, 3, 4}},
+          dtype_axis("of all operands"),
+          activation_axis("after hidden layers", "relu"),
+          {"last", "whether the last layer has the activation, too", "no", {"no", "yes"}},
+          {"bias", "of every layer", "yes", {"yes", "no"}},
+          shared_axis(),
+          tf32_axis()};
 }
 
 std::vector<StrategyInfo> strategies() {

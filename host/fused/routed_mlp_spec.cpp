@@ -124,24 +124,23 @@ class RoutedMlpWorkload final : public RoutedWorkload<describe_routed_mlp, make_
 };
 
 std::vector<AxisInfo> routed_mlp_axes() {
-  return {
-      {"n", "members", int64_t{16}, {}, 1},
-      {"batch", "rows of the member that has most", int64_t{32}, {}, 0},
-      {"d", "in = out = hidden = d", int64_t{64}, {}, 1},
-      {"in", "features of x; 0: d", int64_t{0}, {}, 0},
-      {"hidden", "features between layers; 0: d", int64_t{0}, {}, 0},
-      {"out", "features of y; 0: d", int64_t{0}, {}, 0},
-      {"layers", "linear layers: weights", int64_t{2}, {}, 1, {2, 3, 4}},
-      {"spread", "percent of them by which a member's rows may be fewer", int64_t{75}, {}, 0},
-      dropped_axis(),
-      {"gather", "whether x lies by rows, not in routed order", "yes", {"yes", "no"}},
-      {"scatter", "whether y lies by rows", "yes", {"yes", "no"}},
-      {"gates", "whether each row has a factor", "no", {"no", "yes"}},
-      dtype_axis("of x, weights and y"),
-      {"activation", "after hidden layers", "relu", {"none", "relu", "gelu", "gelu_tanh", "silu"}},
-      {"last", "whether the last layer has the activation, too", "no", {"no", "yes"}},
-      {"bias", "of every layer", "yes", {"yes", "no"}},
-      tf32_axis()};
+  return {{"n", "members", int64_t{16}, {}, 1},
+          {"batch", "rows of the member that has most", int64_t{32}, {}, 0},
+          {"d", "in = out = hidden = d", int64_t{64}, {}, 1},
+          {"in", "features of x; 0: d", int64_t{0}, {}, 0},
+          {"hidden", "features between layers; 0: d", int64_t{0}, {}, 0},
+          {"out", "features of y; 0: d", int64_t{0}, {}, 0},
+          {"layers", "linear layers: weights", int64_t{2}, {}, 1, {2, 3, 4}},
+          {"spread", "percent of them by which a member's rows may be fewer", int64_t{75}, {}, 0},
+          dropped_axis(),
+          {"gather", "whether x lies by rows, not in routed order", "yes", {"yes", "no"}},
+          {"scatter", "whether y lies by rows", "yes", {"yes", "no"}},
+          {"gates", "whether each row has a factor", "no", {"no", "yes"}},
+          dtype_axis("of x, weights and y"),
+          activation_axis("after hidden layers", "relu"),
+          {"last", "whether the last layer has the activation, too", "no", {"no", "yes"}},
+          {"bias", "of every layer", "yes", {"yes", "no"}},
+          tf32_axis()};
 }
 
 std::vector<StrategyInfo> routed_mlp_strategies() {

@@ -67,21 +67,20 @@ PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const Gra
   PrimitiveSpec spec;
   spec.name = name;
   spec.summary = summary;
-  spec.axes = {{"n", "members", int64_t{4}, {}, 1},
-               {"batch", "rows of each input per member", usual_batch, {}, 1},
-               {"routed",
-                "whether the device alone knows whose rows are whose: ids beside one batch of all",
-                "no",
-                {"no", "yes"}},
-               {"choices",
-                "members that run each of n*batch routed rows, and are added up",
-                int64_t{1},
-                {},
-                1},
-               {"router",
-                "who chooses the members of a routed row: ids, with gates or without, or scores",
-                "ids",
-                {"ids", "gated_ids", "scores"}}};
+  spec.axes = {
+      {"n", "members", int64_t{4}, {}, 1},
+      {"batch", "rows of each input per member", usual_batch, {}, 1},
+      {"routed",
+       "whether the device alone knows whose rows are whose: ids beside one batch of all",
+       "no",
+       {"no", "yes"}},
+      {"choices",
+       "members that run each of n*batch routed rows, and are added up",
+       int64_t{1},
+       {},
+       1},
+      {"router", "who chooses the members of a routed row: ids, with gates or without, or scores",
+       "ids", words_of(kAllRouters, router_name)}};
   spec.impossible_reason = idle_routing;
   spec.strategies = strategies(usual);
   spec.sweeps = {{"quick", {{"n", ints({4, 8, 16, 32})}}},

@@ -43,8 +43,8 @@ void require_legal(std::string_view primitive, const ChainProblem& p) {
   require_at_least(primitive, "features", p.features, 0);
   require_float_dtype(primitive, p.dtype);
   require_epsilon(primitive, p.epsilon);
-  require_enumerator(primitive, "activation", p.activation, Activation::silu);
-  require_enumerator(primitive, "norm", p.norm, ChainNorm::rmsnorm);
+  require_enumerator(primitive, "activation", p.activation, kAllActivations.back());
+  require_enumerator(primitive, "norm", p.norm, kAllChainNorms.back());
   require_legal_ids(primitive, p);
   (void)checked_bytes({p.rows, members_in_a_row(p), p.features}, dtype_bytes(p.dtype));
   const auto require_norm = [&](const char* argument, bool is_present, bool is_legal) {

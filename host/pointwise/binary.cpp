@@ -29,7 +29,7 @@ BinaryProblem resolved(BinaryProblem p) {
   require_legal_rows(kBinaryName, rows_of(p));
   require_enumerator(kBinaryName, "function", p.function, kAllBinaryFunctions.back());
   require_enumerator(kBinaryName, "broadcast", p.broadcast, kAllBroadcasts.back());
-  require_enumerator(kBinaryName, "activation", p.activation, Activation::silu);
+  require_enumerator(kBinaryName, "activation", p.activation, kAllActivations.back());
   complete_rows(p);
   if (p.broadcast == Broadcast::none) {
     p.other = complete_strides(p.other, packed_rows(p.num_members, p.features), p.rows,

@@ -79,29 +79,21 @@ PrimitiveSpec make_spec() {
   PrimitiveSpec spec;
   spec.name = "binary";
   spec.summary = "y = activation(function(x, other)), element by element of every member";
-  spec.axes = {{"n", "members", int64_t{4}, {}, 1},
-               {"batch", "rows of x per member: B, or B*T", int64_t{1024}, {}, 0},
-               {"d", "features", int64_t{256}, {}, 0},
-               {"function", "of x and other", "add", {"add", "subtract", "multiply", "divide"}, 0},
-               {"broadcast",
-                "axes of x along which other stays the same: it is x's like, [N, D], [N] or [1]",
-                "none",
-                {"none", "rows", "features", "members"},
-                0},
-               activation_axis("of the result"),
-               dtype_axis("of x, other and y")};
+  spec.axes = {
+      {"n", "members", int64_t{4}, {}, 1},
+      {"batch", "rows of x per member: B, or B*T", int64_t{1024}, {}, 0},
+      {"d", "features", int64_t{256}, {}, 0},
+      {"function", "of x and other", "add", words_of(kAllBinaryFunctions, binary_function_name)},
+      {"broadcast",
+       "axes of x along which other stays the same: it is x's like, [N, D], [N] or [1]", "none",
+       words_of(kAllBroadcasts, broadcast_name)},
+      activation_axis("of the result"),
+      dtype_axis("of x, other and y")};
   // Rows of the second operand are read again for every four rows of x.
   spec.strategies =
       wide_strategies("one launch over all elements of all members, 16 bytes a load and store",
                       {.streamed = 1.03, .rereads = 0.13, .is_memory_bound = true});
   const std::vector<AxisValue> functions{"add", "multiply"};
-  std::vector<AxisValue> all, broadcasts;
-  for (const BinaryFunction each : kAllBinaryFunctions) {
-    all.emplace_back(std::string(binary_function_name(each)));
-  }
-  for (const Broadcast each : kAllBroadcasts) {
-    broadcasts.emplace_back(std::string(broadcast_name(each)));
-  }
   spec.sweeps = {{"quick",
                   {{"n", ints({8, 32})},
                    {"batch", ints({1024})},
@@ -111,8 +103,8 @@ PrimitiveSpec make_spec() {
                   {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
                    {"batch", ints({1024, 4096})},
                    {"d", ints({128, 256, 512, 768})},
-                   {"function", all},
-                   {"broadcast", broadcasts}}},
+                   {"function", word_values(kAllBinaryFunctions, binary_function_name)},
+                   {"broadcast", word_values(kAllBroadcasts, broadcast_name)}}},
                  {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
   spec.tolerance_formula =
       "z = function(x, other): fp32 u |z| + min_subnormal, others (u_out + 2 2^-24) |z| + "

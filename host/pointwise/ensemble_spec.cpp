@@ -109,33 +109,26 @@ PrimitiveSpec make_spec() {
   spec.name = "ensemble";
   spec.summary = "y = mean, sum, variance, vote or log mean exp of x over the members";
   spec.joins_members = true;
-  spec.axes = {{"n", "members", int64_t{4}, {}, 1},
-               {"batch", "rows of x per member: B, or B*T", int64_t{1024}, {}, 0},
-               {"d", "features", int64_t{256}, {}, 0},
-               {"function",
-                "what members become: vote is the share of those whose largest feature it is",
-                "mean",
-                {"mean", "variance", "vote", "log_mean_exp", "sum"},
-                0},
-               {"mask", "which members are left out", "no", {"no", "some"}, 0},
-               dtype_axis("of x and y")};
+  spec.axes = {
+      {"n", "members", int64_t{4}, {}, 1},
+      {"batch", "rows of x per member: B, or B*T", int64_t{1024}, {}, 0},
+      {"d", "features", int64_t{256}, {}, 0},
+      {"function", "what members become: vote is the share of those whose largest feature it is",
+       "mean", words_of(kAllEnsembleFunctions, ensemble_function_name)},
+      {"mask", "which members are left out", "no", {"no", "some"}, 0},
+      dtype_axis("of x and y")};
   spec.strategies =
       wide_strategies("one launch: all of x is read once, the result is all that is written",
                       {.streamed = 1.03, .is_memory_bound = true});
-  std::vector<AxisValue> functions;
-  for (const EnsembleFunction function : kAllEnsembleFunctions)
-    functions.emplace_back(std::string(ensemble_function_name(function)));
-  spec.sweeps = {{"quick",
-                  {{"n", ints({8, 32})},
-                   {"batch", ints({1024})},
-                   {"d", ints({256})},
-                   {"function", functions}}},
-                 {"full",
-                  {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
-                   {"batch", ints({1024, 4096})},
-                   {"d", ints({10, 256, 1000, 4096})},
-                   {"function", functions}}},
-                 {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
+  const Axis functions{"function", word_values(kAllEnsembleFunctions, ensemble_function_name)};
+  spec.sweeps = {
+      {"quick", {{"n", ints({8, 32})}, {"batch", ints({1024})}, {"d", ints({256})}, functions}},
+      {"full",
+       {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
+        {"batch", ints({1024, 4096})},
+        {"d", ints({10, 256, 1000, 4096})},
+        functions}},
+      {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
   spec.tolerance_formula =
       "K members that count: mean (K + 1) 2^-24 mean |x| + min_subnormal + u_out |y|; sum K 2^-24 "
       "sum |x| + min_subnormal + u_out |y|; variance ((7 K + 8) 2^-24 + u_out) y + min_subnormal; "

@@ -61,25 +61,15 @@ class PointwiseWorkload final : public PlanWorkload<describe_pointwise, make_poi
   const Operand& y_ = add_operand(operands::pointwise_x, like().dtype, rows_, Distribution::none());
 };
 
-std::vector<std::string_view> function_names() {
-  std::vector<std::string_view> names;
-  for (const PointwiseFunction function : kAllPointwiseFunctions) {
-    names.push_back(pointwise_function_name(function));
-  }
-  return names;
-}
-
 std::vector<Sweep> sweeps() {
   const std::vector<AxisValue> some{"relu", "gelu", "silu"};
-  std::vector<AxisValue> all;
-  for (const std::string_view name : function_names()) all.emplace_back(std::string(name));
   return {{"quick",
            {{"n", ints({8, 32})}, {"batch", ints({1024})}, {"d", ints({256})}, {"function", some}}},
           {"full",
            {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
             {"batch", ints({1024, 4096})},
             {"d", ints({128, 256, 512, 768})},
-            {"function", all}}},
+            {"function", word_values(kAllPointwiseFunctions, pointwise_function_name)}}},
           {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
 }
 
@@ -93,7 +83,7 @@ PrimitiveSpec make_spec() {
       {"batch", "batch rows B", int64_t{8}, {}, 0},
       {"seq", "positions per batch row T", int64_t{1}, {}, 0},
       {"d", "features", int64_t{256}, {}, 0},
-      {"function", "of x", "relu", function_names(), 0},
+      {"function", "of x", "relu", words_of(kAllPointwiseFunctions, pointwise_function_name)},
       {"slopes", "prelu's: of a member, or of each feature", "member", {"member", "feature"}, 0},
       dtype_axis("of x, slopes and y")};
   spec.strategies =

@@ -78,7 +78,7 @@ void require_legal(const PoolingProblem& p) {
 
 /// Fills in strides that are left to the kernel; an adaptive pool has no windows to look at.
 void complete_windows(PoolingProblem& p) {
-  require_enumerator(kPoolingName, "mode", p.mode, PoolingMode::adaptive_average);
+  require_enumerator(kPoolingName, "mode", p.mode, kAllPoolingModes.back());
   require_enumerator(kPoolingName, "layout", p.layout, ChannelLayout::channels_last);
   if (p.mode == PoolingMode::adaptive_average) {
     p.rows = p.columns = {};

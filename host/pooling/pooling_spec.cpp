@@ -118,7 +118,7 @@ class PoolingWorkload final : public PlanWorkload<describe_pooling, make_pooling
 };
 
 std::vector<Sweep> sweeps() {
-  const Axis modes{"mode", {"max", "average", "adaptive_average"}};
+  const Axis modes{"mode", word_values(kAllPoolingModes, pooling_mode_name)};
   return {{"quick",
            {{"n", ints({4, 8, 16, 32})},
             {"batch", ints({8})},
@@ -152,7 +152,7 @@ PrimitiveSpec make_spec() {
       {"channels", "channels C of a member", int64_t{64}, {}, 0, {5, 7, 11}},
       {"height", "rows of positions H; 1: signals", int64_t{32}, {}, 1, {7, 5, 19}},
       {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0, {11, 13, 67}},
-      {"mode", "what becomes of a window", "max", {"max", "average", "adaptive_average"}, 0},
+      {"mode", "what becomes of a window", "max", words_of(kAllPoolingModes, pooling_mode_name)},
       {"kernel", "positions of a window, along each axis", int64_t{2}, {}, 1, {3, 2, 3}},
       {"stride", "from window to window; 0: kernel", int64_t{0}, {}, 0, {2, 3, 2}},
       {"padding", "at either end", int64_t{0}, {}, 0, {1}},

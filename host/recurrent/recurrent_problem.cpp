@@ -24,7 +24,7 @@ void check_sizes(const RecurrentProblem& p) {
   require_at_least("recurrent", "in_features", p.in_features, 1);
   require_at_least("recurrent", "hidden", p.hidden, 1);
   require_float_dtype("recurrent", p.dtype);
-  require_enumerator("recurrent", "cell", p.cell, RecurrentCell::gru);
+  require_enumerator("recurrent", "cell", p.cell, kAllRecurrentCells.back());
   WIDE_REQUIRE(p.cell == RecurrentCell::lstm || !p.has_last_cell,
                "recurrent: has_last_cell is true, expected false: a gru has no cell state");
   // The largest product of extents: x's part of the gates.

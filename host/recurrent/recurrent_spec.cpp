@@ -141,7 +141,7 @@ class RecurrentWorkload final : public PlanWorkload<describe_recurrent, make_rec
 
 std::vector<AxisInfo> axes() {
   return {{"n", "members", int64_t{4}, {}, 1},
-          {"cell", "what a step does", "lstm", {"lstm", "gru"}},
+          {"cell", "what a step does", "lstm", words_of(kAllRecurrentCells, recurrent_cell_name)},
           {"batch", "sequences per member B", int64_t{16}, {}, 0, {3, 5, 19}},
           {"seq", "steps T", int64_t{32}, {}, 0, {2, 3, 4}},
           {"d", "in = hidden = d", int64_t{64}, {}, 1},
@@ -180,7 +180,7 @@ std::vector<StrategyInfo> strategies() {
 }
 
 std::vector<Sweep> sweeps() {
-  const Axis cells{"cell", {"lstm", "gru"}};
+  const Axis cells{"cell", word_values(kAllRecurrentCells, recurrent_cell_name)};
   return {{"quick",
            {{"n", ints({4, 8, 16, 32})},
             cells,

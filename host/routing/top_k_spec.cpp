@@ -149,16 +149,13 @@ class TopKWorkload final : public PlanWorkload<describe_top_k, make_top_k_plan> 
 };
 
 std::vector<Sweep> sweeps() {
-  std::vector<AxisValue> gates;
-  for (const GateFunction gate : kAllGateFunctions)
-    gates.emplace_back(std::string(gate_function_name(gate)));
   return {
       {"quick", {{"n", ints({8, 64, 256})}, {"batch", ints({4096})}, {"choices", ints({2, 8})}}},
       {"full",
        {{"n", ints({8, 64, 256, 1024})},
         {"batch", ints({1, 64, 4096})},
         {"choices", ints({1, 2, 8})},
-        {"gate", gates}}},
+        {"gate", word_values(kAllGateFunctions, gate_function_name)}}},
       {"ci", {{"n", ints({8, 300})}, {"batch", ints({64})}, {"choices", ints({2, 8})}}}};
 }
 
@@ -167,17 +164,15 @@ PrimitiveSpec make_spec() {
   spec.name = "top_k";
   spec.summary = "which K of N members each row goes to, by a score for each, and their gates";
   spec.joins_members = true;
-  spec.axes = {{"n", "members", int64_t{64}, {}, 1},
-               {"batch", "rows", int64_t{1024}, {}, 0},
-               {"choices", "K, members of a row", int64_t{2}, {}, 1, {1, 2, 3}},
-               {"gate",
-                "what the chosen scores become: softmax is over these, softmax_all over all",
-                "softmax",
-                {"softmax", "softmax_all", "sigmoid", "none"},
-                0},
-               {"gates", "whether these are wanted", "yes", {"yes", "no"}, 0},
-               dtype_axis("of scores"),
-               {"id_dtype", "of ids", "int64", {"int64", "int32"}, 0}};
+  spec.axes = {
+      {"n", "members", int64_t{64}, {}, 1},
+      {"batch", "rows", int64_t{1024}, {}, 0},
+      {"choices", "K, members of a row", int64_t{2}, {}, 1, {1, 2, 3}},
+      {"gate", "what the chosen scores become: softmax is over these, softmax_all over all",
+       "softmax", words_of(kAllGateFunctions, gate_function_name)},
+      {"gates", "whether these are wanted", "yes", {"yes", "no"}, 0},
+      dtype_axis("of scores"),
+      {"id_dtype", "of ids", "int64", {"int64", "int32"}, 0}};
   // Each row of scores, ids and gates is moved on its own, in sectors of 32 bytes.
   spec.strategies =
       wide_strategies("one launch: a row's scores stay in registers", {.streamed = 2.45});

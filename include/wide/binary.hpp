@@ -10,7 +10,6 @@
 // with a softmax between them are flash_attention.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -33,9 +32,6 @@ enum class Broadcast : uint8_t {
   members,   ///< all: other [1]
 };
 
-inline constexpr std::array<Broadcast, 4> kAllBroadcasts{Broadcast::none, Broadcast::rows,
-                                                         Broadcast::features, Broadcast::members};
-
 constexpr std::string_view broadcast_name(Broadcast broadcast) {
   switch (broadcast) {
     case Broadcast::none:
@@ -49,6 +45,8 @@ constexpr std::string_view broadcast_name(Broadcast broadcast) {
   }
   return "?";
 }
+
+inline constexpr auto kAllBroadcasts = enumerators<Broadcast, broadcast_name>();
 
 constexpr std::optional<Broadcast> parse_broadcast(std::string_view name) {
   return parse_enumerator(name, kAllBroadcasts, broadcast_name);

@@ -4,7 +4,6 @@
 // Functions of two numbers.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -20,10 +19,6 @@ enum class BinaryFunction : uint8_t {
   divide,    ///< x / other
 };
 
-inline constexpr std::array<BinaryFunction, 4> kAllBinaryFunctions{
-    BinaryFunction::add, BinaryFunction::subtract, BinaryFunction::multiply,
-    BinaryFunction::divide};
-
 constexpr std::string_view binary_function_name(BinaryFunction function) {
   switch (function) {
     case BinaryFunction::add:
@@ -37,6 +32,8 @@ constexpr std::string_view binary_function_name(BinaryFunction function) {
   }
   return "?";
 }
+
+inline constexpr auto kAllBinaryFunctions = enumerators<BinaryFunction, binary_function_name>();
 
 constexpr std::optional<BinaryFunction> parse_binary_function(std::string_view name) {
   return parse_enumerator(name, kAllBinaryFunctions, binary_function_name);

@@ -4,7 +4,6 @@
 // The norm at the end of a chain.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -14,9 +13,6 @@
 namespace wide {
 
 enum class ChainNorm : uint8_t { none, layernorm, rmsnorm };
-
-inline constexpr std::array<ChainNorm, 3> kAllChainNorms{ChainNorm::none, ChainNorm::layernorm,
-                                                         ChainNorm::rmsnorm};
 
 constexpr std::string_view chain_norm_name(ChainNorm norm) {
   switch (norm) {
@@ -29,6 +25,8 @@ constexpr std::string_view chain_norm_name(ChainNorm norm) {
   }
   return "?";
 }
+
+inline constexpr auto kAllChainNorms = enumerators<ChainNorm, chain_norm_name>();
 
 constexpr std::optional<ChainNorm> parse_chain_norm(std::string_view name) {
   return parse_enumerator(name, kAllChainNorms, chain_norm_name);

@@ -5,7 +5,6 @@
 // error bounds need. uint8 is for bytes whose meaning another header gives: quantised weights.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -15,10 +14,6 @@
 namespace wide {
 
 enum class Dtype : uint8_t { fp32, fp16, bf16, fp8_e4m3, fp8_e5m2, int32, int64, uint8 };
-
-inline constexpr std::array<Dtype, 8> kAllDtypes{Dtype::fp32,     Dtype::fp16,     Dtype::bf16,
-                                                 Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int32,
-                                                 Dtype::int64,    Dtype::uint8};
 
 /// Size of one element in bytes.
 constexpr int64_t dtype_bytes(Dtype dtype) {
@@ -65,6 +60,8 @@ constexpr std::string_view dtype_name(Dtype dtype) {
   }
   return "?";
 }
+
+inline constexpr auto kAllDtypes = enumerators<Dtype, dtype_name>();
 
 constexpr std::optional<Dtype> parse_dtype(std::string_view name) {
   return parse_enumerator(name, kAllDtypes, dtype_name);

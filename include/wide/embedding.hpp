@@ -4,7 +4,6 @@
 // embedding: rows of N tables, gathered in one call, or the sums and means of bags of them.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,11 +25,19 @@ enum class Bag : uint8_t {
   mean,  ///< sum * (1 / number of rows added up)
 };
 
-inline constexpr std::array<Bag, 3> kAllBags{Bag::none, Bag::sum, Bag::mean};
-
 constexpr std::string_view bag_name(Bag bag) {
-  return bag == Bag::none ? "none" : bag == Bag::sum ? "sum" : "mean";
+  switch (bag) {
+    case Bag::none:
+      return "none";
+    case Bag::sum:
+      return "sum";
+    case Bag::mean:
+      return "mean";
+  }
+  return "?";
 }
+
+inline constexpr auto kAllBags = enumerators<Bag, bag_name>();
 
 constexpr std::optional<Bag> parse_bag(std::string_view name) {
   return parse_enumerator(name, kAllBags, bag_name);

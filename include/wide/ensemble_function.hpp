@@ -4,7 +4,6 @@
 // Functions of all members' outputs.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -22,10 +21,6 @@ enum class EnsembleFunction : uint8_t {
   sum,           ///< as of the experts that a row was routed to
 };
 
-inline constexpr std::array<EnsembleFunction, 5> kAllEnsembleFunctions{
-    EnsembleFunction::mean, EnsembleFunction::variance, EnsembleFunction::vote,
-    EnsembleFunction::log_mean_exp, EnsembleFunction::sum};
-
 constexpr std::string_view ensemble_function_name(EnsembleFunction function) {
   switch (function) {
     case EnsembleFunction::mean:
@@ -41,6 +36,9 @@ constexpr std::string_view ensemble_function_name(EnsembleFunction function) {
   }
   return "?";
 }
+
+inline constexpr auto kAllEnsembleFunctions =
+    enumerators<EnsembleFunction, ensemble_function_name>();
 
 constexpr std::optional<EnsembleFunction> parse_ensemble_function(std::string_view name) {
   return parse_enumerator(name, kAllEnsembleFunctions, ensemble_function_name);

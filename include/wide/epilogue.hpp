@@ -4,7 +4,6 @@
 // What a primitive does to its accumulator before it is rounded and written.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -21,9 +20,6 @@ enum class Activation : uint8_t {
   silu,       ///< v / (1 + exp(-v)); 0 at -infinity
 };
 
-inline constexpr std::array<Activation, 5> kAllActivations{
-    Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu};
-
 constexpr std::string_view activation_name(Activation activation) {
   switch (activation) {
     case Activation::none:
@@ -39,6 +35,8 @@ constexpr std::string_view activation_name(Activation activation) {
   }
   return "?";
 }
+
+inline constexpr auto kAllActivations = enumerators<Activation, activation_name>();
 
 constexpr std::optional<Activation> parse_activation(std::string_view name) {
   return parse_enumerator(name, kAllActivations, activation_name);

@@ -4,7 +4,6 @@
 // What becomes of the scores by which members are chosen.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -21,9 +20,6 @@ enum class GateFunction : uint8_t {
   none,         ///< the score itself
 };
 
-inline constexpr std::array<GateFunction, 4> kAllGateFunctions{
-    GateFunction::softmax, GateFunction::softmax_all, GateFunction::sigmoid, GateFunction::none};
-
 constexpr std::string_view gate_function_name(GateFunction function) {
   switch (function) {
     case GateFunction::softmax:
@@ -37,6 +33,8 @@ constexpr std::string_view gate_function_name(GateFunction function) {
   }
   return "?";
 }
+
+inline constexpr auto kAllGateFunctions = enumerators<GateFunction, gate_function_name>();
 
 constexpr std::optional<GateFunction> parse_gate_function(std::string_view name) {
   return parse_enumerator(name, kAllGateFunctions, gate_function_name);

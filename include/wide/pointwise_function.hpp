@@ -4,7 +4,6 @@
 // Functions of one number.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -35,12 +34,6 @@ enum class PointwiseFunction : uint8_t {
 /// overflows, x does not.
 inline constexpr float kSoftplusOfItself = 20;
 
-inline constexpr std::array<PointwiseFunction, 12> kAllPointwiseFunctions{
-    PointwiseFunction::relu,      PointwiseFunction::gelu,       PointwiseFunction::gelu_tanh,
-    PointwiseFunction::silu,      PointwiseFunction::sigmoid,    PointwiseFunction::tanh,
-    PointwiseFunction::elu,       PointwiseFunction::leaky_relu, PointwiseFunction::prelu,
-    PointwiseFunction::hardswish, PointwiseFunction::softplus,   PointwiseFunction::clamp};
-
 constexpr std::string_view pointwise_function_name(PointwiseFunction function) {
   switch (function) {
     case PointwiseFunction::relu:
@@ -70,6 +63,9 @@ constexpr std::string_view pointwise_function_name(PointwiseFunction function) {
   }
   return "?";
 }
+
+inline constexpr auto kAllPointwiseFunctions =
+    enumerators<PointwiseFunction, pointwise_function_name>();
 
 constexpr std::optional<PointwiseFunction> parse_pointwise_function(std::string_view name) {
   return parse_enumerator(name, kAllPointwiseFunctions, pointwise_function_name);

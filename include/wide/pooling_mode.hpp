@@ -4,7 +4,6 @@
 // How pooling reduces a window to one number.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -19,9 +18,6 @@ enum class PoolingMode : uint8_t {
   adaptive_average,  ///< windows that divide x into as many parts as y has outputs
 };
 
-inline constexpr std::array<PoolingMode, 3> kAllPoolingModes{PoolingMode::max, PoolingMode::average,
-                                                             PoolingMode::adaptive_average};
-
 constexpr std::string_view pooling_mode_name(PoolingMode mode) {
   switch (mode) {
     case PoolingMode::max:
@@ -33,6 +29,8 @@ constexpr std::string_view pooling_mode_name(PoolingMode mode) {
   }
   return "?";
 }
+
+inline constexpr auto kAllPoolingModes = enumerators<PoolingMode, pooling_mode_name>();
 
 constexpr std::optional<PoolingMode> parse_pooling_mode(std::string_view name) {
   return parse_enumerator(name, kAllPoolingModes, pooling_mode_name);

@@ -4,7 +4,6 @@
 // What a step of recurrent is.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -19,12 +18,17 @@ enum class RecurrentCell : uint8_t {
   gru,   ///< G = 3: reset, update, candidate
 };
 
-inline constexpr std::array<RecurrentCell, 2> kAllRecurrentCells{RecurrentCell::lstm,
-                                                                 RecurrentCell::gru};
-
 constexpr std::string_view recurrent_cell_name(RecurrentCell cell) {
-  return cell == RecurrentCell::lstm ? "lstm" : "gru";
+  switch (cell) {
+    case RecurrentCell::lstm:
+      return "lstm";
+    case RecurrentCell::gru:
+      return "gru";
+  }
+  return "?";
 }
+
+inline constexpr auto kAllRecurrentCells = enumerators<RecurrentCell, recurrent_cell_name>();
 
 constexpr std::optional<RecurrentCell> parse_recurrent_cell(std::string_view name) {
   return parse_enumerator(name, kAllRecurrentCells, recurrent_cell_name);

@@ -4,7 +4,6 @@
 // Who decides which members run a row of a routed model.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -20,8 +19,6 @@ enum class Router : uint8_t {
   scores,     ///< the model, which takes the members with a row's largest `scores`
 };
 
-inline constexpr std::array<Router, 3> kAllRouters{Router::ids, Router::gated_ids, Router::scores};
-
 constexpr std::string_view router_name(Router router) {
   switch (router) {
     case Router::ids:
@@ -33,6 +30,8 @@ constexpr std::string_view router_name(Router router) {
   }
   return "?";
 }
+
+inline constexpr auto kAllRouters = enumerators<Router, router_name>();
 
 constexpr std::optional<Router> parse_router(std::string_view name) {
   return parse_enumerator(name, kAllRouters, router_name);

@@ -22,7 +22,6 @@
 //          words are 16 bytes (b = 8: twice 16, b = 2: 8); all lanes' first 16 bytes come first.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -39,10 +38,6 @@ enum class WeightFormat : uint8_t {
   int4,      ///< code - 8, from -7 to 7: a group and its negative are quantised alike
   fp4_e2m1,  ///< 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; the sign is the highest bit
 };
-
-inline constexpr std::array<WeightFormat, 6> kAllWeightFormats{
-    WeightFormat::packed,   WeightFormat::fp8_e4m3, WeightFormat::int8,
-    WeightFormat::fp6_e3m2, WeightFormat::int4,     WeightFormat::fp4_e2m1};
 
 constexpr std::string_view weight_format_name(WeightFormat format) {
   switch (format) {
@@ -61,6 +56,8 @@ constexpr std::string_view weight_format_name(WeightFormat format) {
   }
   return "?";
 }
+
+inline constexpr auto kAllWeightFormats = enumerators<WeightFormat, weight_format_name>();
 
 constexpr std::optional<WeightFormat> parse_weight_format(std::string_view name) {
   return parse_enumerator(name, kAllWeightFormats, weight_format_name);

@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers that were cast to an enumeration and are none of it, as from a file: every plan refuses
-// them by name.
+// Enumerators by their names, and numbers that were cast to an enumeration and are none of it, as
+// from a file: every plan refuses them by name.
+#include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
+#include "wide/catalog.hpp"
 #include "wide/wide.hpp"
 
 using namespace wide;
@@ -29,7 +32,37 @@ void check_refused(const Make& make, Problem problem, const std::string& field, 
       Message(field + " is enumerator 99, expected one in [0, " + std::to_string(last) + "]"));
 }
 
+enum class Season : uint8_t { spring, summer, autumn };
+
+constexpr std::string_view season_name(Season season) {
+  switch (season) {
+    case Season::spring:
+      return "spring";
+    case Season::summer:
+      return "summer";
+    case Season::autumn:
+      return "autumn";
+  }
+  return "?";
+}
+
 }  // namespace
+
+TEST_CASE("enumerators: all that have a name, in order, and by it") {
+  constexpr auto kAllSeasons = enumerators<Season, season_name>();
+  CHECK(kAllSeasons == std::array{Season::spring, Season::summer, Season::autumn});
+  CHECK(parse_enumerator("autumn", kAllSeasons, season_name) == Season::autumn);
+  CHECK_FALSE(parse_enumerator("?", kAllSeasons, season_name));
+}
+
+TEST_CASE("enumerators: the axis whose words are in an order of its own lacks none") {
+  const auto& axes = catalog::find_primitive("chain").axes;
+  const auto norm = std::ranges::find(axes, "norm", &catalog::AxisInfo::name);
+  REQUIRE(norm != axes.end());
+  CHECK(norm->words.size() == kAllChainNorms.size());
+  for (const ChainNorm each : kAllChainNorms)
+    CHECK(std::ranges::count(norm->words, chain_norm_name(each)) == 1);
+}
 
 TEST_CASE("enumerators: products and what follows them") {
   const LinearProblem linear{.num_members = 2, .batch = 3, .in_features = 4, .out_features = 5};
