@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Barriers for a subset of a block: warps with different roles wait only for each other. A block
-// has sixteen; 0 is that of __syncthreads(). Both sides of a barrier pass the same number of
-// threads, a multiple of 32, including those that only arrive.
+// has sixteen; 0 is that of __syncthreads(). All who meet at a barrier pass the same number of
+// threads, a multiple of 32.
 // Source: PTX ISA, "Parallel Synchronization and Communication Instructions: bar / barrier".
 #pragma once
 
@@ -13,12 +13,6 @@ namespace wide::kernels::arch {
 /// visible afterwards. Whole warps only.
 __device__ inline void named_barrier_sync(int id, int num_threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(num_threads) : "memory");
-}
-
-/// Arrives without waiting: the producer's side. Publishes like named_barrier_sync() but acquires
-/// nothing. Whole warps only.
-__device__ inline void named_barrier_arrive(int id, int num_threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(num_threads) : "memory");
 }
 
 }  // namespace wide::kernels::arch

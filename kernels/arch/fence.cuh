@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ordering that CUDA C++ does not express: between the generic proxy (loads and stores of threads)
-// and the async proxy (bulk copies and wgmma), and between blocks by acquire and release.
+// and the async proxy (bulk copies and wgmma).
 // Sources: PTX ISA, "Memory Consistency Model: Proxies", "Parallel Synchronization and
-// Communication Instructions: membar / fence", "ld", "st".
+// Communication Instructions: membar / fence".
 #pragma once
-
-#include <cstdint>
 
 namespace wide::kernels::arch {
 
@@ -23,20 +21,6 @@ __device__ inline void fence_mbarrier_init() {
 /// Compute capability 9.0.
 __device__ inline void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
-/// Whatever the storing thread did before the matching store_release() is visible after this load.
-/// 4-byte aligned; scope: the device.
-__device__ inline uint32_t load_acquire(const uint32_t* global) {
-  uint32_t value;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(global) : "memory");
-  return value;
-}
-
-/// Publishes this thread's writes and what it acquired through barriers: after a __syncthreads()
-/// one thread publishes for its block. 4-byte aligned; scope: the device.
-__device__ inline void store_release(uint32_t* global, uint32_t value) {
-  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(global), "r"(value) : "memory");
 }
 
 }  // namespace wide::kernels::arch

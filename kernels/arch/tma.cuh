@@ -102,16 +102,6 @@ __device__ inline void prefetch_tile(const CUtensorMap& map, int32_t c0, int32_t
       : "memory");
 }
 
-/// Contiguous bytes. Both addresses aligned to 16 bytes, `bytes` a multiple of 16.
-__device__ inline void load_bulk(void* shared, const void* global, uint32_t bytes,
-                                 Mbarrier* barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_address(shared)),
-      "l"(global), "r"(bytes), "r"(shared_address(barrier))
-      : "memory");
-}
-
 // ---- stores: the writers of the source call fence_proxy_async(), then a barrier, then one thread
 // issues. Alignment as for loads.
 
@@ -155,13 +145,6 @@ __device__ inline void store_tile(const CUtensorMap& map, const void* shared, in
       : "memory");
 }
 
-/// Contiguous bytes, the reverse of load_bulk().
-__device__ inline void store_bulk(void* global, const void* shared, uint32_t bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
-               "r"(shared_address(shared)), "r"(bytes)
-               : "memory");
-}
-
 /// Commits the stores that this thread has issued as a group.
 __device__ inline void commit_stores() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
@@ -172,12 +155,6 @@ __device__ inline void commit_stores() {
 template <int kPending>
 __device__ inline void wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
-}
-
-/// The same until the results are in global memory, visible to this thread.
-template <int kPending>
-__device__ inline void wait_stores() {
-  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
 }  // namespace wide::kernels::arch

@@ -5,6 +5,7 @@
 // under every swizzle, over the tensor's edges, in one to five dimensions; and the way back.
 #include "host/core/tensor_map.hpp"
 #include "kernels/arch/fence.cuh"
+#include "kernels/arch/spare.cuh"
 #include "kernels/arch/target.cuh"
 #include "kernels/arch/tma.cuh"
 #include "verify/golden/golden.hpp"
