@@ -101,9 +101,6 @@ inline constexpr PackedOperand conv_bias{"conv bias", joined, 0, 1, 1};
 inline constexpr PackedOperand embedding_ids{"embedding ids", stacked, 1, 2, 2};
 inline constexpr PackedOperand embedding_bag_ids{"embedding bag ids", stacked, 0, 1, 1};
 inline constexpr PackedOperand embedding_offsets{"embedding offsets", stacked, 0, 1, 1};
-
-/// All of the above, for tables and tests.
-std::span<const PackedOperand> all();
 }  // namespace operands
 
 /// The packed shape of `num_members` tensors of shape `member`.
