@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The catalogue's entry of each primitive, in the order of the documentation.
+// The catalogue's entry of each primitive, in the order of host/catalog.cpp.
 #pragma once
 
 #include "wide/catalog.hpp"
@@ -10,9 +10,9 @@ namespace wide::catalog {
 
 const PrimitiveSpec& linear_spec();
 const PrimitiveSpec& ragged_linear_spec();
-const PrimitiveSpec& top_k_spec();
-const PrimitiveSpec& routing_spec();
 const PrimitiveSpec& routed_linear_spec();
+const PrimitiveSpec& routing_spec();
+const PrimitiveSpec& top_k_spec();
 const PrimitiveSpec& embedding_spec();
 const PrimitiveSpec& layernorm_spec();
 const PrimitiveSpec& rmsnorm_spec();

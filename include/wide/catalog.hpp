@@ -281,7 +281,7 @@ struct PrimitiveSpec {
       make_workload;
 };
 
-/// Every primitive of the library, in the order of the documentation.
+/// Every primitive of the library, in the order in which tools list them.
 std::span<const PrimitiveSpec* const> primitives();
 /// Finds primitives, and models under their names: "model:resnet18". Throws invalid_argument with
 /// the nearest names.

@@ -107,6 +107,9 @@ class EmbeddingPlan : public PrimitivePlan<EmbeddingProblem> {
   ///         position in the workspace: see check(). A bag with such an id, or with offsets
   ///         outside of the ids or in the wrong order, is filled so, too; bags are never checked.
   /// Layout: as EmbeddingArguments says; rows of any length and alignment. y overlaps no input.
+  /// Types: table and y share any dtype, whose rows are copied bit for bit; with bags fp32, fp16 or
+  ///        bf16, as y of a quantised table (uint8), whose elements are exact in fp32. ids and
+  ///        offsets share int32 or int64.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace (0 unless checked).
   /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.

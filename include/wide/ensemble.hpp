@@ -58,8 +58,8 @@ class EnsemblePlan : public PrimitivePlan<EnsembleProblem> {
   /// a sum, and in a variance from any infinity and from finite values of which two differ by more
   /// than fp32 can hold. Sums and squares that overflow fp32 are infinite: the variance of 1e20 and
   /// -1e20, and the mean of 3e38 and 3e38. Members that are left out are never read. The mask is
-  /// read when the call runs, so that a replayed capture follows its changes. Layout: as
-  /// EnsembleArguments says; features contiguous, any row and member strides of x, any
+  /// read when the call runs, so that a replayed capture follows its changes.
+  /// Layout: as EnsembleArguments says; features contiguous, any row and member strides of x, any
   ///         row stride of y, any alignment of an element; y overlaps neither x nor mask.
   /// Types: x and y share a dtype in {fp32, fp16, bf16}; intermediates in fp32, added in the
   ///        order of members, rounded once: the same bits every time and by every strategy of a
