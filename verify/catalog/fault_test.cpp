@@ -4,9 +4,11 @@
 // Every call to the CUDA runtime fails once, in every public entry point: what comes out is a
 // wide::Error of the right code, nothing leaks, and the next call gives the right result. Needs
 // the simulated runtime, which can be told to fail.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 #include "verify/catalog/fault_scenarios.hpp"
+#include "verify/support/cases.hpp"
 #include "verify/support/simulation.hpp"
 
 namespace wide::test {
@@ -46,6 +48,15 @@ Outcome run_failing(const Scenario& scenario, int64_t k, int error, bool is_stic
 }
 
 }  // namespace
+
+TEST_CASE("no primitive is without a scenario") {
+  for (const catalog::PrimitiveSpec* spec : catalog::primitives()) {
+    INFO(spec->name);
+    CHECK(std::ranges::any_of(scenarios(), [&](const Scenario& scenario) {
+      return (std::string(scenario.name) + " ").starts_with(plan_name(*spec) + " ");
+    }));
+  }
+}
 
 TEST_CASE("every runtime call may run out of memory: an error, no leak, and the next call works") {
   require_simulation();

@@ -3,6 +3,7 @@
 //
 // Graphs that passes once got wrong or refused: what an epilogue does first, nodes that are not
 // there yet, copies of more than one operand, images of one position.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -11,7 +12,9 @@
 #include <string>
 
 #include "host/model/move.hpp"
+#include "host/model/passes.hpp"
 #include "host/model/rewrite.hpp"
+#include "verify/support/cases.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
 #include "wide/layers.hpp"
@@ -99,6 +102,14 @@ TEST_CASE("passes: a layer's own epilogue takes in what may still follow it") {
     const Value sum = layers::add(g, "add", h, g.parameter("b", {8}));
     g.output("y", layers::relu(g, "relu", sum));
   });
+}
+
+TEST_CASE("passes: graphs are lowered to every primitive, whose strategy may be named") {
+  const auto groups = strategy_groups();
+  for (const catalog::PrimitiveSpec* spec : catalog::primitives()) {
+    INFO(spec->name);
+    CHECK(std::ranges::count(groups, test::plan_name(*spec)) == 1);
+  }
 }
 
 TEST_CASE("passes: gelu by tanh is an epilogue of linear and conv layers") {

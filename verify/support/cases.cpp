@@ -105,6 +105,10 @@ std::vector<const PrimitiveSpec*> primitives_to_test() {
   return {catalog::primitives().begin(), catalog::primitives().end()};
 }
 
+std::string plan_name(const PrimitiveSpec& spec) {
+  return spec.tuning_key(catalog::make_case(spec, {})).primitive;
+}
+
 std::vector<std::string> strategies_of(const PrimitiveSpec& spec, DeviceType device) {
   std::vector<std::string> names{"auto"};
   for (const auto& strategy : spec.strategies) {

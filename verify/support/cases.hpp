@@ -18,6 +18,9 @@ using Values = std::vector<std::pair<std::string, catalog::AxisValue>>;
 /// All primitives, or the one that WIDE_TEST_PRIMITIVE names: a share for what watches every
 /// access, or takes its time.
 std::vector<const catalog::PrimitiveSpec*> primitives_to_test();
+/// The primitive by the name that its plans, tuning caches and models' options have: "conv" of
+/// conv1d, conv2d and conv3d.
+std::string plan_name(const catalog::PrimitiveSpec& spec);
 /// What a device has, and "auto".
 std::vector<std::string> strategies_of(const catalog::PrimitiveSpec& spec, DeviceType device);
 

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 
+#include "verify/support/cases.hpp"
 #include "verify/support/simulation.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/convert.hpp"
@@ -71,10 +72,9 @@ ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptio
       {"flash_attention", dtype == Dtype::fp32 ? "simt" : "tensor_core"},
       {"recurrent", "stepwise"},
       {"embedding", "indexed"}};
-  for (const char* name :
-       {"layernorm", "rmsnorm", "chain", "batchnorm", "groupnorm", "pointwise", "binary", "pooling",
-        "softmax", "dropout", "ensemble", "top_k", "routing"}) {
-    kernels.emplace(name, "wide");
+  for (const catalog::PrimitiveSpec* spec : catalog::primitives()) {
+    const std::vector<std::string> names = strategies_of(*spec, DeviceType::cuda);
+    if (std::ranges::count(names, "wide") != 0) kernels.emplace(plan_name(*spec), "wide");
   }
   // Who names linear alone means it, of a ragged model, too.
   if (options.strategies.contains("linear")) kernels.erase("ragged_linear");
