@@ -65,9 +65,11 @@ inline void draw_whole_weight(uint64_t key, int64_t first, size_t layer, std::sp
   }
 }
 
-/// Weights such that values neither grow nor vanish from layer to layer.
+/// Weights such that values neither grow nor vanish from layer to layer: the mean square of sums of
+/// either sign stays, of sums of one sign their mean.
 inline void draw_weight(Fill fill, uint64_t key, int64_t first, std::span<double> row) {
-  const double spread = std::sqrt(6.0 / static_cast<double>(row.size()));
+  const auto in = static_cast<double>(row.size());
+  const double spread = fill == Fill::positive ? 2 / in : std::sqrt(6 / in);
   draw_values(shaped(Distribution::uniform(-spread, spread), fill, Dtype::fp32, false), key, first,
               row);
 }

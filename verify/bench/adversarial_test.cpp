@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `verify --adversarial` has to pass: right results of operands that leave little room.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <string>
+
+#include "verify/bench/cli_case.hpp"
+
+namespace wide::bench {
+
+TEST_CASE("verify --adversarial passes what is right") {
+  const std::string of = GENERATE(
+      // What is added where an activation took an infinity away.
+      "routed_linear --n 2 --batch 9 --d 24 --activation relu,gelu --residual after --gates yes "
+      "--dtype fp32,bf16",
+      // Values that grow from layer to layer would be too large for fp16.
+      "mlp --n 2 --batch 4 --d 64 --layers 8 --dtype fp16",
+      "routed_mlp --n 2 --batch 4 --d 64 --layers 8 --dtype fp16");
+  INFO(of);
+  const Outcome outcome = wbench("verify -q -d cpu --adversarial --op " + of);
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == kSuccess);
+}
+
+}  // namespace wide::bench
