@@ -103,13 +103,16 @@ class RecurrentWorkload final : public PlanWorkload<describe_recurrent, make_rec
   }
 
   /// As for linear's outputs; with 16 bits both products and h are rounded. Operands of one sign
-  /// open the gates that keep h, and so each step's rounding errors.
+  /// open the gates that keep h, and so each step's rounding errors; what h grows by is then nearly
+  /// the same in every step, and so is its error, up to half a unit of h: T of them have T^2 times
+  /// one's square.
   double mean_square_limit() const override {
     const double of_product =
         product_mean_square_limit(like().dtype, like().dtype, like().allow_tf32, options().fill);
     if (like().dtype == Dtype::fp32) return of_product;
     const bool keeps_all = options().fill == Fill::positive;
-    return static_cast<double>(4 + (keeps_all ? like().steps : 0)) * of_product;
+    const double kept = keeps_all ? static_cast<double>(like().steps) : 0;
+    return (4 + kept * kept) * of_product;
   }
 
   int64_t reference_rows_together() const override { return like().steps; }

@@ -17,7 +17,10 @@ TEST_CASE("verify --adversarial passes what is right") {
       "--dtype fp32,bf16",
       // Values that grow from layer to layer would be too large for fp16.
       "mlp --n 2 --batch 4 --d 64 --layers 8 --dtype fp16",
-      "routed_mlp --n 2 --batch 4 --d 64 --layers 8 --dtype fp16");
+      "routed_mlp --n 2 --batch 4 --d 64 --layers 8 --dtype fp16",
+      // Steps whose roundings are not independent.
+      "recurrent --cell gru --n 2 --batch 1 --seq 128 --d 64 --dtype bf16",
+      "recurrent --cell gru --n 2 --batch 1 --seq 400 --d 40 --dtype fp16 --state given");
   INFO(of);
   const Outcome outcome = wbench("verify -q -d cpu --adversarial --op " + of);
   INFO(outcome.out << outcome.err);
