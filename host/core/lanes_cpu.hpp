@@ -44,4 +44,24 @@ class Lanes {
   float lanes_[kCount];
 };
 
+/// A sum of any number of terms: in fp32 within a chunk of a row (row_cpu.hpp), in fp64 from chunk
+/// to chunk, so that the number of roundings does not grow with the number of terms.
+class Sum {
+ public:
+  /// Adds term(i) for i in [0, count), count at most kRowChunk.
+  template <class F>
+  void add(int64_t count, const F& term) {
+    Lanes lanes(0.0f);
+    Lanes::for_each(count, [&](int64_t i, int64_t lane) { lanes[lane] += term(i); });
+    total_ += static_cast<double>(lanes.sum());
+  }
+  float total() const { return static_cast<float>(total_); }
+  float mean(int64_t count) const {
+    return static_cast<float>(total_ / static_cast<double>(count));
+  }
+
+ private:
+  double total_ = 0;
+};
+
 }  // namespace wide::cpu

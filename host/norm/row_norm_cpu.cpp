@@ -36,7 +36,7 @@ class RowNormaliser {
 
   void run() {
     const bool is_centred = p_.norm == ChainNorm::layernorm, is_normed = p_.norm != ChainNorm::none;
-    Sum sum;
+    cpu::Sum sum;
     Moments moments;
     float rough_mean = 0;
     // One loop, not one per pass: the code that fetches a chunk is inlined at every call.

@@ -33,7 +33,7 @@ class CpuSlice {
   int64_t num_values() const { return runs_ * length_; }
 
   SliceMoments moments() const {
-    Sum sum;
+    cpu::Sum sum;
     for_each_chunk([&](const float* v, int64_t, int64_t, int64_t count) {
       sum.add(count, [&](int64_t i) { return v[i]; });
     });

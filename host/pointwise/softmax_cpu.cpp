@@ -32,14 +32,14 @@ void run_row(const SoftmaxProblem& p, const SoftmaxArguments& a, int64_t row, in
   // y keeps the powers where it holds the summed values exactly; x may lie there, too.
   const bool is_kept = p.dtype == Dtype::fp32 && !p.is_log;
   const auto power = [&](float v) { return cpu::exp_of_negative(v - largest); };
-  cpu::Lanes sums(0.0f);
+  cpu::Sum sum;
   float buffer[cpu::kRowChunk];
   cpu::for_each_chunk(p.dtype, x, p.features, [&](const float* v, int64_t first, int64_t count) {
     float* powers = is_kept ? reinterpret_cast<float*>(y) + first : buffer;
     cpu::map(v, powers, count, power);
-    cpu::Lanes::for_each(count, [&](int64_t i, int64_t lane) { sums[lane] += powers[i]; });
+    sum.add(count, [&](int64_t i) { return powers[i]; });
   });
-  const float total = sums.sum();
+  const float total = sum.total();
   const float factor = 1.0f / total, shift = p.is_log ? std::log(total) : 0.0f;
 
   cpu::transform_row(

@@ -4,9 +4,11 @@
 // The CPU device's top_k, over rows, from several threads. `wide` visits a row's scores once and
 // keeps the largest so far in order, as a player sorts cards; `sequential` visits them for each
 // choice, all rows after another. What has been chosen is in ids, and nowhere else.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "host/core/lanes_cpu.hpp"
 #include "host/core/math_cpu.hpp"
 #include "host/core/row_cpu.hpp"
 #include "host/core/slices.hpp"
@@ -62,17 +64,24 @@ class TopKRow {
     if (gates_ == nullptr) return;
     const float largest = score_of(0);
     const auto power = [&](float score) { return cpu::exp_of_negative(score - largest); };
-    float sum = 0;
+    cpu::Sum sum;
     if (p_.gate == GateFunction::softmax_all) {
-      for_each_score([&](int64_t, float score) { sum += power(score); });
+      cpu::for_each_chunk(p_.dtype, scores_, p_.num_members,
+                          [&](const float* scores, int64_t, int64_t count) {
+                            sum.add(count, [&](int64_t i) { return power(scores[i]); });
+                          });
     } else if (p_.gate == GateFunction::softmax) {
-      for (int64_t k = 0; k < p_.choices; ++k) sum += power(score_of(k));
+      for (int64_t first = 0; first < p_.choices; first += cpu::kRowChunk) {
+        sum.add(std::min(cpu::kRowChunk, p_.choices - first),
+                [&](int64_t i) { return power(score_of(first + i)); });
+      }
     }
+    const float total = sum.total();
     for (int64_t k = 0; k < p_.choices; ++k) {
       const float score = score_of(k);
       const bool is_softmax =
           p_.gate == GateFunction::softmax || p_.gate == GateFunction::softmax_all;
-      gates_[k] = is_softmax                         ? power(score) / sum
+      gates_[k] = is_softmax                         ? power(score) / total
                   : p_.gate == GateFunction::sigmoid ? 1.0f / (1.0f + cpu::exp(-score))
                                                      : score;
     }

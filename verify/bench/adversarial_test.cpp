@@ -20,7 +20,9 @@ TEST_CASE("verify --adversarial passes what is right") {
       "routed_mlp --n 2 --batch 4 --d 64 --layers 8 --dtype fp16",
       // Steps whose roundings are not independent.
       "recurrent --cell gru --n 2 --batch 1 --seq 128 --d 64 --dtype bf16",
-      "recurrent --cell gru --n 2 --batch 1 --seq 400 --d 40 --dtype fp16 --state given");
+      "recurrent --cell gru --n 2 --batch 1 --seq 400 --d 40 --dtype fp16 --state given",
+      // A sum of very many terms of one sign.
+      "top_k --n 16384 --batch 4 --choices 2 --gate softmax_all");
   INFO(of);
   const Outcome outcome = wbench("verify -q -d cpu --adversarial --op " + of);
   INFO(outcome.out << outcome.err);

@@ -104,6 +104,20 @@ TEST_CASE("softmax: what is added up in stretches is the whole row") {
   }
 }
 
+TEST_CASE("softmax: many equal terms, whose roundings are the same") {
+  constexpr int64_t d = 1 << 17;
+  std::vector<double> values(d, -4.875);
+  values[0] = 0;
+  for (const Context& context : test::devices_at_hand()) {
+    SoftmaxProblem p{.num_members = 1, .rows = 1, .features = d, .dtype = Dtype::fp32};
+    Tensor x = upload(context, Dtype::fp32, {1, d}, values);
+    Tensor y(context, Dtype::fp32, {1, d});
+    run(context, {x, y}, p);
+    INFO(to_string(context.device()));
+    CHECK(worst_ratio(values, download(context, y), p) <= 1);
+  }
+}
+
 TEST_CASE("softmax: a row that nearly fills what a launch gets of shared memory unasked") {
   constexpr int64_t d = 12230;  // not whole vectors, so staged: 48920 bytes of 49152
   for (const Context& context : test::devices_at_hand()) {
