@@ -13,7 +13,7 @@ namespace wide::catalog {
 
 namespace {
 
-/// A value, and z of the bound; z is negative for functions that only choose or multiply.
+/// A value, and z of the bound, which is negative for functions that only choose or multiply.
 struct Judged {
   double value;
   double exponent = -1;
@@ -32,10 +32,10 @@ Judged judge(const PointwiseProblem& p, double x, double slope) {
     case PointwiseFunction::relu:
       return {std::max(x, 0.0)};
     case PointwiseFunction::gelu:
-      return {x / 2 * std::erfc(-x / std::numbers::sqrt2), x * x / 2};
+      return {x / 2 * std::erfc(-x / std::numbers::sqrt2), x < 0 ? x * x / 2 : 0};
     case PointwiseFunction::gelu_tanh: {
       const double z = 2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
-      return {x / (1 + std::exp(-z)), std::fabs(z)};
+      return {x / (1 + std::exp(-z)), std::max(-z, 0.0)};
     }
     case PointwiseFunction::silu:
       return {x / (1 + std::exp(-x)), std::max(-x, 0.0)};
@@ -55,7 +55,7 @@ Judged judge(const PointwiseProblem& p, double x, double slope) {
       const double z = static_cast<double>(p.beta) * x;
       return {
           (std::max(z, 0.0) + std::log1p(std::exp(-std::fabs(z)))) / static_cast<double>(p.beta),
-          std::fabs(z)};
+          std::max(-z, 0.0)};
     }
     case PointwiseFunction::clamp:
       return {std::clamp(x, static_cast<double>(p.low), static_cast<double>(p.high))};

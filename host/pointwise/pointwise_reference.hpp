@@ -13,9 +13,9 @@ namespace wide::catalog {
 /// Bound, with u = 2^-24: relu and clamp choose, leaky_relu, prelu and hardswish round a few times:
 /// 4 u |y|. The smooth ones take functions of a few u (PTX's ex2.approx 4 and rcp.approx 2, CUDA's
 /// tanhf 4 and expm1f 2) of an argument that was itself rounded: an error e of exp's argument is
-/// one of e of the result, so that (16 + 4 |z|) u |y| passes, z the argument of exp (gelu: erfc
-/// falls as exp(-x^2 / 2); silu and sigmoid: below zero, as they fall as exp(x)). Below 2^-119 exp
-/// has under- or overflowed.
+/// one of e of the result, so that (16 + 4 z) u |y| passes where, below zero, functions fall as
+/// exp(-z) (gelu: as erfc, z = x^2 / 2). Above zero z is 0: they are x or 1 but for a part that
+/// falls as exp(-t), and t exp(-t) is at most 0.37. Below 2^-119 exp has underflowed.
 ///   error + u_out |y| + min
 void pointwise_reference(const PointwiseProblem& problem, std::span<const double> x,
                          std::span<const double> slopes, std::span<double> y,

@@ -192,6 +192,13 @@ TEST_CASE("pointwise: the bound refuses forms that cancel") {
   const float x = -5;
   CHECK(passes(PointwiseFunction::gelu, -5, 0.5f * x * std::erfc(5 * 0.70710678f)));
   CHECK_FALSE(passes(PointwiseFunction::gelu, -5, 0.5f * x * (1 + std::erf(x * 0.70710678f))));
+  // Where the result is x but for rounding: however large x is, no error grows with it.
+  for (const auto function :
+       {PointwiseFunction::gelu, PointwiseFunction::gelu_tanh, PointwiseFunction::softplus}) {
+    CHECK(passes(function, 500, 500 * (1 + 0x1p-21f)));
+    CHECK_FALSE(passes(function, 500, 500 * (1 + 0x1p-18f)));
+    CHECK_FALSE(passes(function, 500, 0));
+  }
   const float small = -1e-4f;
   const double exact = static_cast<double>(small);
   CHECK(passes(PointwiseFunction::elu, exact, std::expm1(small)));
