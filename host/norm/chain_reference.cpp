@@ -12,6 +12,7 @@
 #include "host/linear/linear_reference.hpp"
 #include "host/norm/layernorm_reference.hpp"
 #include "host/norm/rmsnorm_reference.hpp"
+#include "host/pointwise/pointwise_reference.hpp"
 
 namespace wide::catalog {
 
@@ -24,17 +25,20 @@ void add_up(const ChainProblem& p, const ChainRow& row, std::span<double> sums,
             std::span<double> errors) {
   const bool computes = is_smooth(p.activation);
   const bool is_plain = row.bias.empty() && row.residual.empty() && !computes;
+  PointwiseProblem smooth;
+  if (computes) smooth.function = *parse_pointwise_function(activation_name(p.activation));
   for (size_t d = 0; d < sums.size(); ++d) {
     double v = row.x[d] + (row.bias.empty() ? 0 : row.bias[d]);
     // The activations' limit: neither the value nor its error remains.
     if (p.activation != Activation::none && v == -kInfinity) v = 0;
-    const double a = reference_activation(p.activation, v);
+    double a = reference_activation(p.activation, v), of_activation = 0;
+    if (computes) pointwise_reference(smooth, {&v, 1}, {}, {&a, 1}, {&of_activation, 1});
     sums[d] = a + (row.residual.empty() ? 0 : row.residual[d]);
-    const double magnitude = std::fabs(v);
+    const double magnitude = std::fabs(sums[d]);
     errors[d] = is_plain ? 0
-                         : u * (magnitude + std::fabs(sums[d])) +
-                               unit_roundoff(p.dtype) * std::fabs(sums[d]) + min_subnormal(p.dtype);
-    if (computes) errors[d] += u * (16 * std::fabs(a) + 2 * magnitude * (1 + magnitude));
+                         : u * (steepest_slope(p.activation) * std::fabs(v) + magnitude) +
+                               of_activation + unit_roundoff(p.dtype) * magnitude +
+                               min_subnormal(p.dtype);
   }
 }
 

@@ -17,12 +17,11 @@ struct ChainRow {
 ///
 /// Bound, with u = 2^-24, s = residual + activation(v), v = x + bias: the sum that is normalised
 /// errs by e = u_out |s| + min, its rounding, and by earlier errors,
-///   u (|v| + |s|) + a (16 u |activation(v)| + 2 u |v| (1 + |v|)), a = 1 where there is a gelu,
-/// gelu_tanh or silu: those move by at most 1.13 of what v does, and by (1 + |v|) |v| u in exp's
-/// argument. By the derivative of a norm with factors g and scale t = 1 / sqrt(variance + epsilon),
-/// errors of mean square E^2 move the result by at most t |g| (e + E + |n| E), n the normalised
-/// value, and a second-order term that (1 + 2 t E) covers; the norm's own bound is
-/// added.
+///   u (L |v| + |s|) + a, L the activation's steepest slope, a what pointwise_reference passes of a
+/// gelu, gelu_tanh or silu in fp32. By the derivative of a norm with factors g and scale t = 1 /
+/// sqrt(variance + epsilon), errors of mean square E^2 move the result by at most t |g| (e + E +
+/// |n| E), n the normalised value, and a second-order term that (1 + 2 t E) covers; the norm's own
+/// bound is added.
 void chain_reference(const ChainProblem& problem, const ChainRow& row, std::span<double> y,
                      std::span<double> tolerance);
 

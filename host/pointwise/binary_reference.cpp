@@ -60,17 +60,8 @@ void binary_reference(const BinaryProblem& problem, std::span<const double> x,
     y[d] = evaluate(problem.function, x[d], others[others.size() == 1 ? 0 : d]);
     tolerance[d] = roundoff * std::fabs(y[d]) + min_subnormal(problem.dtype);
   }
-  switch (problem.activation) {
-    case Activation::none:
-      return;
-    case Activation::relu:
-      return activate(problem, PointwiseFunction::relu, y, tolerance);
-    case Activation::gelu:
-      return activate(problem, PointwiseFunction::gelu, y, tolerance);
-    case Activation::gelu_tanh:
-      return activate(problem, PointwiseFunction::gelu_tanh, y, tolerance);
-    case Activation::silu:
-      return activate(problem, PointwiseFunction::silu, y, tolerance);
+  if (const auto activation = parse_pointwise_function(activation_name(problem.activation))) {
+    activate(problem, *activation, y, tolerance);
   }
 }
 

@@ -140,6 +140,17 @@ TEST_CASE("chain: every path, norm and activation stays within its bound") {
   }
 }
 
+TEST_CASE("chain: the bound of a smooth activation is of its result, however large") {
+  std::vector<double> sum(1), tolerance(1);
+  for (const Activation activation : {Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+    const ChainProblem p{.activation = activation};
+    const std::vector<double> x{1000};
+    catalog::chain_reference(p, {x, {}, {}, {}, {}}, sum, tolerance);
+    CHECK(sum[0] == 1000);
+    CHECK((tolerance[0] > 16 * 1000 * 0x1p-24 && tolerance[0] < 32 * 1000 * 0x1p-24));
+  }
+}
+
 TEST_CASE("chain: operands that lie differently within 16 bytes give the same bits") {
   for (const Context& context : test::devices_at_hand()) {
     for (const int64_t d : {101, 104, 301, 1104}) {
