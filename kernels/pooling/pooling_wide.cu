@@ -230,11 +230,12 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t row_step = p.rows.dilation * p.x_strides.row;
   arch::follow_grid();
 
-  constexpr int kAtOnce = 8;
+  constexpr int kAtOnce = 8, kStretch = 4096 / kAtOnce;
   const int taps = down.count * across.count, width = max(across.count, 1);
   const int thread = static_cast<int>(threadIdx.x);
   int r = thread / width, c = thread % width;
-  float value = nothing<kMode>();
+  float value = nothing<kMode>(), of_stretch = nothing<kMode>();
+  int rounds = 0;
   for (int first = thread; first < taps; first += kAtOnce * kThreads) {
     float values[kAtOnce];
 #pragma unroll
@@ -249,8 +250,17 @@ __global__ void __launch_bounds__(kThreads)
       }
     }
 #pragma unroll
-    for (int u = 0; u < kAtOnce; ++u) value = combined<kMode>(value, values[u]);
+    for (int half = kAtOnce / 2; half > 0; half /= 2) {
+#pragma unroll
+      for (int u = 0; u < half; ++u) values[u] = combined<kMode>(values[u], values[u + half]);
+    }
+    of_stretch = combined<kMode>(of_stretch, values[0]);
+    if (++rounds % kStretch == 0) {  // a single sum would drift
+      value = combined<kMode>(value, of_stretch);
+      of_stretch = nothing<kMode>();
+    }
   }
+  value = combined<kMode>(value, of_stretch);
   value = combined_lanes<kMode>(value, kWarp);
   if (thread % kWarp == 0) shared[thread / kWarp] = value;
   __syncthreads();

@@ -162,6 +162,23 @@ TEST_CASE("pooling: channels last stays within its bound") {
   check_cuts(ChannelLayout::channels_last);
 }
 
+TEST_CASE("pooling: a mean of very many equal values, whose roundings are the same") {
+  constexpr int64_t side = 1024;
+  PoolingProblem p{.num_members = 1, .batch = 1, .channels = 1};
+  p.mode = PoolingMode::adaptive_average;
+  p.height = p.width = side;
+  p.out_height = p.out_width = 1;
+  for (const Context& context : test::devices_at_hand()) {
+    Tensor x = upload(context, Dtype::fp32, {1, 1, side, side}, uniform(side * side, 0.7, 0.7, 1));
+    Tensor y(context, Dtype::fp32, {1, 1, 1, 1});
+    run(context, {x, y}, p);
+    const bool is_cuda = context.device().type == DeviceType::cuda;  // sums in trees and stretches
+    INFO(to_string(context.device()));
+    CHECK(worst_ratio(completed(p), download(context, x), download(context, y)) <
+          (is_cuda ? 0.05 : 1));
+  }
+}
+
 TEST_CASE("pooling: signals, padded rows and images, any alignment: the same bits") {
   for (const Context& context : test::devices_at_hand()) {
     const int64_t b = 2, c = 4, h = 7, w = 9, row = 13, image = 100, batch = 411;
