@@ -51,6 +51,12 @@ std::vector<ChannelStatistics> channel_statistics(const BatchnormProblem& proble
   return all;
 }
 
+const std::string_view kBatchnormToleranceFormula =
+    "|gamma| s (|x - mean| + sqrt(var)) c 2^-24 + 8 2^-24 (|gamma (x - mean) s| + |beta|) + u_out "
+    "|y| + min_subnormal, s = 1 / sqrt(var + eps), c = min(16 + sqrt(M), 48) + 4 V floor((C - 1) / "
+    "2048) of M values that are normalised together, in C chunks of 16 bytes, each of V; c = 0 "
+    "where statistics are given (mode eval)";
+
 void batchnorm_reference(const BatchnormProblem& problem, const ChannelStatistics& statistics,
                          double gamma, double beta, std::span<const double> x, std::span<double> y,
                          std::span<double> tolerance) {

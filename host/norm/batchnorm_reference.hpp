@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "wide/batchnorm.hpp"
@@ -40,6 +41,7 @@ std::vector<ChannelStatistics> channel_statistics(const BatchnormProblem& proble
 void batchnorm_reference(const BatchnormProblem& problem, const ChannelStatistics& statistics,
                          double gamma, double beta, std::span<const double> x, std::span<double> y,
                          std::span<double> tolerance);
+extern const std::string_view kBatchnormToleranceFormula;
 
 /// The running statistics after one call in mode train, and the largest errors that pass.
 struct RunningStatistics {

@@ -144,10 +144,7 @@ PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
                                         {"channels", ints({32, 64, 128, 256})}},
                                        full_positions)},
                  {"ci", small(ints({4, 16}))}};
-  spec.tolerance_formula =
-      "train: |gamma| s (|x - mean| + sqrt(var)) (min(16 + sqrt(M), 48) + 4 V floor((C - 1) / "
-      "2048)) 2^-24, M values a channel in C chunks of 16 bytes, each of V; eval: 0; + 8 2^-24 "
-      "(|gamma (x - mean) s| + |beta|) + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps)";
+  spec.tolerance_formula = kBatchnormToleranceFormula;
   spec.impossible_reason = impossible_reason;
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<BatchnormWorkload>;

@@ -132,9 +132,7 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
       {"quick", sweep(ints({4, 8, 16, 32}), ints({8}), small_sizes)},
       {"full", sweep(ints({2, 4, 8, 16, 32, 64, 100}), ints({4, 8, 16, 32}), full_sizes)},
       {"ci", sweep(ints({4, 16}), ints({8}), small_sizes)}};
-  spec.tolerance_formula =
-      "|gamma| s (|x - mean| + sqrt(var)) (16 + sqrt(M) + M / 512) 2^-24, M values a group, + 8 "
-      "2^-24 (|gamma (x - mean) s| + |beta|) + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps)";
+  spec.tolerance_formula = kBatchnormToleranceFormula;
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<GroupnormWorkload>;
   return spec;

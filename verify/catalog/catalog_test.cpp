@@ -326,4 +326,14 @@ TEST_CASE("every primitive describes itself completely") {
   }
 }
 
+TEST_CASE("norms over channels, groups and instances, judged alike, state the same tolerance") {
+  const auto stated = [](const char* name) {
+    return catalog::find_primitive(name).tolerance_formula;
+  };
+  for (const char* name : {"batchnorm2d", "groupnorm", "instancenorm1d", "instancenorm2d"}) {
+    INFO(name);
+    CHECK(stated(name) == stated("batchnorm1d"));
+  }
+}
+
 }  // namespace wide::test
