@@ -15,6 +15,7 @@
 #include <tuple>
 
 #include "bench/compare/gate.hpp"
+#include "bench/document/sha256.hpp"
 #include "bench/report/rows.hpp"
 #include "bench/statistics/statistics.hpp"
 #include "wide/error.hpp"
@@ -52,6 +53,14 @@ std::string history_device(const RunResult& result) {
   return device.device.type == DeviceType::cpu ? "cpu: " + device.name : device.name;
 }
 
+void require_stored(const std::string& what, const std::string& expected, std::string_view found) {
+  if (expected.empty()) return;
+  const std::string digest = sha256(found);
+  if (digest == expected) return;
+  throw Error(ErrorCode::invalid_argument, what + " is not what was stored: its SHA-256 is " +
+                                               digest + ", expected " + expected);
+}
+
 std::string history_regime(const RunConfig& config, const Measurement& m) {
   const std::string method = cold_method(config, m);
   return std::string(to_string(m.regime)) + (method.empty() ? "" : ": " + method);
@@ -80,9 +89,11 @@ HistoryRecord record_of(const RunResult& result, std::string document) {
   run.git_sha = result.git_sha;
   run.git_dirty = result.git_dirty;
   run.device = history_device(result);
+  if (!result.devices.empty()) run.device_uuid = result.devices.front().uuid;
   run.num_cases = static_cast<int64_t>(result.cases.size());
   run.exit_code = result.exit_code;
   run.complete = result.complete;
+  run.sha256 = sha256(record.document);
   std::set<std::string> ops;
   for (const CaseResult& c : result.cases) ops.insert(c.point.op());
   run.ops = fmt::format("{}", fmt::join(ops, ","));

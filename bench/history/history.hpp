@@ -19,10 +19,12 @@ namespace wide::bench {
 struct HistoryRun {
   std::string id, started;  ///< of the result
   std::string git_sha, device;
-  std::string ops;  ///< "layernorm,linear"
+  std::string device_uuid;  ///< of the device; empty for the CPU
+  std::string ops;          ///< "layernorm,linear"
   int64_t num_cases = 0;
   int exit_code = 0;
   bool git_dirty = false, complete = false;
+  std::string sha256;             ///< of the document; empty where nobody recorded it
   std::vector<std::string> tags;  ///< ascending
   friend bool operator==(const HistoryRun&, const HistoryRun&) = default;
 };
@@ -51,7 +53,8 @@ struct HistoryRecord {
 HistoryRecord record_of(const RunResult& result, std::string document);
 
 /// Every call is atomic, and durable when it returns; several processes may use a store at a time.
-/// All throw io if the store cannot be read or written.
+/// All throw io if the store cannot be read or written, and invalid_argument if what it says is not
+/// what was stored: all of it is kept with SHA-256 digests.
 class HistoryStore {
  public:
   virtual ~HistoryStore() = default;
@@ -75,6 +78,10 @@ bool has_history(const std::string& where);
 
 std::unique_ptr<HistoryStore> open_sqlite_history(const std::string& folder, bool must_exist);
 std::unique_ptr<HistoryStore> open_jsonl_history(const std::string& folder, bool must_exist);
+
+/// Throws invalid_argument if `found`, called `what`, has another SHA-256 than what was stored; an
+/// empty `expected` is that of what was stored before there were digests.
+void require_stored(const std::string& what, const std::string& expected, std::string_view found);
 
 /// Throws invalid_argument, with `what` the name stands for, unless it is valid for record_of().
 void require_name(std::string_view what, std::string_view name);

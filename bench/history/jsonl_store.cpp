@@ -3,10 +3,10 @@
 //
 // A store of text files, for those who keep results in version control or read them with other
 // tools: runs/<id>.json are the documents, never changed; index.jsonl has a line for every
-// operation, in order: {"add": ..}, {"tag": ..} or {"remove": ..}. A writer locks the index and
-// writes a document before the line that names it. Leftovers of a crash, a document
-// without a line or an unfinished line, are ignored by readers, and the next writer removes
-// them.
+// operation, in order: {"add": ..}, {"tag": ..} or {"remove": ..}, each with the digest of what it
+// was without it. A writer locks the index and writes a document before the line that names it.
+// Leftovers of a crash, a document without a line or an unfinished line, are ignored by readers,
+// and the next writer removes them.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -21,6 +21,7 @@
 #include <tuple>
 
 #include "bench/document/json_number.hpp"
+#include "bench/document/sha256.hpp"
 #include "bench/history/run_json.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
@@ -76,14 +77,25 @@ class LockedFile {
 };
 
 Json added(const HistoryRecord& record) {
-  Json points = Json::array();
-  for (const HistoryPoint& p : record.points) {
-    points.push_back(
-        {p.case_id, p.op, p.axes, p.runner, p.regime, p.median_ns, p.ci_lo_ns, p.ci_hi_ns});
-  }
   Json run = to_json(record.run);
-  run["points"] = std::move(points);
+  run["points"] = to_json(record.points);
   return {{"add", std::move(run)}};
+}
+
+constexpr std::string_view kDigest = ",\"sha256\":\"";
+constexpr size_t kDigestLength = kDigest.size() + 64 + 2;  // the digest, and what ends it: "}
+
+std::string with_digest(const Json& line) {
+  std::string text = dumped(line, -1);
+  const std::string digest = sha256(std::string_view(text).substr(0, text.size() - 1));
+  return text.insert(text.size() - 2, std::string(kDigest) + digest + "\"");
+}
+
+/// Throws unless the line is as with_digest() made it; lines of before have none.
+void check_digest(const std::string& line) {
+  const size_t begin = line.size() - std::min(line.size(), kDigestLength);
+  if (line.compare(begin, kDigest.size(), kDigest) != 0) return;
+  require_stored("it", line.substr(begin + kDigest.size(), 64), line.substr(0, begin) + "}");
 }
 
 struct Stored {
@@ -177,8 +189,10 @@ class JsonlStore final : public HistoryStore {
   }
 
   std::string document(const std::string& id) const override {
-    (void)read().at(id);
-    return read_file(document_path(id));
+    const Index index = read();
+    std::string text = read_file(document_path(id));
+    require_stored(document_path(id), index.at(id).run.sha256, text);
+    return text;
   }
 
   void tag(const std::string& id, const std::string& tag) override {
@@ -211,7 +225,9 @@ class JsonlStore final : public HistoryStore {
       const size_t end = text.find('\n', begin);
       if (end == std::string::npos) break;  // nothing, or an unfinished line from a crash
       try {
-        index.play(Json::parse(text.substr(begin, end - begin)));
+        const std::string line = text.substr(begin, end - begin);
+        check_digest(line);
+        index.play(Json::parse(line));
       } catch (const std::exception& error) {
         throw Error(ErrorCode::invalid_argument, index_path() + ":" + std::to_string(number) +
                                                      ": is no line of a history: " + error.what());
@@ -223,7 +239,7 @@ class JsonlStore final : public HistoryStore {
   }
 
   static void append(LockedFile& file, const Index& index, const Json& line) {
-    file.append(index.end, dumped(line, -1));
+    file.append(index.end, with_digest(line));
   }
 
   std::string folder_;

@@ -16,8 +16,9 @@ namespace wide::bench {
 
 class SqliteDatabase {
  public:
-  /// Opens or creates the file. Waits for writers of other processes, 30 s at most. Where its
-  /// folder may not be written to, it is read as it is.
+  /// Opens or creates the file, and checks all of it. Waits for writers of other processes, 30 s at
+  /// most. Where its folder may not be written to, it is read as it is. A file may come from
+  /// anyone: its triggers never run, its views are errors.
   explicit SqliteDatabase(const std::string& path);
   ~SqliteDatabase();
   SqliteDatabase(const SqliteDatabase&) = delete;
@@ -31,8 +32,10 @@ class SqliteDatabase {
   sqlite3* handle() const { return handle_; }
 
  private:
+  void open(const std::string& name, int flags);
   bool writes_ahead() const;
   void open_unchanging();
+  void check() const;
 
   std::string path_;
   sqlite3* handle_ = nullptr;

@@ -29,6 +29,7 @@
 #include "bench/history/sqlite.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
+#include "verify/bench/history_case.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/error.hpp"
 
@@ -39,33 +40,6 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using test::TemporaryFolder;
-
-/// A run of linear on the CPU with one case and one strategy.
-RunResult run_of(int number, double median_ns = 100) {
-  RunResult result;
-  result.id = "run-" + std::to_string(number);
-  result.started = "2026-01-01T00:00:" + std::to_string(10 + number) + "Z";
-  result.complete = true;
-  result.git_sha = std::string(39, 'a') + std::to_string(number % 10);
-  result.devices = {{Context::cpu().info(), "", ""}};
-  CaseResult& c = result.cases.emplace_back();
-  c.case_id = "00112233445566aa";
-  c.point = catalog::Case("linear", {{"n", int64_t{4}, false}});
-  RunnerResult& r = c.strategies.emplace_back();
-  r.name = "wide";
-  Measurement& m = r.measurements.emplace_back();
-  m.regime = Regime::cpu;
-  m.samples_ns = {median_ns};
-  m.samples_round = {0};
-  m.stats.n = 1;
-  m.stats.median_ns = m.stats.ci_lo_ns = m.stats.ci_hi_ns = median_ns;
-  return result;
-}
-
-HistoryRecord record(int number, double median_ns = 100) {
-  const RunResult result = run_of(number, median_ns);
-  return record_of(result, to_json(result).dump(1));
-}
 
 std::vector<std::string> ids(const HistoryStore& store) {
   std::vector<std::string> all;

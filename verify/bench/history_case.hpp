@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small runs, for the tests of the history.
+#pragma once
+
+#include <string>
+
+#include "bench/document/result_json.hpp"
+#include "bench/history/history.hpp"
+
+namespace wide::bench {
+
+/// A run of linear on the CPU with one case and one strategy.
+inline RunResult run_of(int number, double median_ns = 100) {
+  RunResult result;
+  result.id = "run-" + std::to_string(number);
+  result.started = "2026-01-01T00:00:" + std::to_string(10 + number) + "Z";
+  result.complete = true;
+  result.git_sha = std::string(39, 'a') + std::to_string(number % 10);
+  result.devices = {{Context::cpu().info(), "", ""}};
+  CaseResult& c = result.cases.emplace_back();
+  c.case_id = "00112233445566aa";
+  c.point = catalog::Case("linear", {{"n", int64_t{4}, false}});
+  RunnerResult& r = c.strategies.emplace_back();
+  r.name = "wide";
+  Measurement& m = r.measurements.emplace_back();
+  m.regime = Regime::cpu;
+  m.samples_ns = {median_ns};
+  m.samples_round = {0};
+  m.stats.n = 1;
+  m.stats.median_ns = m.stats.ci_lo_ns = m.stats.ci_hi_ns = median_ns;
+  return result;
+}
+
+inline HistoryRecord record(int number, double median_ns = 100) {
+  const RunResult result = run_of(number, median_ns);
+  return record_of(result, to_json(result).dump(1));
+}
+
+}  // namespace wide::bench
