@@ -31,6 +31,10 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
                 "\"" + option_name + "\" precedes the command, expected after it: wbench " +
                     command.get_name() + " " + extra);
   }
+  if (option_name == "--all" && command.get_option_no_throw("--op") != nullptr) {
+    throw Error(ErrorCode::invalid_argument,
+                "unknown argument \"--all\", did you mean wbench " + command.get_name() + " all?");
+  }
   std::sort(names.begin(), names.end());  // --help belongs to a command and to the program
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const std::vector<std::string_view> views(names.begin(), names.end());

@@ -226,7 +226,8 @@ void add_profile(CLI::App& app, ProfileOptions& o) {
   app.add_option("--set", o.set, "ncu's set of metrics: basic, full or roofline")
       ->check(one_of({"basic", "full", "roofline"}))
       ->capture_default_str();
-  app.add_option("--folder", o.folder, "of the tool's report")->capture_default_str();
+  app.add_option("--folder", o.folder, "of the tool's report; --out is an axis")
+      ->capture_default_str();
   app.add_option("arguments", o.tool_arguments, "after --: more for the tool");
 }
 

@@ -78,10 +78,17 @@ Rows refused_rows() {
       {"several GPUs in one run (NCCL, MPI, meshes)",
        "members exchange nothing, so there is no collective to time: a process for each GPU; "
        "run -d cuda:0,1 measures one after the other"},
-      {"compile times by stage",
-       "kernels are compiled when wide is built, none at run time; run -v has what a plan and a "
-       "first call take"},
-      {"layernorm, rmsnorm, softmax, pointwise, binary, dropout, pooling by vendors' libraries",
+      {"compile times by stage, the time of capturing a graph",
+       "kernels are compiled when wide is built, none at run time, and a graph is captured once "
+       "for all its replays; run -v has what a plan and a first call take"},
+      {"fp8 in flash_attention",
+       "wgmma takes v of 8 bits only with its keys contiguous: every tile would have to be "
+       "transposed in shared memory by the warps that fetch it"},
+      {"members larger than a block, shared by a cluster",
+       "mlp's and recurrent's fused kernels keep a member in one block, larger ones run layer by "
+       "layer or step by step; the simulated GPU, which checks kernels, has no loads from other "
+       "blocks' shared memory"},
+      {"layernorm, rmsnorm, pointwise, binary, dropout by vendors' libraries",
        "the baseline is our own kernel of one member: what is compared is the launches, and the "
        "floor says how good the kernel is; torch's are peers (scripts/peers)"},
       {"ensemble functions in the last kernel",
@@ -154,9 +161,10 @@ Rows preset_rows(const Specs& specs) {
 }
 
 Rows dtype_rows() {
-  Rows rows{{"dtype", "bytes"}};
+  Rows rows{{"dtype", "bytes", "sums in"}};
   for (const Dtype dtype : kAllDtypes)
-    rows.push_back({std::string(dtype_name(dtype)), std::to_string(dtype_bytes(dtype))});
+    rows.push_back({std::string(dtype_name(dtype)), std::to_string(dtype_bytes(dtype)),
+                    is_floating(dtype) ? "fp32" : "no sums"});
   return rows;
 }
 

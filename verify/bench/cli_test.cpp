@@ -280,15 +280,11 @@ TEST_CASE("what a run was told of pauses, times and errors is kept") {
   CHECK(fine.err.empty());
 }
 
-TEST_CASE("list and info need no device") {
-  const std::string what = GENERATE("list", "list ops", "list strategies", "list axes --op linear",
-                                    "list presets", "list tolerances", "list dtypes",
-                                    "list devices", "list metrics", "list refused", "info");
-  const Outcome text = wbench(what + " --no-gpu"), document = wbench(what + " --json -");
-  CHECK(text.code == kSuccess);
-  CHECK(!text.out.empty());
-  CHECK(document.code == kSuccess);
-  CHECK(!nlohmann::json::parse(document.out).empty());
+TEST_CASE("all primitives are a name, not an option") {
+  const Outcome o = wbench("run --all --preset ci");
+  CHECK(o.code == kUsage);
+  CHECK_THAT(o.err, ContainsSubstring("\"--all\", did you mean wbench run all?"));
+  CHECK_THAT(wbench("list --all").err, ContainsSubstring("unknown argument \"--all\""));
 }
 
 TEST_CASE("an output without a folder is refused before anything is measured") {
@@ -358,11 +354,6 @@ TEST_CASE("test is another word for verify") {
   CHECK(o.code == kSuccess);
 }
 
-TEST_CASE("metrics are listed by the names that compare knows") {
-  const std::string text = wbench("list metrics").out;
-  for (const Metric& metric : metrics()) CHECK_THAT(text, ContainsSubstring(metric.name));
-}
-
 TEST_CASE("info measures a device's ceilings where asked to") {
   CHECK(wbench("info --no-gpu").out.find("ceilings") == std::string::npos);
   const Outcome text = wbench("info --no-gpu --calibrate");
@@ -372,29 +363,6 @@ TEST_CASE("info measures a device's ceilings where asked to") {
   const auto facts = nlohmann::json::parse(wbench("info --no-gpu --calibrate --json -").out);
   REQUIRE(facts.at("calibrations").size() == facts.at("devices").size());
   CHECK(facts.at("calibrations").at(0).at("mem_bw_bytes_per_s").get<double>() > 1e8);
-}
-
-TEST_CASE("a list's numbers are numbers in JSON, too") {
-  for (const auto& row : nlohmann::json::parse(wbench("list dtypes --json -").out))
-    CHECK(row.at("bytes").get<int64_t>() > 0);
-  for (const auto& row : nlohmann::json::parse(wbench("list presets --json -").out)) {
-    CHECK(row.at("cases").is_number_integer());
-    CHECK(row.at("axes").is_string());
-  }
-}
-
-TEST_CASE("preset ci is preset quick of two member counts, of what a peer has such presets of") {
-  std::map<std::pair<std::string, std::string>, std::string> axes;
-  for (const auto& row : nlohmann::json::parse(wbench("list presets --json -").out))
-    axes[{row.at("op"), row.at("preset")}] = row.at("axes");
-  for (const char* op : {"linear", "conv1d", "conv2d", "attention", "embedding", "layernorm",
-                         "batchnorm1d", "batchnorm2d"}) {
-    const std::string quick = axes[{op, "quick"}], ci = axes[{op, "ci"}];
-    REQUIRE(quick.starts_with("n=4,8,16,32 "));
-    const char* more = op == std::string("layernorm") ? " routed=no,yes" : "";
-    CHECK(ci == "n=4,16 " + quick.substr(quick.find(' ') + 1) + more);
-  }
-  CHECK(axes[{"embedding", "quick"}] == "n=4,8,16,32 batch=8 vocab=1000 dim=256 seq=128");
 }
 
 TEST_CASE("a model that there is not is called a model, and near ones by their names") {
@@ -411,28 +379,6 @@ TEST_CASE("an option in front of its command is told where it belongs") {
   CHECK(run.code == 2);
   CHECK_THAT(run.err, ContainsSubstring("\"--device\" precedes the command, expected after it: "
                                         "wbench verify --device"));
-}
-
-TEST_CASE("list suites is suite list, and lists go to files") {
-  CHECK(wbench("list suites").out == wbench("suite list").out);
-  CHECK_THAT(wbench("list suites").out, ContainsSubstring("end_to_end"));
-  const TemporaryFolder folder;
-  const Outcome written = wbench("list suites --json suites.json");
-  CHECK((written.code == kSuccess && written.out.empty()));
-  CHECK(read_file("suites.json") == wbench("list suites --json -").out);
-  CHECK(wbench("list dtypes --json /no/such/folder/x").code == kRuntimeError);
-  CHECK_THAT(wbench("info --help").out, ContainsSubstring("--peaks"));
-}
-
-TEST_CASE("every strategy is listed with device, kind, state and summary") {
-  const auto rows = nlohmann::json::parse(wbench("list strategies --json -").out);
-  size_t strategies = 0;
-  for (const auto* spec : catalog::primitives()) strategies += spec->strategies.size();
-  CHECK(rows.size() == strategies);
-  for (const auto& row : rows) {
-    for (const char* key : {"op", "strategy", "device", "kind", "verified", "summary"})
-      CHECK(!row.at(key).get<std::string>().empty());
-  }
 }
 
 TEST_CASE("quantize reports what each format costs, and the same of a file as of its weights") {
