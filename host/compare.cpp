@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -52,14 +51,9 @@ double error_ratio(double got, double expected, double tolerance, bool keeps_inf
 }
 
 std::string describe(const Verdict& verdict) {
-  char text[256];
-  std::snprintf(text, sizeof(text),
-                "member %lld, row %lld, column %lld: got %.9g, expected %.9g, tolerance %.3g",
-                static_cast<long long>(verdict.worst_member),
-                static_cast<long long>(verdict.worst_row),
-                static_cast<long long>(verdict.worst_column), verdict.got, verdict.expected,
-                verdict.tolerance);
-  return text;
+  return "member " + text(verdict.worst_member) + ", row " + text(verdict.worst_row) + ", column " +
+         text(verdict.worst_column) + ": got " + text(verdict.got, 9) + ", expected " +
+         text(verdict.expected, 9) + ", tolerance " + text(verdict.tolerance, 3);
 }
 
 void compare_row(const ReferenceSample::Row& row, const MemberOutputs& outputs,
@@ -135,12 +129,9 @@ std::string judge_squares(const ReferenceSample& reference, const MemberOutputs&
     const double ratio = std::sqrt(share / reference.mean_square_limit());
     verdict.worst_error_ratio = std::max(verdict.worst_error_ratio, ratio);
     verdict.member_error_ratio[m] = std::max(verdict.member_error_ratio[m], ratio);
-    char text[160];
-    std::snprintf(text, sizeof(text),
-                  "member %zu: errors have %.3g of the outputs' squares, expected at most %.3g: a "
-                  "lower precision?",
-                  m, share, limit);
-    trouble = text;
+    trouble = "member " + text(m) + ": errors have " + text(share, 3) +
+              " of the outputs' squares, expected at most " + text(limit, 3) +
+              ": a lower precision?";
   }
   return trouble;
 }

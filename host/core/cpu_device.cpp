@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <climits>
 #include <cstdint>
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "host/core/text.hpp"
 #include "wide/error.hpp"
 
 namespace wide {
@@ -109,11 +109,10 @@ int64_t available_memory_bytes(const std::filesystem::path& root) {
 void require_available_memory(double bytes, const std::string& what) {
   const auto available = static_cast<double>(available_memory_bytes());
   if (bytes <= available) return;
-  char numbers[96];
-  std::snprintf(numbers, sizeof(numbers),
-                " %.2f GiB of memory, expected at most the %.2f that are available", bytes / 0x1p30,
-                available / 0x1p30);
-  throw Error(ErrorCode::out_of_memory, what + numbers);
+  const auto gib = [](double count) { return text(count / 0x1p30, 2, std::chars_format::fixed); };
+  throw Error(ErrorCode::out_of_memory, what + " " + gib(bytes) +
+                                            " GiB of memory, expected at most the " +
+                                            gib(available) + " that are available");
 }
 
 DeviceInfo cpu_device_info(int num_threads) {

@@ -32,6 +32,13 @@ requires std::is_arithmetic_v<T> std::string text(T value) {
     return std::to_string(value);
   }
 }
+/// In at most so many significant digits, or with so many behind the point.
+inline std::string text(double value, int digits,
+                        std::chars_format format = std::chars_format::general) {
+  std::array<char, 512> text;  // the largest number has 309 before the point
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, format, digits).ptr;
+  return std::string(text.data(), end);
+}
 inline std::string text(std::string_view value) {
   return std::string(value);
 }

@@ -3,7 +3,8 @@
 #include "host/core/tuned_choice.hpp"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "host/core/text.hpp"
 
 namespace wide {
 
@@ -26,10 +27,8 @@ std::string policy_reason(const StrategyRequest& request, const TuningEntry& ent
 }
 
 std::string explain_tuned(const StrategyRequest& request, const TuningEntry& entry) {
-  char time[32];
-  std::snprintf(time, sizeof(time), "%.4g us", entry.time_us);
   const std::string candidates = std::to_string(entry.num_candidates) + " candidates";
-  return entry.strategy + std::string(kTuned) + time +
+  return entry.strategy + std::string(kTuned) + text(entry.time_us, 4) + " us" +
          (entry.policy.empty() ? "" : " with " + entry.policy) + " on " + request.device.name +
          (entry.is_autos_own ? ", auto's own choice: no other of " + candidates + " was faster"
                              : ", the fastest of " + candidates);

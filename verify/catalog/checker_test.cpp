@@ -6,10 +6,12 @@
 // must let pass.
 #include <bit>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
 #include <limits>
 
 #include "host/compare.hpp"
+#include "verify/support/comma_locale.hpp"
 #include "verify/support/open_linear.hpp"
 #include "wide/convert.hpp"
 
@@ -245,6 +247,15 @@ std::vector<Implementation> right_ones() {
 }
 
 }  // namespace
+
+TEST_CASE("what is wrong is said with points, whatever the program's locale") {
+  const Implementation wrong{"one value",
+                             spoiled([](OpenLinear& linear) { linear.set_y(1, 2, 3, 1234.5); })};
+  const CommaLocale commas;
+  CHECK_THAT(judge(wrong),
+             Catch::Matchers::StartsWith("member 1, row 2, column 3: got 1234.5, expected ") &&
+                 Catch::Matchers::ContainsSubstring(", tolerance "));
+}
 
 TEST_CASE("every wrong implementation is caught") {
   int64_t num_killed = 0, num_planted = 0;

@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 
+#include "verify/support/comma_locale.hpp"
 #include "verify/support/known_devices.hpp"
 
 namespace wide::test {
@@ -56,6 +57,11 @@ TEST_CASE("tuned choice: an entry is taken, whatever the table expects") {
         "odd: tuned: 12.35 us on NVIDIA H200, auto's own choice: no other of 8 candidates was "
         "faster");
   CHECK(choose("steady") == "steady: asked for by name");
+}
+
+TEST_CASE("tuned choice: numbers have points, whatever the program's locale") {
+  const CommaLocale commas;
+  CHECK(Chooser()().starts_with("odd: tuned: 12.35 us on "));
 }
 
 TEST_CASE("tuned choice: another problem or device is not in the cache") {
