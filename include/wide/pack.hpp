@@ -29,7 +29,7 @@ struct PackedOperand {
   int min_rank = 1, max_rank = 5;  ///< of a member's tensor
 };
 
-/// Every operand that is packed, under the names of the layout table in the README.
+/// Every operand that is packed, under the names of the table in README.md beside this file.
 namespace operands {
 using enum PackedOperand::Kind;
 // Activations with features last: [B, D] or [B, T, D] -> [.., N*D].

@@ -27,6 +27,15 @@ class ReadmeTest(unittest.TestCase):
         (shown,) = re.findall(re.escape(title) + r"\n(?:\|.*\n)*", README)
         self.assertEqual(shown, result.stdout)
 
+    def test_the_excerpt_is_of_the_results(self):
+        results = (ROOT / "bench/results/cpu/peers.md").read_text().splitlines()
+        rows = re.findall(r"^\| `.*\| cpu \|.*$", README, re.MULTILINE)
+        self.assertGreater(len(rows), 3)
+        for row in rows:
+            self.assertIn(row, results)
+        count = sum(line.startswith("| `") for line in results)
+        self.assertIn(f"Of the {count} cases measured there", README)
+
     def test_named_files_exist(self):
         rooms = r"`((?:\./)?(?:include|kernels|host|bench|verify|scripts)/[\w./-]+)`"
         for name in re.findall(rooms, README):
