@@ -58,6 +58,7 @@ TEST_CASE("problem keys: whatever differs makes another key") {
   check_every_byte(PoolingProblem{});
   check_every_byte(RoutedLinearProblem{});
   check_every_byte(SoftmaxProblem{});
+  check_every_byte(RoutingProblem{});
   check_every_byte(TopKProblem{});
   check_every_byte(EnsembleProblem{});
   check_every_byte(DropoutProblem{});
