@@ -98,9 +98,6 @@ class AttentionPlan : public PrimitivePlan<AttentionProblem> {
   ///         after another.
   /// Errors: invalid_argument, unsupported, cuda, cublas, cudnn: see plan.hpp.
   /// Threads: safe with an Execution each.
-  /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
-  ///         N or its neighbours; for another N vendors may round differently and "auto" may choose
-  ///         differently.
   void run(const AttentionArguments& arguments, const Execution& execution) const;
 
  private:

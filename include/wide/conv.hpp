@@ -128,9 +128,6 @@ class ConvPlan : public PrimitivePlan<ConvProblem> {
   ///         unsupported, too, where a strategy of cuDNN's was asked for and operands are not
   ///         aligned to 16 bytes.
   /// Threads: safe with an Execution each.
-  /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
-  ///         N or its neighbours; for another N cuDNN may round differently and "auto" may choose
-  ///         differently.
   void run(const ConvArguments& arguments, const Execution& execution) const;
 
  private:

@@ -89,6 +89,7 @@ class LayernormPlan : public PrimitivePlan<LayernormProblem> {
   ///         a replay follows other ids, which the device alone reads.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Rows:   under one strategy a row's bits depend on itself and its member's parameters only.
   /// Source: Ba, Kiros, Hinton, "Layer Normalization", 2016, arXiv:1607.06450, section 3.
   void run(const LayernormArguments& arguments, const Execution& execution) const;
 

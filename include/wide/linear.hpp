@@ -101,9 +101,6 @@ class LinearPlan : public PrimitivePlan<LinearProblem> {
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
-  /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
-  ///         N or its neighbours; for another N cuBLAS may round differently and "auto" may choose
-  ///         differently.
   void run(const LinearArguments& arguments, const Execution& execution) const;
 
  private:

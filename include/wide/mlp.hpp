@@ -99,9 +99,6 @@ class MlpPlan : public PrimitivePlan<MlpProblem> {
   ///         buffers of activations and the largest workspace of a layer.
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
-  /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
-  ///         N or its neighbours; for another N cuBLAS may round differently and "auto" may choose
-  ///         differently.
   /// Source: Mueller et al., "Real-time Neural Radiance Caching for Path Tracing" (fully fused
   ///         MLPs).
   void run(const MlpArguments& arguments, const Execution& execution) const;

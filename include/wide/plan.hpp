@@ -12,6 +12,11 @@
 // Operands overlap if their address ranges do, from the first element to the last, gaps included: x
 // and y as columns of one buffer overlap, even though they share no element.
 //
+// Members, unless a primitive joins them: under one strategy of ours, a member's bits depend on its
+// own operands only, never on N or its neighbours; for another N vendors may round differently and
+// "auto" may choose differently. Rows: a row's bits may depend on how many rows the call has, since
+// strategies, tiles and the order of sums go by sizes; a primitive's header may promise more.
+//
 // Errors, unless a primitive's header adds to them; every message names what was wrong, what was
 // got and what was expected:
 //   describe_x    invalid_argument: operands that contradict each other or `like`
