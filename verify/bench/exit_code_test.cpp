@@ -176,7 +176,7 @@ TEST_CASE("a history that is of a later version, or none, is wrong content: exit
   std::filesystem::create_directories("lines");
   write_file("lines/index.jsonl", "no line\n");
   const auto [store, message] = GENERATE(table<std::string, std::string>(
-      {{"later", "later/history.sqlite: is of version 99, expected at most 1"},
+      {{"later", "later/history.sqlite: is of version 99, expected at most 2"},
        {"none", "none/history.sqlite: file is not a database"},
        {"jsonl:lines", "lines/index.jsonl:1: is no line of a history"}}));
   for (const std::string& line : {std::string("history"), std::string("history trend"),
