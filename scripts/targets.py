@@ -6,8 +6,8 @@
 expect prints what each strategy of ours should take on an H200 by arithmetic alone (expectation.py, roofline.py), by target; notes
 prints the same with all of its parts, which is bench/results/NOTES.md. measure runs wbench on the CUDA device, S seconds at
 most (90), reports for each target whether it is met, and for each strategy how its time compares with the expectation: for H100 SXM
-with that for one of these, for other devices with nothing. --out writes that as JSON, with the device; --raw, a new folder, keeps
-wbench's own output. --lost names strategies to leave out (lost.py).
+with that for one of these, for other devices with nothing. --out writes that as JSON, with the device; --raw, a folder, keeps wbench's
+own output: what it holds of the same wbench is not measured again, unless nothing is missing. --lost names strategies to leave out (lost.py).
 
 A target is a case ("axes") or a sweep ("preset"), and the minimum that it is to reach:
 
@@ -44,7 +44,7 @@ import time
 sys.dont_write_bytecode = True
 import expectation  # noqa: E402
 import roofline  # noqa: E402
-from evidence import read_json  # noqa: E402
+from evidence import read_json, read_whole  # noqa: E402
 from lost import Lost  # noqa: E402
 from watched import run_watched, stall_s_of  # noqa: E402
 
@@ -61,6 +61,7 @@ REGIMES = ("graph", "stream", "cpu")  # the first one that all sides have counts
 SEEN_IN_INTERVAL = ("wide_interval", "timed_out")  # doubts that are ignored: a bound within the interval decides nothing anyway
 PRESET_CASES = 4  # approximately
 LEAST_S = 5  # for another process
+LEAST_CASE_S = 1  # for a case: with half of it, strategies have too few rounds to decide anything
 GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "most_us", "vs_other", "geomean_vs_vendor", "least_vs_vendor")
 
 
@@ -250,41 +251,60 @@ def has_axes(case, axes):
     return all(str(case["axes"].get(axis)) == str(value) for axis, value in axes.items())
 
 
-def suite_of(targets, seconds, lost):
-    """One process for all: a device is initialised, and its ceilings are measured, once. Checking takes what budgets leave; each
-    case has a budget of its own: with less, clocks are not seen stable."""
-    entries, counts = [], []
-    for index, target in enumerate(targets):
-        others = target.get("vendor_axes", {})
-        axes = {axis: [value, others[axis]] if axis in others else value for axis, value in target.get("axes", {}).items()}
-        regimes = ["stream", "graph"] + (["cold"] if "of_floor_pct" in target else [])
-        entry = {"name": entry_name(index), "op": target["op"], "axes": axes, "regimes": regimes}
-        skipped = lost.of(target["op"]) if lost else []
-        entries.append(entry | ({"preset": target["preset"]} if "preset" in target else {}) | ({"skip": skipped} if skipped else {}))
-        counts.append(math.prod(len(value) for value in axes.values() if isinstance(value, list)) * (PRESET_CASES if "preset" in target else 1))
-    budget = max(0.3, 0.6 * seconds / sum(counts))
-    for entry, count in zip(entries, counts):
-        entry |= {"budget_s": round(count * budget, 2)} if count > 1 else {}
-    return {"schema": {"name": "wbench.suite", "version": "1.0.0"}, "name": "targets", "entries": entries,
-            "defaults": {"baselines": "none", "max_samples": 300, "budget_s": round(budget, 2)}}
-
-
 def entry_name(index):
     return f"t{index:02}"
 
 
+def entry_of(index, target, lost):
+    """The suite's entry that measures it."""
+    others = target.get("vendor_axes", {})
+    axes = {axis: [value, others[axis]] if axis in others else value for axis, value in target.get("axes", {}).items()}
+    regimes = ["stream", "graph"] + (["cold"] if "of_floor_pct" in target else [])
+    skipped = lost.of(target["op"]) if lost else []
+    return ({"name": entry_name(index), "op": target["op"], "axes": axes, "regimes": regimes}
+            | ({"preset": target["preset"]} if "preset" in target else {}) | ({"skip": skipped} if skipped else {}))
+
+
+def suite_of(entries, todo, seconds):
+    """One process for all: a device is initialised, and its ceilings are measured, once. Checking takes what budgets leave; each
+    case has a budget of its own, and those that nothing is left for are not run. Nothing is checked after timing: `verify` and
+    `bench` do that with the same strategies, and here it would take as long as the times."""
+    counts = {entry["name"]: math.prod(len(value) for value in entry["axes"].values() if isinstance(value, list))
+              * (PRESET_CASES if "preset" in entry else 1) for entry in entries}
+    budget = max(LEAST_CASE_S, 0.6 * seconds / sum(counts[name] for name in todo))
+    return {"schema": {"name": "wbench.suite", "version": "1.0.0"}, "name": "targets",
+            "entries": [entry | ({"budget_s": round(counts[entry["name"]] * budget, 2)} if counts[entry["name"]] > 1 else {}) for entry in entries],
+            "defaults": {"baselines": "none", "verify": "before", "max_samples": 300, "budget_s": round(budget, 2)}}
+
+
+def unmeasured(entries, folder, wbench):
+    """The names of those that no earlier call with the same wbench has measured; of all, if none is missing."""
+    def asked(entry):
+        return {key: value for key, value in entry.items() if key != "budget_s"}
+
+    known = {entry["name"]: asked(entry) for entry in (read_json(folder / "suite.json") or {"entries": []})["entries"]}
+    names = [entry["name"] for entry in entries]
+    measured = {name for name, entry in zip(names, entries)
+                if known.get(name) == entry and read_whole(folder / f"results/{name}.json", pathlib.Path(wbench))}
+    return [name for name in names if name not in measured] or names
+
+
 def run_cases(wbench, targets, seconds, folder, lost=None):
     """For each target the cases that were run, or why there are none. A vendor's case with other axes is in the same run. `folder`
-    then holds the results. After an entry that hangs, crashes or loses the device another process runs the rest, if time allows."""
-    (folder / "suite.json").write_text(json.dumps(suite_of(targets, seconds, lost)))
+    then holds the results; what it holds already counts. After an entry that hangs, crashes or loses the device another process runs
+    the rest, if time allows."""
+    entries = [entry_of(index, target, lost) for index, target in enumerate(targets)]
+    todo = unmeasured(entries, folder, wbench)
+    (folder / "suite.json").write_text(json.dumps(suite_of(entries, todo, seconds)))
     log, summary = folder / "log", folder / "summary.json"
+    log.unlink(missing_ok=True)
     end, outcomes, otherwise = time.monotonic() + seconds, {}, {}
-    todo = names = [entry_name(index) for index in range(len(targets))]
+    names = [entry["name"] for entry in entries]
     while todo:
         for path in (summary, *(folder / f"results/{name}.json" for name in todo)):
             path.unlink(missing_ok=True)
         command = [wbench, "suite", "run", folder / "suite.json", "--device", "cuda", "--results", folder / "results", "--json", summary, "-v"]
-        code = run_watched(command + ([] if todo is names else ["--entry", ",".join(todo)]), log, end - time.monotonic(), stall_s_of(seconds))
+        code = run_watched(command + ([] if todo == names else ["--entry", ",".join(todo)]), log, end - time.monotonic(), stall_s_of(seconds))
         words = log.read_text(errors="replace").strip().splitlines() or ["no output"]
         otherwise |= dict.fromkeys(todo, f"exit code {code}: {words[-1]}")
         found = {entry["name"]: entry for entry in (read_json(summary) or {"entries": []})["entries"]}
@@ -293,7 +313,7 @@ def run_cases(wbench, targets, seconds, folder, lost=None):
                                for name in todo])
         if end - time.monotonic() < LEAST_S:
             break
-    return [cases_of(read_json(folder / f"results/{name}.json"), outcomes.get(name), otherwise[name]) for name in names]
+    return [cases_of(read_json(folder / f"results/{name}.json"), outcomes.get(name), otherwise.get(name)) for name in names]
 
 
 def behind_trouble(entries):
@@ -413,7 +433,7 @@ def main():
         return 0
     targets = [target for target in targets if arguments.full or not target.get("takes_minutes")]
     if arguments.raw:
-        arguments.raw.mkdir(parents=True)
+        arguments.raw.mkdir(parents=True, exist_ok=True)
     with contextlib.nullcontext(arguments.raw) if arguments.raw else tempfile.TemporaryDirectory() as folder:
         lost = Lost(arguments.lost, pathlib.Path(arguments.wbench)) if arguments.lost else None
         runs = run_cases(arguments.wbench, targets, arguments.seconds, pathlib.Path(folder), lost)

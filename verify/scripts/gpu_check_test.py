@@ -303,12 +303,14 @@ signal.sigtimedwait([], 1)
         for name in ("scripts/targets.py", "scripts/expectation.py", "scripts/roofline.py"):
             self.put(name, (ROOT / name).read_text())
         (self.root / "kernels/linear").symlink_to(ROOT / "kernels/linear")  # whose tiles are expected
-        self.put("bench/targets.json", json.dumps({"targets": [{"name": "toy", "op": "linear", "axes": {"n": 8}}]}))
+        self.put("bench/targets.json", json.dumps({"targets": [{"name": name, "op": "linear", "axes": {"n": 8}} for name in ("toy", "other")]}))
         device = {"name": "Toy GPU", "cuda_driver": 13000, "clocks": {"sm_max_mhz": 1980}}
         self.put("suite.json", json.dumps({"entries": []}))
         self.put("entries/t00.json", json.dumps({"run": {"complete": True}, "devices": [device], "cases": []}))
-        for _ in range(2):
-            self.check("targets")
+        self.check("targets")
+        (self.root / "words").unlink()
+        self.check("targets")
+        self.assertRegex((self.root / "words").read_text(), "^suite run .* -v --entry t01\n$")  # what the first call left
         (kept,) = self.root.glob("bench/results/Toy-GPU/targets-*.json")
         result = json.loads(kept.read_text())
         self.assertEqual((result["device"], result["driver"]), (device, "580.1"))
