@@ -91,12 +91,14 @@ std::vector<std::byte> fill_buffer(const Context& context, Tensor& buffer, const
   return host;
 }
 
-/// The bytes of a buffer: its own on the CPU, else read back into `scratch`. Other streams are not
-/// known here; callers have waited for theirs.
-const std::byte* read_buffer(const Context& context, const Tensor& buffer,
-                             std::vector<std::byte>& scratch) {
+/// The bytes of a buffer: its own on the CPU, else read back, until this thread reads another. It
+/// keeps the memory: to map and clear as much anew takes three times as long as the copy. Other
+/// streams are not known here; callers have waited for theirs.
+const std::byte* read_buffer(const Context& context, const Tensor& buffer) {
   if (context.device().type == DeviceType::cpu) return static_cast<const std::byte*>(buffer.data());
-  scratch.resize(static_cast<size_t>(buffer.bytes()));
+  thread_local std::vector<std::byte> scratch;
+  const auto bytes = static_cast<size_t>(buffer.bytes());
+  if (scratch.size() < bytes) scratch.resize(bytes);
   const OwnedStream stream(context);
   copy(buffer, TensorView(scratch.data(), buffer.dtype(), buffer.shape(), Device{}), stream.get());
   context.synchronize(stream.get());
@@ -320,8 +322,7 @@ std::string Operand::State::gap_damage(const std::byte* bytes) const {
 }
 
 std::string Operand::State::packed_damage() const {
-  std::vector<std::byte> scratch;
-  const std::byte* bytes = read_buffer(context, buffer, scratch);
+  const std::byte* bytes = read_buffer(context, buffer);
   std::string damage = guard_damage(bytes, extent);
   if (damage.empty()) damage = gap_damage(bytes + extent.offset);
   if (!damage.empty() || may_change()) return damage;
@@ -333,22 +334,27 @@ std::string Operand::State::packed_damage() const {
     fill(filled_again.data());
     expected = filled_again.data();
   }
+  // Searched only if there is something to find: memcmp() is several times as fast.
+  if (std::memcmp(bytes, expected, static_cast<size_t>(extent.total())) == 0) return "";
   const std::byte* at = std::mismatch(bytes, bytes + extent.total(), expected).first;
-  if (at == bytes + extent.total()) return "";
   const int64_t element = (at - bytes - extent.offset) / element_bytes();
   return "this input was written to, first at " + index_of(element);
 }
 
 std::string Operand::State::member_damage(size_t tensor) const {
-  std::vector<std::byte> scratch;
-  const Extent own = extent_of(places[tensor]);
-  const std::byte* bytes = read_buffer(context, separate[tensor], scratch);
+  const MemberPlace& place = places[tensor];
+  const Extent own = extent_of(place);
+  const std::byte* bytes = read_buffer(context, separate[tensor]);
   const std::string damage = guard_damage(bytes, own);
   if (!damage.empty() || may_change()) return damage;
-  std::vector<std::byte> expected(static_cast<size_t>(own.bytes));
-  gather(payload(), places[tensor], expected.data());
-  const bool is_intact = std::equal(expected.begin(), expected.end(), bytes + own.offset);
-  return is_intact ? "" : "this input was written to";
+  const int64_t run_bytes = run_length(place) * element_bytes();
+  for (int64_t run = 0; run < num_runs(place); ++run) {
+    const std::byte* expected = payload() + run_offset(place, run) * element_bytes();
+    const std::byte* found = bytes + own.offset + run * run_bytes;
+    if (std::memcmp(found, expected, static_cast<size_t>(run_bytes)) != 0)
+      return "this input was written to";
+  }
+  return "";
 }
 
 Operand::Operand(const Context& context, const Description& description,
@@ -447,10 +453,9 @@ MemberOutputs Operand::read(OutputOf which, Stream stream) const {
   s.ensure_filled();
   s.context.synchronize(stream);
   MemberOutputs outputs{s.description.dtype, {}};
-  std::vector<std::byte> scratch;
   const bool is_baseline = which == OutputOf::baseline;
   if (is_baseline && s.separate.empty()) s.make_separate();
-  const std::byte* packed = is_baseline ? nullptr : read_buffer(s.context, s.buffer, scratch);
+  const std::byte* packed = is_baseline ? nullptr : read_buffer(s.context, s.buffer);
   for (int64_t m = 0; m < num_tensors(); ++m) {
     const MemberPlace& place = s.place_of(m);
     const Extent own = s.extent_of(place);
@@ -460,8 +465,7 @@ MemberOutputs Operand::read(OutputOf which, Stream stream) const {
     member.bytes.resize(static_cast<size_t>(own.bytes));
     if (is_baseline) {
       const Tensor& buffer = s.separate[static_cast<size_t>(m)];
-      std::copy_n(read_buffer(s.context, buffer, scratch) + own.offset, own.bytes,
-                  member.bytes.begin());
+      std::copy_n(read_buffer(s.context, buffer) + own.offset, own.bytes, member.bytes.begin());
     } else {
       s.gather(packed + s.extent.offset, place, member.bytes.data());
     }
