@@ -241,8 +241,8 @@ struct Program {
     app.add_flag("-q,--quiet", global.quiet, "nothing on standard error but errors");
     app.add_flag(
         "-v,--verbose", global.verbose,
-        "run, show: a line on standard error for every case, and tables of launches, kernels, "
-        "energy, clocks and memory");
+        "run, show: a line on standard error for every case and check, and tables of launches, "
+        "kernels, energy, clocks and memory");
     app.add_flag("--no-gpu", global.no_gpu, "do not look for CUDA devices");
     if constexpr (has_simulation()) {
       app.add_flag("--sim", global.simulate,

@@ -99,12 +99,14 @@ class CaseRunner {
     result_.floor_ns = floor_.total_ns();
     add_contenders();
     if (contenders_.empty()) return collect();
-    const auto verification = Clock::now();
+    double checking_s = 0;
     std::unique_ptr<catalog::ReferenceSample> reference;
     if (config_.verify != "off") {
       reference =
           std::make_unique<catalog::ReferenceSample>(*workload_, reference_flops(), config_.seed);
+      const auto verification = Clock::now();
       verify_all(*reference, &VerifyOutcome::before);
+      checking_s = seconds_since(verification);
     }
     if (plan_.config.is_adversarial) verify_hostile();
     for (const auto& contender : contenders_) {
@@ -116,7 +118,8 @@ class CaseRunner {
     if (plan_.profiled_calls > 0) profile_all();
     if (!plan_.verify_only) {
       const bool verifies_after = reference && config_.verify == "both";
-      time_all(verifies_after ? seconds_since(verification) : 0);
+      const double after = num_checks_after(regimes_of(plan_), config_.cache);
+      time_all(verifies_after ? after * checking_s : 0);
       if (verifies_after) verify_all(*reference, &VerifyOutcome::after);
       evaluate_all();
     }
@@ -289,6 +292,7 @@ class CaseRunner {
     for (const auto& contender : contenders_) {
       if (is_interrupted()) return;
       guarded(*contender, [&] { contender->verify(reference, phase); });
+      if (plan_.on_checked) plan_.on_checked(contender->result.name);
     }
   }
 

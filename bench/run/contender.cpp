@@ -55,6 +55,13 @@ std::vector<Regime> default_regimes(DeviceType device) {
   return {Regime::stream, Regime::graph, Regime::cold};
 }
 
+int num_checks_after(const std::vector<Regime>& regimes, Cache cache) {
+  const auto replays = [&](Regime regime) {
+    return regime == Regime::graph || (regime == Regime::cold && cache == Cache::rotate);
+  };
+  return 1 + static_cast<int>(std::count_if(regimes.begin(), regimes.end(), replays));
+}
+
 Contender::Contender(std::string name, std::unique_ptr<Calls> calls, catalog::Workload& workload,
                      std::optional<Baseline> baseline, bool is_twin)
     : calls_(std::move(calls)), workload_(&workload), baseline_(baseline), is_twin_(is_twin) {

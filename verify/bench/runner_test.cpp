@@ -11,6 +11,7 @@
 #include <set>
 
 #include "bench/cli/interrupt.hpp"
+#include "bench/run/contender.hpp"
 #include "verify/bench/runner_case.hpp"
 #include "wide/error.hpp"
 
@@ -49,6 +50,23 @@ TEST_CASE("a case that goes well") {
   CHECK(r.result.peak_host_bytes > 1 << 20);
   REQUIRE(r.result.op_summaries.size() == 1);
   CHECK(r.result.op_summaries[0].best_strategy == "wide");
+}
+
+TEST_CASE("every check is told when it has ended, and time is reserved for those after timing") {
+  FakePrimitive fake = fake_with({{"wide", ""}, {"other", ""}});
+  const catalog::PrimitiveSpec spec = fake.spec();
+  RunPlan plan = fake_plan(spec, short_config());
+  std::vector<std::string> checked;
+  plan.on_checked = [&](const std::string& name) { checked.push_back(name); };
+  RunResult result;
+  run_plan(plan, result);
+  const std::vector<std::string> once{"wide", "other", "loop"};
+  std::vector<std::string> twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  CHECK(checked == twice);
+  CHECK(num_checks_after({Regime::stream, Regime::cold}, Cache::flush) == 1);
+  CHECK(num_checks_after({Regime::stream, Regime::graph, Regime::cold}, Cache::flush) == 2);
+  CHECK(num_checks_after({Regime::graph, Regime::cold}, Cache::rotate) == 3);
 }
 
 TEST_CASE("samples say in which order they were taken, when, and which are outliers") {
