@@ -14,11 +14,14 @@
 #include <ostream>
 #include <system_error>
 
+#include "bench/cases/select.hpp"
 #include "bench/cases/value_spec.hpp"
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
 #include "bench/cli/interrupt.hpp"
+#include "bench/cli/simulation.hpp"
 #include "bench/document/output_files.hpp"
+#include "bench/machine/calibrate.hpp"
 #include "bench/machine/environment.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
@@ -163,6 +166,7 @@ class SuiteRun {
     run.dry_run = options_.dry_run;
     run.output.store = options_.store;
     run.words = run_words(run);
+    measure_ceilings(run);
     run.calibration = ceilings_.of(run.selection.device);
     std::string file;
     if (!folder_.empty() && !run.dry_run) file = folder_ + "/" + entry.name + ".json";
@@ -191,6 +195,19 @@ class SuiteRun {
     if (!result.cases.empty() && std::filesystem::exists(file)) outcome.file = file;
     if (!message.empty()) err_ << "wbench: " << entry.where << ": " << message << "\n";
     return outcome;
+  }
+
+  /// Before the entry, unless they are known, so that all of its budget is its cases': on a GPU
+  /// they take seconds. A device that cannot be used is reported by the entry; cases in processes
+  /// of their own have the first one's ceilings, since this one holds no device.
+  void measure_ceilings(const RunOptions& run) {
+    const std::string& device = run.selection.device;
+    if (run.dry_run || run.config.isolate || is_simulated() || ceilings_.of(device)) return;
+    if (global_.verbose) err_ << "measuring ceilings\n" << std::flush;
+    try {
+      ceilings_.keep(device, calibrate(select_context(run.selection)));
+    } catch (const std::exception&) {
+    }
   }
 
   const GlobalOptions& global_;

@@ -56,7 +56,7 @@ void run_plan(const RunPlan& plan, RunResult& result) {
   Sweep sweep(plan, result);
   const ActiveDevice active(plan.context);
   if (!plan.verify_only) {
-    sweep.report("calibration");
+    if (!plan.calibration) sweep.report("calibration");
     result.calibration = plan.calibration ? *plan.calibration : sweep.measure_ceilings();
   }
   const std::unique_ptr<Monitor> nvml = monitor_of(plan, result);

@@ -61,15 +61,18 @@ void Sweep::run(const std::function<std::optional<CaseResult>(const Turn&)>& run
   result_.duration_s = elapsed_s();
 }
 
-Calibration Sweep::measure_ceilings() const {
-  return plan_.measure_ceilings ? plan_.measure_ceilings() : calibrate(plan_.context);
+Calibration Sweep::measure_ceilings() {
+  const double begin_s = elapsed_s();
+  Calibration ceilings =
+      plan_.measure_ceilings ? plan_.measure_ceilings() : calibrate(plan_.context);
+  measuring_s_ = elapsed_s() - begin_s;
+  return ceilings;
 }
 
-void Sweep::check_ceilings() const {
-  constexpr double kMeasuringS = 1;
+void Sweep::check_ceilings() {
   const bool has_own = !plan_.verify_only && !plan_.calibration;
   const bool is_short = elapsed_s() < plan_.ceilings_hold_s;
-  const bool is_over = plan_.config.budget_s && elapsed_s() + kMeasuringS > *plan_.config.budget_s;
+  const bool is_over = plan_.config.budget_s && elapsed_s() + measuring_s_ > *plan_.config.budget_s;
   if (!has_own || !result_.complete || is_short || is_over) return;
   if (auto check = ceilings_check(result_.calibration, measure_ceilings()))
     result_.environment_checks.push_back(std::move(*check));

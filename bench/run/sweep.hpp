@@ -40,10 +40,10 @@ class Sweep {
   void run(const std::function<std::optional<CaseResult>(const Turn&)>& run_turn);
 
   /// Measures the plan's device as it is now.
-  Calibration measure_ceilings() const;
+  Calibration measure_ceilings();
   /// Measures ceilings again after a complete sweep that was not short, if the budget leaves time
   /// and the sweep measured the first ones itself; adds a warning to the result if they have moved.
-  void check_ceilings() const;
+  void check_ceilings();
 
  private:
   double elapsed_s() const;
@@ -54,6 +54,7 @@ class Sweep {
   RunResult& result_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   int64_t total_ = 0, done_ = 0;
+  double measuring_s_ = 1;  ///< what ceilings take; a guess until this sweep has measured them
 };
 
 }  // namespace wide::bench

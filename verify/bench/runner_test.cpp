@@ -291,9 +291,11 @@ TEST_CASE("ceilings are measured again after a sweep that was not short") {
   plan.calibration.reset();
   plan.ceilings_hold_s = 0;
   int measured = 0;
+  double measuring_us = 0;
   plan.measure_ceilings = [&] {
     Calibration ceilings = given_calibration();
     if (++measured > 1) ceilings.mem_bw_bytes_per_s /= 2;
+    spin_us(measuring_us)();
     return ceilings;
   };
   const auto checks_of = [&](const RunPlan& changed) {
@@ -313,9 +315,12 @@ TEST_CASE("ceilings are measured again after a sweep that was not short") {
   CHECK(checks_of(changed).empty());
   CHECK(measured == 1);
   changed = plan;
-  changed.config.budget_s = 0.5;  // is used up by measuring them
+  changed.config.budget_s = 0.9;  // leaves as long as they took before
+  CHECK(checks_of(changed).size() == 1);
+  measuring_us = 0.5e6;  // but not twice as long
   CHECK(checks_of(changed).empty());
   CHECK(measured == 1);
+  measuring_us = 0;
   changed = plan;
   changed.calibration = given_calibration();  // at another time
   CHECK(checks_of(changed).empty());

@@ -24,6 +24,7 @@ namespace wide::bench {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
 using test::TemporaryFolder;
 
 constexpr const char* kSchema = "bench/suite/suite.schema.json";
@@ -222,7 +223,10 @@ TEST_CASE("an entry that cannot run does not stop the rest, and the worst code w
   // Ceilings are measured once for entries that follow one another.
   CHECK(load_result("r/linear.json").calibration == load_result("r/softmax.json").calibration);
   CHECK(load_result("r/softmax.json").calibration.mem_bw_bytes_per_s > 0);
-  CHECK(wbench("suite run s.json -q --entry softmax,linear").code == kRegression);
+  const Outcome shown = wbench("suite run s.json -v --entry softmax,linear");
+  CHECK(shown.code == kRegression);
+  // No entry's budget pays for them.
+  CHECK_THAT(shown.err, StartsWith("measuring ceilings\n") && !ContainsSubstring("calibration"));
   CHECK(wbench("compare r r --ignore-device").code == kSuccess);
 }
 
