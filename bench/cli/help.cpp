@@ -131,8 +131,8 @@ With -v, of each measurement and of each kernel:
                  of the median; unsteady_rounds: deviation above 5 %; drift: above 1 % in all (Mann and
                  Kendall, p < 0.01); multimodal: two modes or more (Hartigan's dip, p < 0.01) that are
                  more than 1 % apart; throttled: more than a fifth of the samples; timed_out: before
-                 --stop was satisfied; unsettled_clock: not seen stable before the samples. --strict:
-                 exit code 5
+                 --stop was satisfied; unsettled_clock: not stable before the samples, nor
+                 from one third of them to the next. --strict: exit code 5
 After the sweep, per primitive, regime and baseline:
 )" + summary_definitions() +
          "\n" + exit_codes();

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "bench/nvml/throttle.hpp"
@@ -43,6 +45,22 @@ bool is_multimodal(const Measurement& m) {
          pct_of_median(m, m.stats.p95_ns - m.stats.p5_ns) > kApart_pct;
 }
 
+/// Whether the mean clocks of the samples' thirds differ as little as windows do between which a
+/// clock has settled. Single readings may: under a power cap they always do.
+bool is_steady(const std::vector<double>& sm_mhz) {
+  const auto third = static_cast<std::ptrdiff_t>(sm_mhz.size() / 3);
+  if (third == 0) return false;
+  std::array<double, 3> means{};
+  for (std::ptrdiff_t i = 0; i < 3; ++i) {
+    const auto begin = sm_mhz.begin() + i * third;
+    const auto end = i < 2 ? begin + third : sm_mhz.end();
+    means[static_cast<size_t>(i)] =
+        std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
+  }
+  const auto [least, most] = std::minmax_element(means.begin(), means.end());
+  return *most - *least <= kSteadyClock_pct / 100 * *most;
+}
+
 }  // namespace
 
 std::vector<std::string> doubts_of(const Measurement& m) {
@@ -61,7 +79,8 @@ std::vector<std::string> doubts_of(const Measurement& m) {
   doubt(is_multimodal(m), "multimodal");
   doubt(throttled_share(m) > kMaxDiscarded, "throttled");
   doubt(m.stop_reason == "timeout", "timed_out");
-  doubt(m.clocks && !m.clocks->sm_mhz_stable, "unsettled_clock");
+  const bool has_settled = !m.clocks || m.clocks->sm_mhz_stable || is_steady(m.samples_sm_mhz);
+  doubt(!has_settled, "unsettled_clock");
   return doubts;
 }
 

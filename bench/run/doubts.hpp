@@ -16,6 +16,7 @@ namespace wide::bench {
 inline constexpr int64_t kReliableSamples = 30, kReliableRounds = 10;
 inline constexpr double kWidestInterval_pct = 1;  ///< half of it; no verdict is decided by less
 inline constexpr double kUnsteadyRounds_pct = 5, kDrift_pct = 1, kDrift_p = 0.01;
+inline constexpr double kSteadyClock_pct = 1;  ///< as --warmup-clock-tol is by default
 
 /// For a measurement that has been evaluated, in a fixed order; empty: it is reliable.
 ///   few_samples      fewer than 30
@@ -29,7 +30,8 @@ inline constexpr double kUnsteadyRounds_pct = 5, kDrift_pct = 1, kDrift_p = 0.01
 ///   throttled        more than a fifth of the samples were throttled, discarded or not
 ///   timed_out        --timeout or a budget ended its case before --stop was satisfied
 ///   unsettled_clock  the clock is known but was not seen stable before the samples, so none of
-///                    them was judged by it
+///                    them was judged by it, nor while they were taken: the means of their thirds
+///                    differ by more than 1 %. A case of little time has no 0.15 s to see it before
 std::vector<std::string> doubts_of(const Measurement& m);
 
 /// "multimodal: dip 0.083, p 0.001": a doubt with the numbers that caused it.

@@ -104,6 +104,17 @@ TEST_CASE("each doubt has its bound") {
   CHECK(with([](auto& m) {
           m.clocks = Clocks{1500, 1400, {}, {}, {}};
         }) == Names{"unsettled_clock"});
+  const auto at_clocks = [&](const auto& mhz_of) {
+    return with([&](auto& m) {
+      m.clocks = Clocks{1500, 1400, {}, {}, {}};
+      for (int i = 0; i < 120; ++i) m.samples_sm_mhz.push_back(mhz_of(i));
+    });
+  };
+  CHECK(at_clocks([](int) { return 1500; }).empty());
+  CHECK(at_clocks([](int i) { return i % 2 == 0 ? 1400 : 1600; }).empty());  // a power cap
+  CHECK(at_clocks([](int i) { return i < 40 ? 1485 : 1500; }).empty());
+  CHECK(at_clocks([](int i) { return i < 40 ? 1484 : 1500; }) == Names{"unsettled_clock"});
+  CHECK(at_clocks([](int i) { return i < 80 ? 1500 : 1400; }) == Names{"unsettled_clock"});
   for (const char* reason : {"ci", "stdrel", "count", "max_samples", "interrupted", ""})
     CHECK(with([&](auto& m) { m.stop_reason = reason; }).empty());
   Measurement none = sound();
