@@ -15,8 +15,10 @@ namespace wide::bench {
 /// Distance of places in bytes: a cache line, so that every step uses another one.
 inline constexpr int64_t kChaseStep = 128;
 
-/// One thread follows `steps` links from place 0 and writes the place where it ends. A link is the
-/// place of the next one, in lines of kChaseStep bytes.
-cudaError_t launch_chase(const void* links, int64_t steps, uint32_t* end, cudaStream_t stream);
+/// Chaser i, a thread in a block of its own, follows `steps` links from place i and writes the
+/// place where it ends to ends[i]. A link is the place of the next one, in lines of kChaseStep
+/// bytes.
+cudaError_t launch_chase(const void* links, int64_t steps, int chasers, uint32_t* ends,
+                         cudaStream_t stream);
 
 }  // namespace wide::bench

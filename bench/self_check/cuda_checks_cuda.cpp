@@ -91,14 +91,17 @@ Hold hold_stream(const Context& context, Stream stream) {
   return hold;
 }
 
-/// A random cycle through all lines of several copies of a buffer; each call follows one copy.
+/// A random cycle through all lines of several copies of a buffer; each call follows one copy, an
+/// eighth of it by each of eight chasers: one alone would take seconds for copies that fill an L2.
 class Chase {
  public:
   Chase(const Context& context, Stream stream, int64_t copies)
-      : stream_(stream), end_(context, Dtype::int32, {1}) {
+      : stream_(stream), ends_(context, Dtype::int32, {kChasers}) {
     std::vector<uint32_t> order(kLines), words(kLines * kChaseStep / 4);
     std::iota(order.begin(), order.end(), 0u);
-    std::shuffle(order.begin() + 1, order.end(), std::mt19937(1));
+    std::shuffle(order.begin(), order.end(), std::mt19937(1));
+    for (uint32_t i = 0; i < kChasers; ++i)  // each begins where another one ends
+      std::iter_swap(order.begin() + i * kSteps, std::find(order.begin(), order.end(), i));
     for (size_t i = 0; i < order.size(); ++i)
       words[order[i] * kChaseStep / 4] = order[(i + 1) % order.size()];
     const ConstTensorView links(words.data(), Dtype::int32, {kBytes / 4}, Device{});
@@ -112,18 +115,20 @@ class Chase {
     std::vector<Call> calls;
     for (const Tensor& buffer : buffers_) {
       calls.emplace_back([this, links = buffer.data()] {
-        WIDE_CHECK_CUDA(
-            launch_chase(links, kLines, static_cast<uint32_t*>(end_.data()), native(stream_)));
+        WIDE_CHECK_CUDA(launch_chase(links, kSteps, kChasers, static_cast<uint32_t*>(ends_.data()),
+                                     native(stream_)));
       });
     }
     return calls;
   }
   /// Small enough to stay in an L2, and large enough that few copies fill it.
   static constexpr int64_t kBytes = 1 << 20, kLines = kBytes / kChaseStep;
+  static constexpr int kChasers = 8;
+  static constexpr int64_t kSteps = kLines / kChasers;
 
  private:
   Stream stream_;
-  Tensor end_;
+  Tensor ends_;
   std::vector<Tensor> buffers_;
 };
 

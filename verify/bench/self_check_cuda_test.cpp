@@ -22,19 +22,20 @@ TEST_CASE("a chase follows the links, each a line further") {
   std::vector<int32_t> words(kLines * kWords, 99);
   constexpr int32_t kNext[] = {3, 4, 0, 1, 2};
   for (int64_t i = 0; i < kLines; ++i) words[static_cast<size_t>(i * kWords)] = kNext[i];
-  Tensor links(context, Dtype::int32, {kLines * kWords}), end(context, Dtype::int32, {1});
+  Tensor links(context, Dtype::int32, {kLines * kWords}), ends(context, Dtype::int32, {2});
   copy(ConstTensorView(words.data(), Dtype::int32, links.shape(), Device{}), links, stream.get());
-  const auto place_after = [&](int64_t steps) {
-    WIDE_CHECK_CUDA(launch_chase(links.data(), steps, static_cast<uint32_t*>(end.data()),
+  const auto places_after = [&](int64_t steps) {
+    WIDE_CHECK_CUDA(launch_chase(links.data(), steps, 2, static_cast<uint32_t*>(ends.data()),
                                  static_cast<cudaStream_t>(stream.get().native())));
-    Tensor host(Context::cpu(), Dtype::int32, {1});
-    copy(end, host, stream.get());
+    Tensor host(Context::cpu(), Dtype::int32, {2});
+    copy(ends, host, stream.get());
     context.synchronize(stream.get());
-    return *static_cast<const int32_t*>(host.data());
+    const auto* found = static_cast<const int32_t*>(host.data());
+    return std::pair(found[0], found[1]);
   };
-  CHECK(place_after(1) == 3);
-  CHECK(place_after(3) == 4);
-  CHECK(place_after(5) == 0);
+  CHECK(places_after(1) == std::pair(3, 4));
+  CHECK(places_after(3) == std::pair(4, 0));
+  CHECK(places_after(5) == std::pair(0, 1));
 }
 
 TEST_CASE("a stream that nobody releases is noticed, and without times nothing else is checked") {
