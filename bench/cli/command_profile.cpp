@@ -40,11 +40,13 @@ std::vector<std::string> selecting_words(const std::vector<std::string>& argv) {
 
 std::vector<std::string> tool_words(const ProfileOptions& o, const std::string& file) {
   if (o.tool == "nsys") {
+    // By default nsys shows a graph as one bar, without its kernels.
     return {"nsys",
             "profile",
             "--capture-range=cudaProfilerApi",
             "--capture-range-end=stop",
             "--trace=cuda,nvtx",
+            "--cuda-graph-trace=node",
             "--force-overwrite=true",
             "--output=" + file};
   }

@@ -305,6 +305,7 @@ TEST_CASE("the profiler's command runs one case with nothing but its calls") {
   CHECK(nsys.code == kSuccess);
   CHECK_THAT(nsys.out, ContainsSubstring("nsys profile --capture-range=cudaProfilerApi "
                                          "--capture-range-end=stop"));
+  CHECK_THAT(nsys.out, ContainsSubstring(" --cuda-graph-trace=node "));  // not a graph as one bar
   CHECK_THAT(nsys.out, ContainsSubstring("--output=reports/linear"));
   CHECK_THAT(nsys.out, ContainsSubstring(" run --launches 5 " + selects));
   CHECK_THAT(nsys.out, ContainsSubstring("--baseline none --profile\n"));
