@@ -13,6 +13,7 @@
 #include "bench/statistics/order.hpp"
 #include "bench/timer/device_timing.hpp"
 #include "bench/timer/empty_kernel.hpp"
+#include "bench/timer/flush.hpp"
 #include "bench/timer/stream_blocker.hpp"
 #include "wide/error.hpp"
 #include "wide/tensor.hpp"
@@ -143,6 +144,27 @@ double cold_over_warm(const Context& context, Stream stream, Cache cache) {
   return cold / warm;
 }
 
+/// The time to read as much as the L2 holds after a memset of twice that, over the one after a
+/// flush: what is left to be written back costs the call that comes next.
+double dirty_over_clean(const Context& context, Stream stream) {
+  const ColdRule rule = rule_of(context, Cache::flush, 0);
+  Tensor data(context, Dtype::int32, {rule.l2_bytes / 16 * 4}), found(context, Dtype::int32, {1});
+  Tensor written(context, Dtype::uint8, {static_cast<int64_t>(rule.covered_bytes())});
+  fill_bytes(data, 0, stream);
+  const Call read = [&] {
+    WIDE_CHECK_CUDA(launch_read(data.data(), data.bytes(), static_cast<uint32_t*>(found.data()),
+                                native(stream)));
+  };
+  const double clean = median_of(*make_cold_sampler(context, stream, {read}, rule, 0, 1), 20);
+  EventPair events(stream);
+  std::vector<double> dirty;
+  for (uint8_t i = 0; i < 20; ++i) {
+    fill_bytes(written, i, stream);  // takes longer than to enqueue what follows
+    dirty.push_back(events.time_ns(read));
+  }
+  return median(dirty) / clean;
+}
+
 }  // namespace
 
 void check_cuda_timing(SelfChecks& checks, const Context& context, const Calibration& c) {
@@ -169,6 +191,7 @@ void check_cuda_timing(SelfChecks& checks, const Context& context, const Calibra
     checks.skip("blocker_holds", "no stream could be held: see event_clock");
   }
   checks.measure("cold_flush", [&] { return cold_over_warm(context, stream, Cache::flush); });
+  checks.measure("cold_dirty", [&] { return dirty_over_clean(context, stream); });
   checks.measure("cold_rotate", [&] { return cold_over_warm(context, stream, Cache::rotate); });
 }
 

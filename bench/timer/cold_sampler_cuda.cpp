@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/timer/device_timing.hpp"
+#include "bench/timer/flush.hpp"
 #include "bench/timer/held_stream.hpp"
 #include "wide/error.hpp"
 #include "wide/tensor.hpp"
@@ -20,22 +21,31 @@ namespace {
 /// Enough to time, few enough to wait in a queue.
 constexpr int64_t kEnqueuedLaunches = 50;
 
-/// Overwrites more than the L2 holds. Lines that a kernel has made persistent would survive that,
-/// so they are reset first, and none may be set aside any more (llm.c #851, nvbench #459).
+/// Reads more than the L2 holds. To overwrite as much would leave it full of lines that are still
+/// to be written, which the timed call would wait for, though no floor contains them. Lines that a
+/// kernel has made persistent would survive, so they are reset first, and none may be set aside any
+/// more (llm.c #851, nvbench #459).
 class L2Flush {
  public:
   L2Flush(const Context& context, Stream stream, double bytes)
-      : stream_(stream), buffer_(context, Dtype::fp8_e4m3, {static_cast<int64_t>(bytes)}) {
+      : stream_(stream),
+        buffer_(context, Dtype::int32,
+                {4 * std::max<int64_t>(1, static_cast<int64_t>(bytes) / 16)}),
+        found_(context, Dtype::int32, {1}) {
     WIDE_CHECK_CUDA(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
+    fill_bytes(buffer_, 0, stream_);
+    enqueue();  // loads the kernel, which must not happen behind a blocker
+    context.synchronize(stream_);
   }
   static void reset_persisting() { WIDE_CHECK_CUDA(cudaCtxResetPersistingL2Cache()); }
-  /// Different bytes each time: lines that do not change need not be written.
-  void enqueue() { fill_bytes(buffer_, ++byte_, stream_); }
+  void enqueue() {
+    WIDE_CHECK_CUDA(launch_read(buffer_.data(), buffer_.bytes(),
+                                static_cast<uint32_t*>(found_.data()), native(stream_)));
+  }
 
  private:
   Stream stream_;
-  Tensor buffer_;
-  uint8_t byte_ = 0;
+  Tensor buffer_, found_;
 };
 
 class FlushSampler final : public Sampler {

@@ -117,7 +117,7 @@ Call captured_call(const Context& context, Stream stream, const Call& call);
 std::unique_ptr<Sampler> make_enqueue_sampler(const Context& context, Stream stream,
                                               const Call& call, int64_t launches);
 
-/// The device's time to overwrite the L2.
+/// The device's time to flush the L2.
 double flush_ns(const Context& context, Stream stream, const ColdRule& rule);
 
 /// What a call launches. Kernels are listed if they are few and the runtime knows them all.

@@ -197,9 +197,9 @@ class GraphSampler(Sampler):
 
 
 class ColdSampler(Sampler):
-    """One call directly after a flush of the L2, like wbench's own: in a pause between them the dirty lines that the
-    call is to find would be written back. The stream is held until all of this is enqueued, so that the host's
-    speed does not affect the time."""
+    """One call directly after a flush of the L2, like wbench's own, which reads: lines that it had written would be
+    written back at the call's expense. The stream is held until all of this is enqueued, so that the host's speed does
+    not affect the time."""
     timer = "event"
     iters, calls_run = 1, 0  # the flush and the kernel that holds the stream draw more than the call
     _TRIES = 5
@@ -208,8 +208,8 @@ class ColdSampler(Sampler):
     def __init__(self, call, flush_bytes):
         self._call = call
         self._flush = torch.zeros(max(1, flush_bytes // 4), dtype=torch.int32, device="cuda")
+        self._sum = torch.zeros((), dtype=torch.int64, device="cuda")
         self._begin, self._end = _event(), _event()
-        self._count = 0
         self.result = _warm_up(call)
         self._cycles_per_ns = _sleep_cycles_per_ns()
         self.hold_ns = self._MARGIN_NS
@@ -221,12 +221,11 @@ class ColdSampler(Sampler):
 
     def _take(self):
         """(device time of the call, host time of enqueueing)"""
-        self._count += 1
         self.result = None
         torch.cuda.synchronize()
         begin = time.perf_counter_ns()
         torch.cuda._sleep(int(self.hold_ns * self._cycles_per_ns))
-        self._flush.fill_(self._count)
+        torch.sum(self._flush, dim=0, out=self._sum)
         self._begin.record()
         result = self._call()
         self._end.record()

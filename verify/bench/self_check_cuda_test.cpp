@@ -8,6 +8,7 @@
 #include "bench/self_check/chase.hpp"
 #include "bench/self_check/report.hpp"
 #include "bench/self_check/run.hpp"
+#include "bench/timer/flush.hpp"
 #include "host/core/cuda_check.hpp"
 #include "verify/support/devices.hpp"
 #include "wide/tensor.hpp"
@@ -36,6 +37,27 @@ TEST_CASE("a chase follows the links, each a line further") {
   CHECK(places_after(1) == std::pair(3, 4));
   CHECK(places_after(3) == std::pair(4, 0));
   CHECK(places_after(5) == std::pair(0, 1));
+}
+
+TEST_CASE("a flush reads every word, and writes nothing") {
+  const Context context = test::require_cuda();
+  const OwnedStream stream(context);
+  constexpr int64_t kWords = 4 * 256 * 3 + 4;  // more than a block each, and a part of one
+  const auto found_in = [&](int64_t at) {
+    std::vector<int32_t> words(kWords);
+    if (at >= 0) words[static_cast<size_t>(at)] = 5;
+    Tensor data(context, Dtype::int32, {kWords}), found(context, Dtype::int32, {1});
+    copy(ConstTensorView(words.data(), Dtype::int32, {kWords}, Device{}), data, stream.get());
+    fill_bytes(found, 0x77, stream.get());
+    WIDE_CHECK_CUDA(launch_read(data.data(), data.bytes(), static_cast<uint32_t*>(found.data()),
+                                static_cast<cudaStream_t>(stream.get().native())));
+    Tensor host(Context::cpu(), Dtype::int32, {1});
+    copy(found, host, stream.get());
+    context.synchronize(stream.get());
+    return *static_cast<const int32_t*>(host.data());
+  };
+  CHECK(found_in(-1) == 0x77777777);
+  for (const int64_t at : {0, 1, 2, 3, 1023, 1024, 3071, 3072, 3075}) CHECK(found_in(at) == 5);
 }
 
 TEST_CASE("a stream that nobody releases is noticed, and without times nothing else is checked") {

@@ -56,7 +56,7 @@ class Event:
 
 
 class Tensor:
-    """A result, or what a flush overwrites."""
+    """A result, or what a flush reads."""
 
     def __init__(self, num_bytes=0):
         self.num_bytes, self.value = num_bytes, 0.0
@@ -67,8 +67,13 @@ class Tensor:
     def fill_(self, value):
         def effect():
             self.value = value
-            machine.is_cold = machine.is_cold or self.num_bytes > 0
-        machine.launch(self.num_bytes // 1000, effect, "flush" if self.num_bytes else "fill")
+        machine.launch(0, effect, "fill")
+
+
+def read_all(tensor, dim, out):
+    def effect():
+        machine.is_cold = True
+    machine.launch(tensor.num_bytes // 1000, effect, "flush")
 
 
 class CudaGraph:
@@ -97,9 +102,10 @@ def capture(graph):
 def made_up_torch():
     torch = types.ModuleType("torch")
     stream = types.SimpleNamespace(wait_stream=lambda other: None)
-    torch.Tensor, torch.int32 = Tensor, "int32"
+    torch.Tensor, torch.int32, torch.int64 = Tensor, "int32", "int64"
     torch.inference_mode = contextlib.nullcontext
-    torch.zeros = lambda count, dtype, device: Tensor(4 * count)
+    torch.zeros = lambda count, dtype, device: Tensor(4 * count if count else 0)
+    torch.sum = read_all
     torch.cuda = types.SimpleNamespace(
         Event=Event, CUDAGraph=CudaGraph, graph=capture, Stream=lambda: stream, current_stream=lambda: stream,
         stream=lambda s: contextlib.nullcontext(), synchronize=lambda: machine.synchronize(),
