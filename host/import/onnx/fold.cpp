@@ -319,7 +319,7 @@ Numbers fold_where(const Inputs& inputs) {
 
 Numbers fold_expand(const Inputs& inputs) {
   require_count(inputs, 2, 2);
-  // Elements repeated for each sample are broadcast to it unchanged.
+  // Rows repeated for each sample are one row.
   std::vector<int64_t> extents;
   for (size_t i = 0; i < inputs[1]->values.size(); ++i)
     extents.push_back(is_batch(*inputs[1], i) ? 1 : to_integer(*inputs[1], i));

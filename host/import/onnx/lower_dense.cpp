@@ -61,7 +61,8 @@ const OnnxNode* find_bias(Lowering& at, int64_t out, size_t& place) {
   const std::string_view other = reader->inputs[place];
   if (!at.is_constant(other)) return nullptr;
   const Term& term = at.term(other);
-  return term.tensor != nullptr && term.tensor->shape == Shape{out} ? reader : nullptr;
+  const bool is_row = term.tensor != nullptr && term.tensor->shape == Shape{out} && !term.rows;
+  return is_row ? reader : nullptr;
 }
 
 void lower_matmul(Lowering& at) {

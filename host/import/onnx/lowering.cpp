@@ -420,7 +420,14 @@ void Lowering::lower_node(const OnnxNode& node) {
   note_integers(node);
   if (absorbed_.contains(&node)) return;
   try {
-    if (fold_node()) return;
+    if (fold_reshaped_rows()) return;
+    const std::optional<Rows> rows = rows_of_result();
+    if (fold_node()) {
+      for (const std::string_view output : node.outputs) {
+        if (rows && terms_.contains(output)) terms_[output].rows = rows;
+      }
+      return;
+    }
     const Lower lower = find_lower(node.op);
     support(lower != nullptr, "is not supported");
     lower(*this);

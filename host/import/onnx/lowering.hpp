@@ -47,10 +47,18 @@ struct Scores {
   Moved bias{};  ///< added to them: a parameter [heads or 1, rows or 1, columns], or computed
 };
 
+/// An axis of a constant that has a row for each sample in the file, all alike: one is kept.
+struct Rows {
+  int axis = 0;
+  long double extent = 0;  ///< in the file: the batch, or a multiple of it
+  friend bool operator==(const Rows&, const Rows&) = default;
+};
+
 struct Term {
   Moved activation{};
   const Initializer* tensor = nullptr;
   std::optional<Numbers> numbers{};
+  std::optional<Rows> rows{};              ///< of a constant
   std::shared_ptr<const Scores> scores{};  ///< then `activation` is its q
 
   bool is_constant() const { return activation.value.is_absent(); }
@@ -176,6 +184,15 @@ class Lowering {
   std::optional<Dtype> mask_dtype(const ValueInfo& input) const;
   void lower_node(const OnnxNode& node);
   void note_integers(const OnnxNode& node);
+  std::optional<Rows> sample_rows(size_t input) const;
+  /// Those of a result of constants. Refuses nodes that are wrong with one row for all.
+  std::optional<Rows> rows_of_result();
+  std::optional<Rows> rows_of_shape(const Numbers& wanted) const;
+  std::optional<Rows> rows_beside(const Rows& rows, int64_t extent) const;
+  std::optional<Rows> expanded_rows();
+  std::optional<Rows> common_rows();
+  std::optional<Rows> moved_rows();
+  bool fold_reshaped_rows();
   bool fold_node();
   bool fold_tensor();
   Initializer picked(const Initializer& from, int axis, const std::vector<int64_t>& which);

@@ -36,7 +36,9 @@ void Lowering::fold_constant() {
 
 void Lowering::fold_shape() {
   only({"start", "end"});
-  const Numbers all = is_computed(0) ? view(moved(0)).extents() : extents_of(constant_shape(0));
+  Numbers all = is_computed(0) ? view(moved(0)).extents() : extents_of(constant_shape(0));
+  if (const std::optional<Rows> own = sample_rows(0))
+    all.values[static_cast<size_t>(own->axis)] = own->extent;
   if (node_->op == "Size") {
     long double size = 1;
     for (size_t i = 0; i < all.values.size(); ++i) {
@@ -209,7 +211,7 @@ bool Lowering::fold_tensor() {
   return true;
 }
 
-/// Numbers where they are few, else one element that represents all.
+/// Numbers where they are few, else one element that represents all. Rows of samples are one row.
 void Lowering::fold_filled() {
   only({"value"});
   Initializer filled = to_initializer({{}, true, {0}}, "");
@@ -221,7 +223,6 @@ void Lowering::fold_filled() {
   support(std::ssize(wanted.values) <= kMaxRank, "fills more than 6 axes");
   std::vector<int64_t> extents;
   for (size_t i = 0; i < wanted.values.size(); ++i) {
-    // Elements that are the same for each sample are broadcast to it unchanged.
     extents.push_back(is_batch(wanted, i) ? 1 : to_integer(wanted, i));
     require(extents.back() >= 0, "fills a negative number of elements");
   }

@@ -140,7 +140,6 @@ void Lowering::declare_inputs() {
     }
     if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
     if (is_fixed) {
-      // A batch of 1: it is broadcast, hence the same for every sample.
       Numbers numbers{Shape(extents), is_floating_type(input.type->number), {}};
       numbers.shape[0] = 1;
       if (num_elements(numbers.shape) > kMaxNumbers)
@@ -148,7 +147,7 @@ void Lowering::declare_inputs() {
                                 " elements, expected fewer of an input that is fixed");
       numbers.values.assign(static_cast<size_t>(num_elements(numbers.shape)),
                             numbers.is_float ? fixed->second : std::trunc(fixed->second));
-      terms_[input.name].numbers = std::move(numbers);
+      terms_[input.name] = {.numbers = std::move(numbers), .rows = Rows{0, batch_number()}};
       continue;
     }
     const auto& shared = options_.shared_inputs;
