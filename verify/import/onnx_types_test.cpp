@@ -62,6 +62,50 @@ TEST_CASE("onnx: a file's own ids below 0 count from the end, those at run time 
   for (size_t i = 4; i < 8; ++i) CHECK(std::isnan(y[i]));
 }
 
+TEST_CASE(
+    "onnx: floats are computed with as the file's types are, when whole numbers come of them") {
+  // T * 0.7 for T = 10 is 6.99999988 with fp32's 0.7, and 7 in fp32.
+  struct Case {
+    int type;
+    std::string factor;
+    int64_t wanted;
+  };
+  const auto factor = [](int type, auto bits) {
+    return tensor_head("r", type, {}) + bytes(9, raw(std::vector{bits}));
+  };
+  for (const Case& c : {Case{1, factor(1, 0.7f), 7}, Case{11, factor(11, 0.7), 7},
+                        Case{10, factor(10, uint16_t{0x2e66}), 1},     // 0.0999756
+                        Case{16, factor(16, uint16_t{0x3f33}), 7}}) {  // 0.699219
+    CAPTURE(c.type, c.wanted);
+    const auto cast = [](const std::string& from, const std::string& to, int type) {
+      return node("Cast", {from}, {to}, int_attribute("to", type));
+    };
+    const std::string text =
+        network({10},
+                {node("Shape", {"x"}, {"s"}), node("Gather", {"s", "one"}, {"t"}),
+                 cast("t", "f", c.type), node("Mul", {"f", "r"}, {"m"}), cast("m", "k", 7),
+                 node("Unsqueeze", {"k", "first"}, {"end"}),
+                 node("Slice", {"x", "first", "end", "axis"}, {"c"}), node("Relu", {"c"}, {"y"})},
+                {ints("one", {}, {1}), ints("first", {1}, {0}), ints("axis", {1}, {1}), c.factor})
+            .bytes_of();
+    const OnnxModel model = parse(text);
+    CHECK(model.graph().type(model.graph().outputs()[0].value).shape == Shape{kBatch, c.wanted});
+  }
+  // 0.9 / 0.3 is 3.0000000000000002 as those are stored in double, and 3 in double.
+  const auto number = [](const std::string& name, double value) {
+    return tensor_head(name, 11, {}) + bytes(9, raw(std::vector{value}));
+  };
+  const std::string range =
+      network({10},
+              {node("Range", {"start", "end", "step"}, {"r"}), node("Shape", {"r"}, {"k"}),
+               node("Slice", {"x", "first", "k", "axis"}, {"c"}), node("Relu", {"c"}, {"y"})},
+              {number("start", 0), number("end", 0.9), number("step", 0.3), ints("first", {1}, {0}),
+               ints("axis", {1}, {1})})
+          .bytes_of();
+  const Graph graph = parse(range).graph();
+  CHECK(graph.type(graph.outputs()[0].value).shape == Shape{kBatch, 3});
+}
+
 TEST_CASE("onnx: integers are not divided as numbers are") {
   const auto file = [](const Strings& nodes, int type) {
     File f = network({}, nodes, {ints("two", {1}, {2}), floats("half", {}, {2})});

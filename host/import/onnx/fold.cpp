@@ -11,7 +11,6 @@
 #include "host/import/onnx/axes.hpp"
 #include "host/import/onnx/fold_functions.hpp"
 #include "host/import/onnx/numbers.hpp"
-#include "wide/convert.hpp"
 
 namespace wide::onnx {
 
@@ -112,17 +111,17 @@ long double apply_to_batch(std::string_view op, long double a, long double b) {
 Numbers elementwise(const OnnxNode& node, const Inputs& inputs, const NumberPairFunction& operation,
                     bool is_bool = false) {
   require_count(inputs, 2, 2);
-  WIDE_REQUIRE(inputs[0]->is_float == inputs[1]->is_float || node.op == "Pow",
+  WIDE_REQUIRE(inputs[0]->is_float() == inputs[1]->is_float() || node.op == "Pow",
                "combines whole numbers with others");
-  Numbers out{broadcast_shape(inputs), inputs[0]->is_float && !is_bool, {}};
+  Numbers out{broadcast_shape(inputs), is_bool ? 0 : inputs[0]->float_type, {}};
   for_each_place(out.shape, [&](const Dims& place) {
     const long double a = inputs[0]->values[broadcast_index(*inputs[0], place)],
                       b = inputs[1]->values[broadcast_index(*inputs[1], place)];
-    const bool has_batch = !inputs[0]->is_float && (is_batch(a) || is_batch(b));
+    const bool has_batch = !inputs[0]->is_float() && (is_batch(a) || is_batch(b));
     if (has_batch)
       out.values.push_back(apply_to_batch(node.op, a, b));
     else
-      out.values.push_back(out.is_float ? operation(a, b) : whole(operation(a, b)));
+      out.values.push_back(out.is_float() ? operation(a, b) : whole(operation(a, b)));
   });
   return out;
 }
@@ -139,8 +138,8 @@ Numbers map_each(const Inputs& inputs, const std::function<long double(long doub
   require_count(inputs, 1, 1);
   Numbers out = *inputs[0];
   for (long double& value : out.values) {
-    if (!out.is_float && is_batch(value)) refuse_batch();
-    value = out.is_float ? function(value) : whole(function(value));
+    if (!out.is_float() && is_batch(value)) refuse_batch();
+    value = out.is_float() ? function(value) : whole(function(value));
   }
   return out;
 }
@@ -158,37 +157,28 @@ int64_t integer(const OnnxNode& node, const char* attribute, int64_t usual) {
 }
 
 Numbers with_shape(const Numbers& in, const std::vector<int64_t>& extents) {
-  Numbers out{shape_of(extents), in.is_float, in.values};
+  Numbers out{shape_of(extents), in.float_type, in.values};
   WIDE_REQUIRE(num_elements(out.shape) == std::ssize(in.values), "makes " + to_string(out.shape) +
                                                                      " of " + to_string(in.shape) +
                                                                      ", expected as many elements");
   return out;
 }
 
-long double rounded(long double value, Dtype dtype) {
-  uint64_t place = 0;
-  store_element(&place, dtype, 0, static_cast<double>(value));
-  return load_element(&place, dtype, 0);
-}
-
 Numbers fold_cast(const OnnxNode& node, const Inputs& inputs) {
   require_count(inputs, 1, 1);
   const ElementType* to = find_element_type(integer(node, "to", 0));
   WIDE_REQUIRE(to != nullptr, "casts to a type that is unknown");
-  if (to->bits < 8 || to->number == 14 || to->number == 15)
+  const bool is_float = is_floating_type(to->number), is_double = to->number == 11;
+  if (to->bits < 8 || to->number == 14 || to->number == 15 ||
+      (is_float && !is_double && !to->dtype))
     throw_unsupported("casts to " + std::string(to->name));
   Numbers out = *inputs[0];
-  const bool is_float = to->number == 1 || to->number == 10 || to->number == 11 || to->number == 16;
   for (long double& value : out.values) {
-    if (!out.is_float && is_batch(value) && (is_float || to->number == 9)) refuse_batch();
-    if (is_float) {
-      if (to->dtype) value = rounded(value, *to->dtype);
-      continue;
-    }
-    if (!out.is_float && is_batch(value)) continue;
+    if (!out.is_float() && is_batch(value) && (is_float || to->number == 9)) refuse_batch();
+    if (is_float || (!out.is_float() && is_batch(value))) continue;
     value = to->number == 9 ? value != 0 : whole(value);
   }
-  out.is_float = is_float;
+  out.float_type = is_float ? to->number : 0;
   return out;
 }
 
@@ -199,7 +189,7 @@ Numbers fold_gather(const OnnxNode& node, const Inputs& inputs) {
   std::vector<int64_t> extents(data.shape.begin(), data.shape.begin() + axis);
   extents.insert(extents.end(), at.shape.begin(), at.shape.end());
   extents.insert(extents.end(), data.shape.begin() + axis + 1, data.shape.end());
-  Numbers out{shape_of(extents), data.is_float, {}};
+  Numbers out{shape_of(extents), data.float_type, {}};
   for_each_place(out.shape, [&](const Dims& place) {
     int64_t which = 0;
     for (int i = 0; i < at.shape.rank(); ++i) which = which * at.shape[i] + place[axis + i];
@@ -223,14 +213,14 @@ Numbers fold_concat(const OnnxNode& node, const Inputs& inputs) {
   require_count(inputs, 1, inputs.size());
   for (const Numbers* in : inputs) WIDE_REQUIRE(in != nullptr, "has an input without a name");
   const int axis = checked_axis(integer(node, "axis", 0), inputs[0]->shape.rank());
-  Numbers out{inputs[0]->shape, inputs[0]->is_float, {}};
+  Numbers out{inputs[0]->shape, inputs[0]->float_type, {}};
   out.shape[axis] = 0;
   for (const Numbers* in : inputs) {
     Shape like = in->shape;
     WIDE_REQUIRE(like.rank() == out.shape.rank(), "joins shapes of different ranks");
     out.shape[axis] += like[axis];
     like[axis] = inputs[0]->shape[axis];
-    WIDE_REQUIRE(in->is_float == out.is_float, "joins whole numbers with others");
+    WIDE_REQUIRE(in->is_float() == out.is_float(), "joins whole numbers with others");
     WIDE_REQUIRE(like == inputs[0]->shape, "joins " + to_string(in->shape) + " and " +
                                                to_string(inputs[0]->shape) +
                                                ", expected shapes that fit");
@@ -250,7 +240,7 @@ Numbers fold_slice(const OnnxNode& node, const Inputs& inputs) {
   const std::vector<SliceRange> ranges = slice_ranges(
       data.shape, integers(node, inputs, 1, "starts"), integers(node, inputs, 2, "ends"),
       integers(node, inputs, 3, "axes"), integers(node, inputs, 4, "steps"));
-  Numbers out{data.shape, data.is_float, {}};
+  Numbers out{data.shape, data.float_type, {}};
   for (int axis = 0; axis < data.shape.rank(); ++axis)
     out.shape[axis] = ranges[static_cast<size_t>(axis)].count;
   for_each_place(out.shape, [&](Dims place) {
@@ -289,26 +279,28 @@ Numbers fold_range(const Inputs& inputs) {
   }
   const long double start = inputs[0]->values[0], limit = inputs[1]->values[0],
                     delta = inputs[2]->values[0];
-  const long double count = std::ceil((limit - start) / delta);
+  const long double steps = (limit - start) / delta;  // of floats in double, as others count them
+  const long double count = std::ceil(inputs[0]->is_float() ? static_cast<double>(steps) : steps);
   WIDE_REQUIRE(delta != 0 && count <= kMaxNumbers, "ranges over too many numbers");
-  Numbers out{
-      {std::max<int64_t>(0, static_cast<int64_t>(std::max(count, 0.0L)))}, inputs[0]->is_float, {}};
+  Numbers out{{std::max<int64_t>(0, static_cast<int64_t>(std::max(count, 0.0L)))},
+              inputs[0]->float_type,
+              {}};
   for (int64_t i = 0; i < out.shape[0]; ++i)
     out.values.push_back(start + static_cast<long double>(i) * delta);
   return out;
 }
 
 Numbers fold_filled(const std::vector<int64_t>& extents, const Numbers& value) {
-  Numbers out{shape_of(extents), value.is_float, {}};
+  Numbers out{shape_of(extents), value.float_type, {}};
   out.values.assign(static_cast<size_t>(checked_size(out.shape)), value.values.at(0));
   return out;
 }
 
 Numbers fold_where(const Inputs& inputs) {
   require_count(inputs, 3, 3);
-  WIDE_REQUIRE(inputs[1]->is_float == inputs[2]->is_float,
+  WIDE_REQUIRE(inputs[1]->is_float() == inputs[2]->is_float(),
                "chooses between whole numbers and others");
-  Numbers out{broadcast_shape(inputs), inputs[1]->is_float, {}};
+  Numbers out{broadcast_shape(inputs), inputs[1]->float_type, {}};
   for_each_place(out.shape, [&](const Dims& place) {
     const Numbers& from =
         *inputs[inputs[0]->values[broadcast_index(*inputs[0], place)] != 0 ? 1 : 2];
@@ -323,9 +315,9 @@ Numbers fold_expand(const Inputs& inputs) {
   std::vector<int64_t> extents;
   for (size_t i = 0; i < inputs[1]->values.size(); ++i)
     extents.push_back(is_batch(*inputs[1], i) ? 1 : to_integer(*inputs[1], i));
-  const Numbers wanted = fold_filled(extents, {{}, false, {0}});
+  const Numbers wanted = fold_filled(extents, {{}, 0, {0}});
   const Inputs both{inputs[0], &wanted};
-  Numbers out{broadcast_shape(both), inputs[0]->is_float, {}};
+  Numbers out{broadcast_shape(both), inputs[0]->float_type, {}};
   for_each_place(out.shape, [&](const Dims& place) {
     out.values.push_back(inputs[0]->values[broadcast_index(*inputs[0], place)]);
   });
@@ -341,7 +333,7 @@ Numbers fold_reduce(const OnnxNode& node, const Inputs& inputs, bool is_product)
     reduced[static_cast<size_t>(checked_axis(axis, in.shape.rank()))] = true;
   if (axes.empty())
     std::fill(reduced.begin(), reduced.end(), integer(node, "noop_with_empty_axes", 0) == 0);
-  Numbers kept{in.shape, in.is_float, {}};
+  Numbers kept{in.shape, in.float_type, {}};
   std::vector<int64_t> extents;
   for (int axis = 0; axis < in.shape.rank(); ++axis) {
     const bool is_reduced = reduced[static_cast<size_t>(axis)];
@@ -351,10 +343,10 @@ Numbers fold_reduce(const OnnxNode& node, const Inputs& inputs, bool is_product)
   kept.values.assign(static_cast<size_t>(checked_size(kept.shape)), is_product ? 1 : 0);
   for_each_place(in.shape, [&](const Dims& place) {
     const long double value = in.values[broadcast_index(in, place)];
-    if (!in.is_float && is_batch(value)) refuse_batch();
+    if (!in.is_float() && is_batch(value)) refuse_batch();
     long double& total = kept.values[broadcast_index(kept, place)];
     total = is_product ? total * value : total + value;
-    if (!in.is_float) total = whole(total);
+    if (!in.is_float()) total = whole(total);
   });
   return with_shape(kept, extents);
 }
@@ -368,7 +360,7 @@ std::vector<Numbers> fold_split(const OnnxNode& node, const Inputs& inputs) {
   std::vector<Numbers> parts;
   int64_t first = 0;
   for (const int64_t size : sizes) {
-    Numbers part{in.shape, in.is_float, {}};
+    Numbers part{in.shape, in.float_type, {}};
     part.shape[axis] = size;
     for_each_place(part.shape, [&](Dims place) {
       place[axis] += first;
@@ -420,14 +412,17 @@ std::vector<int64_t> changed_shape(const OnnxNode& node, const Shape& shape, con
   return extents;
 }
 
-std::optional<std::vector<Numbers>> fold(const OnnxNode& node, const Inputs& inputs) {
+namespace {
+
+/// The results before they are rounded.
+std::optional<std::vector<Numbers>> computed(const OnnxNode& node, const Inputs& inputs) {
   const auto one = [](Numbers numbers) { return std::vector<Numbers>{std::move(numbers)}; };
   const std::string& op = node.op;
   const bool has_all =
       std::none_of(inputs.begin(), inputs.end(), [](auto* in) { return in == nullptr; });
   if (const auto found = arithmetic().find(op); found != arithmetic().end() && has_all) {
     if (op == "Min" || op == "Max") return one(extreme(node, inputs, found->second));
-    if (op == "Div" && inputs.size() == 2 && !inputs[0]->is_float) {
+    if (op == "Div" && inputs.size() == 2 && !inputs[0]->is_float()) {
       for (const long double value : inputs[1]->values) WIDE_REQUIRE(value != 0, "divides by zero");
     }
     return one(elementwise(node, inputs, found->second));
@@ -453,9 +448,17 @@ std::optional<std::vector<Numbers>> fold(const OnnxNode& node, const Inputs& inp
   if (op == "Squeeze" || op == "Unsqueeze" || op == "Flatten" || op == "Reshape") {
     WIDE_REQUIRE(!inputs.empty() && inputs[0] != nullptr, "has no first input");
     const Numbers& in = *inputs[0];
-    return one({shape_of(changed_shape(node, in.shape, inputs)), in.is_float, in.values});
+    return one({shape_of(changed_shape(node, in.shape, inputs)), in.float_type, in.values});
   }
   return {};
+}
+
+}  // namespace
+
+std::optional<std::vector<Numbers>> fold(const OnnxNode& node, const Inputs& inputs) {
+  std::optional<std::vector<Numbers>> outputs = computed(node, inputs);
+  if (outputs) std::for_each(outputs->begin(), outputs->end(), round_floats);
+  return outputs;
 }
 
 }  // namespace wide::onnx

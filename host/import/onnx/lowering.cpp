@@ -225,9 +225,9 @@ const Initializer& Lowering::tensor(size_t input, Dtype dtype) {
   const Shape& shape = constant_shape(input);  // also that it is one
   Term& found = terms_[node_->inputs[input]];
   if (found.tensor == nullptr) {
-    support(found.numbers->is_float, "reads " + shown(input) +
-                                         ", which are whole numbers, expected " +
-                                         std::string(dtype_name(dtype)));
+    support(found.numbers->is_float(), "reads " + shown(input) +
+                                           ", which are whole numbers, expected " +
+                                           std::string(dtype_name(dtype)));
     lowered_.made.push_back(to_initializer(*found.numbers, std::string(node_->inputs[input])));
     found.tensor = &lowered_.made.back();
   }

@@ -140,13 +140,15 @@ void Lowering::declare_inputs() {
     }
     if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
     if (is_fixed) {
-      Numbers numbers{Shape(extents), is_floating_type(input.type->number), {}};
+      Numbers numbers{
+          Shape(extents), is_floating_type(input.type->number) ? input.type->number : 0, {}};
       numbers.shape[0] = 1;
       if (num_elements(numbers.shape) > kMaxNumbers)
         refuse_input(input, "has more than " + std::to_string(kMaxNumbers) +
                                 " elements, expected fewer of an input that is fixed");
       numbers.values.assign(static_cast<size_t>(num_elements(numbers.shape)),
-                            numbers.is_float ? fixed->second : std::trunc(fixed->second));
+                            numbers.is_float() ? fixed->second : std::trunc(fixed->second));
+      round_floats(numbers);
       terms_[input.name] = {.numbers = std::move(numbers), .rows = Rows{0, batch_number()}};
       continue;
     }

@@ -41,7 +41,7 @@ bool is_batch(long double whole) {
 }
 
 bool is_batch(const Numbers& numbers, size_t i) {
-  return !numbers.is_float && is_batch(numbers.values[i]);
+  return !numbers.is_float() && is_batch(numbers.values[i]);
 }
 
 int64_t batch_multiple(const Numbers& numbers, size_t i) {
@@ -73,7 +73,7 @@ std::vector<int64_t> to_integers(const Numbers& numbers) {
 }
 
 Numbers extents_of(const Shape& shape) {
-  Numbers out{{shape.rank()}, false, {}};
+  Numbers out{{shape.rank()}, 0, {}};
   for (const int64_t value : shape)
     out.values.push_back(value == kBatch ? batch_number() : static_cast<long double>(value));
   return out;
@@ -117,9 +117,21 @@ bool is_numeric(const Initializer& tensor) {
 std::optional<Numbers> numbers_of(const Initializer& tensor) {
   const int64_t size = num_elements(tensor.shape);
   if (!is_numeric(tensor) || size > kMaxNumbers) return {};
-  Numbers out{tensor.shape, is_floating_type(tensor.type->number), {}};
+  const int type = tensor.type->number;
+  Numbers out{tensor.shape, is_floating_type(type) ? type : 0, {}};
   for (int64_t i = 0; i < size; ++i) out.values.push_back(load_number(tensor, i));
   return out;
+}
+
+void round_floats(Numbers& numbers) {
+  if (!numbers.is_float()) return;
+  const std::optional<Dtype> dtype = find_element_type(numbers.float_type)->dtype;
+  for (long double& value : numbers.values) {
+    const auto wide = static_cast<double>(value);
+    uint64_t place = 0;
+    if (dtype) store_element(&place, *dtype, 0, wide);
+    value = static_cast<long double>(dtype ? load_element(&place, *dtype, 0) : wide);
+  }
 }
 
 Initializer to_initializer(const Numbers& numbers, const std::string& name) {

@@ -16,11 +16,12 @@ inline constexpr int64_t kMaxNumbers = 4096;
 
 struct Numbers {
   Shape shape;
-  bool is_float = false;
+  int float_type = 0;  ///< ONNX's number of a floating-point type; 0: whole numbers or Booleans
   /// Exact for int64 and double alike (64 bits of mantissa, or more). A whole number beyond 64 bits
   /// is a multiple of the batch, whose number is not known.
   std::vector<long double> values;
 
+  bool is_float() const { return float_type != 0; }
   bool has_batch() const;
 };
 
@@ -47,7 +48,10 @@ std::optional<Numbers> numbers_of(const Initializer& tensor);
 inline double element_of(const Initializer& tensor, int64_t i) {
   return static_cast<double>(load_number(tensor, i));
 }
-/// Of type FLOAT, or of `type` where given.
+/// Rounds to the nearest of the type, as a device that computes in it does: whole numbers may be
+/// made of floats, and then the last bit counts. Whole numbers are unchanged.
+void round_floats(Numbers& numbers);
+/// Of type FLOAT.
 Initializer to_initializer(const Numbers& numbers, const std::string& name);
 
 /// The results of a node of numbers alone; none for unknown operators. Throws invalid_argument,
