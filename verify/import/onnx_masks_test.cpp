@@ -344,3 +344,59 @@ TEST_CASE("onnx: a whole number that a table is read by stays one") {
       file_of({{"Cast", {"mask"}, {"f"}, {kFloat}}, {"Relu", {"f"}, {"y"}}}, kMask);
   CHECK(parse(file).graph().type(parse(file).graph().inputs()[0]).dtype == Dtype::fp32);
 }
+
+TEST_CASE("onnx: whole numbers are compared with what their type can hold") {
+  struct Case {
+    int type;  ///< of x
+    double most;
+    std::string text;
+  };
+  for (const Case& c :
+       {Case{1, 0x1p24 - 1, "16777215"}, Case{10, 2047, "2047"}, Case{16, 255, "255"}}) {
+    for (const char* op : {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"}) {
+      CAPTURE(c.type, op);
+      const auto file = [&](double number) {
+        File own = network({},
+                           {node(op, {"mask", "n"}, {"m"}),
+                            node("Cast", {"m"}, {"f"}, int_attribute("to", c.type)),
+                            node("Mul", {"x", "f"}, {"y"})},
+                           {ints("n", {}, {static_cast<int64_t>(number)})});
+        own.inputs = {value("x", {-1, 3}, c.type), value("mask", {-1, 3}, kInt64)};
+        return own.bytes_of();
+      };
+      CHECK_THROWS_WITH(parse(file(c.most + 1)), ContainsSubstring("expected at most " + c.text));
+      CHECK_THROWS_WITH(parse(file(-c.most - 1)), ContainsSubstring("expected at most " + c.text));
+      for (const double number : {c.most, -c.most}) {
+        const std::string text = file(number);
+        const OnnxModel model = parse(text);
+        std::map<std::string, Doubles> parameters;
+        for (const auto& [name, view] : model.parameters(0))
+          parameters[name] = catalog::to_doubles(view);
+        const Doubles mask{{1, 3}, {number - 1, number, number + 1}};
+        const Doubles got =
+            catalog::evaluate_graph(model.graph(), {{"x", {{1, 3}, {1, 1, 1}}}, {"mask", mask}},
+                                    parameters)
+                .at("y");
+        const std::string name = op;
+        const bool has_less = name.starts_with("Less"), has_greater = name.starts_with("Greater"),
+                   has_equal = name.ends_with("Equal");
+        CHECK(got.values ==
+              std::vector<double>{has_less ? 1.0 : 0, has_equal ? 1.0 : 0, has_greater ? 1.0 : 0});
+      }
+    }
+  }
+}
+
+TEST_CASE("onnx: a number that its type rounds makes no whole numbers") {
+  const auto file = [](int64_t number) {
+    File own = network(
+        {},
+        {node("Add", {"mask", "n"}, {"a"}), node("Equal", {"a", "n"}, {"m"}),
+         node("Cast", {"m"}, {"f"}, int_attribute("to", 10)), node("Mul", {"x", "f"}, {"y"})},
+        {floats("n", {}, {static_cast<float>(number)})});
+    own.inputs = {value("x", {-1, 3}, 10), value("mask", {-1, 3}, kInt64)};
+    return own.bytes_of();
+  };
+  CHECK_NOTHROW(parse(file(2047)));
+  CHECK_THROWS_WITH(parse(file(2049)), ContainsSubstring("not known to be whole numbers"));
+}

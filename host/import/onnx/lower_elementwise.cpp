@@ -296,9 +296,10 @@ void lower_binary(Lowering& at) {
   at.support(kFunction != BinaryFunction::divide || (!at.is_integer(0) && !at.is_integer(1)),
              "divides integers, which are rounded towards zero, for which there is no primitive");
   if (lower_scores_arithmetic(at)) return;
+  const Dtype dtype = at.dtype(at.moved(at.is_computed(0) ? 0 : 1).value);
   const Range range = kFunction == BinaryFunction::divide
                           ? Range::any
-                          : std::min({at.range(0), at.range(1), Range::whole});
+                          : std::min({at.range(0, dtype), at.range(1, dtype), Range::whole});
   if (is_moved(at, 0) || is_moved(at, 1))
     combine_moved(at, kFunction);
   else

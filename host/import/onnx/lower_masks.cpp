@@ -84,8 +84,13 @@ void lower_logic(Lowering& at) {
 /// The constant that whole numbers are compared with, itself one.
 double compared_with(Lowering& at, const Moved& x, size_t input) {
   const double number = at.uniform(input);
-  at.support(x.range >= Range::whole && std::trunc(number) == number && std::fabs(number) < 0x1p24,
+  at.support(x.range >= Range::whole && std::trunc(number) == number,
              "compares what are not known to be whole numbers, for which there is no primitive");
+  const Dtype dtype = at.dtype(x.value);
+  const double most = most_whole(dtype) - 1;  // one more is computed with
+  at.support(std::fabs(number) <= most, "compares whole numbers in " +
+                                            std::string(dtype_name(dtype)) + " with " +
+                                            text(number) + ", expected at most " + text(most));
   return number;
 }
 

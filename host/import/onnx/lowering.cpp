@@ -185,11 +185,16 @@ bool Lowering::repeats_rows(size_t input) {
   return true;
 }
 
-Range Lowering::range(size_t input) {
+double most_whole(Dtype dtype) {
+  return 1 / unit_roundoff(dtype);
+}
+
+Range Lowering::range(size_t input, Dtype dtype) {
   if (is_computed(input)) return moved(input).range;
   if (num_elements(constant_shape(input)) != 1) return Range::any;
   const double number = uniform(input);
-  const bool is_whole = std::fabs(number) < 0x1p24 && std::trunc(number) == number;
+  const bool is_whole = std::isfinite(number) && std::fabs(number) <= most_whole(dtype) &&
+                        std::trunc(number) == number;
   return is_whole ? Range::whole : std::isfinite(number) ? Range::finite : Range::any;
 }
 

@@ -25,6 +25,9 @@ struct Lowered {
   std::deque<Initializer> made;                ///< those that are not the file's
 };
 
+/// Whole numbers up to this one, and their differences, are exact in a dtype.
+double most_whole(Dtype dtype);
+
 /// What is known of an activation's elements, each including the previous ones: that they are
 /// finite, whole numbers, or 0 and 1. Masks are computed from these: a graph has numbers only.
 enum class Range : uint8_t { any, finite, whole, truth };
@@ -128,8 +131,8 @@ class Lowering {
   double uniform(size_t input);
   /// Whether a constant has one row per sample of a file with a numeric batch, all rows equal.
   bool repeats_rows(size_t input);
-  /// The range of an activation, or of a constant that is one number.
-  Range range(size_t input);
+  /// The range of an activation, or of a constant that is one number, combined with that dtype.
+  Range range(size_t input, Dtype dtype);
   /// States the range of the first output, an activation.
   void claim(Range range);
   /// Whether an activation has integers in the file, which a graph has as numbers.
