@@ -108,7 +108,8 @@ TEST_CASE(
 
 TEST_CASE("onnx: integers are not divided as numbers are") {
   const auto file = [](const Strings& nodes, int type) {
-    File f = network({}, nodes, {ints("two", {1}, {2}), floats("half", {}, {2})});
+    File f =
+        network({}, nodes, {ints("two", {1}, {2}), ints("one", {}, {1}), floats("half", {}, {2})});
     f.inputs = {value("a", {-1, 4}, type), value("b", {-1, 4}, type)};
     return f.bytes_of();
   };
@@ -119,6 +120,30 @@ TEST_CASE("onnx: integers are not divided as numbers are") {
          node("Div", {"t", "two"}, {"d"}), node("Cast", {"d"}, {"y"}, int_attribute("to", 1))}}) {
     CHECK_THROWS_WITH(parse(file(nodes, 7)), ContainsSubstring("divides integers"));
   }
+  // The type may arrive by a constant alone.
+  const std::string turned = node("Transpose", {"a"}, {"t"}, ints_attribute("perm", {0, 2, 1}));
+  for (const Strings& nodes :
+       {Strings{node("Mul", {"two", "t"}, {"m"}), node("Div", {"m", "two"}, {"d"})},
+        {node("Mul", {"two", "t"}, {"m"}), node("Mul", {"m", "half"}, {"n"}),
+         node("Div", {"n", "half"}, {"d"})},
+        {node("Equal", {"t", "two"}, {"e"}), node("Where", {"e", "two", "one"}, {"n"}),
+         node("Div", {"n", "half"}, {"d"})}}) {
+    Strings all{turned};
+    all.insert(all.end(), nodes.begin(), nodes.end());
+    all.push_back(node("Cast", {"d"}, {"y"}, int_attribute("to", 1)));
+    File moved =
+        network({}, all, {ints("two", {}, {2}), ints("one", {}, {1}), floats("half", {}, {2})});
+    moved.inputs = {value("a", {-1, 2, 2}, 7)};
+    const std::string text = moved.bytes_of();
+    CHECK_THROWS_WITH(parse(text), ContainsSubstring("divides integers"));
+  }
+  // Floats that are as many as a list of integers says.
+  const std::string filled_file = file(
+      {sum, node("Cast", {"s"}, {"c"}, int_attribute("to", 1)),
+       node("ConstantOfShape", {"two"}, {"f"}, tensor_attribute("value", floats("", {1}, {2}))),
+       node("Gather", {"f", "one"}, {"g"}), node("Div", {"c", "g"}, {"y"})},
+      7);
+  CHECK_NOTHROW(parse(filled_file));
   const std::string cast = node("Cast", {"s"}, {"c"}, int_attribute("to", 1));
   const std::string good = file({sum, cast, node("Div", {"c", "half"}, {"y"})}, 7);
   test::ModelRun run(Context::cpu(), parse(good).graph(), {.num_members = 3, .batch = 2});

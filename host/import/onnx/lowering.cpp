@@ -400,26 +400,6 @@ void Lowering::find_needed() {
   }
 }
 
-/// By ONNX's types: an operator's results have its first operand's type, with a few exceptions.
-void Lowering::note_integers(const OnnxNode& node) {
-  const bool is_choice = node.op == "Where";
-  const size_t operand = is_choice ? 1 : 0;
-  if (node.inputs.size() <= operand) return;
-  bool is_integer = integers_.contains(node.inputs[operand]) ||
-                    (is_choice && node.inputs.size() > 2 && integers_.contains(node.inputs[2]));
-  const auto* to = node.find("to");
-  if (node.op == "Cast" && to != nullptr) {
-    const ElementType* type = find_element_type(to->i);
-    is_integer = type != nullptr && !is_floating_type(type->number) && type->number != 9;
-  }
-  if (!is_integer) return;
-  for (const std::string_view output : node.outputs) integers_.insert(output);
-}
-
-bool Lowering::is_integer(size_t input) const {
-  return has(input) && integers_.contains(node_->inputs[input]);
-}
-
 void Lowering::lower_node(const OnnxNode& node) {
   node_ = &node;
   note_integers(node);

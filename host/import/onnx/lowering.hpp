@@ -135,7 +135,7 @@ class Lowering {
   Range range(size_t input, Dtype dtype);
   /// States the range of the first output, an activation.
   void claim(Range range);
-  /// Whether an activation has integers in the file, which a graph has as numbers.
+  /// Whether an operand has integers in the file, which a graph has as numbers.
   bool is_integer(size_t input) const;
   /// Elements of a constant of any size, in row-major order.
   std::function<double(int64_t)> reader(size_t input);
@@ -187,6 +187,7 @@ class Lowering {
   std::optional<Dtype> mask_dtype(const ValueInfo& input) const;
   void lower_node(const OnnxNode& node);
   void note_integers(const OnnxNode& node);
+  bool has_integers(std::string_view name) const;
   std::optional<Rows> sample_rows(size_t input) const;
   /// Those of a result of constants. Refuses nodes that are wrong with one row for all.
   std::optional<Rows> rows_of_result();

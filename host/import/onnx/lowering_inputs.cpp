@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file's inputs as a graph's: their batch, their extents, and the type of masks.
+// A file's inputs as a graph's: their batch, their extents, and the type of masks; and which values
+// have integers.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -74,6 +75,30 @@ std::optional<Dtype> Lowering::mask_dtype(const ValueInfo& input) const {
   }
   if (cast) return cast;
   return is_mask ? std::optional(Dtype::fp32) : std::nullopt;
+}
+
+/// By ONNX's types: an operator's results have its first operand's type, with a few exceptions.
+void Lowering::note_integers(const OnnxNode& node) {
+  const size_t operand = node.op == "Where" ? 1 : 0;
+  if (node.inputs.size() <= operand) return;
+  bool is_integer = has_integers(node.inputs[operand]);
+  const auto* to = node.find("to");
+  if (node.op == "Cast" && to != nullptr) {
+    const ElementType* type = find_element_type(to->i);
+    is_integer = type != nullptr && !is_floating_type(type->number) && type->number != 9;
+  }
+  if (!is_integer) return;
+  for (const std::string_view output : node.outputs) integers_.insert(output);
+}
+
+bool Lowering::has_integers(std::string_view name) const {
+  if (!is_constant(name)) return integers_.contains(name);
+  const Term& constant = term(name);
+  if (constant.tensor == nullptr) return !constant.numbers->is_float();
+  return !is_floating_type(constant.tensor->type->number) && constant.tensor->type->number != 9;
+}
+bool Lowering::is_integer(size_t input) const {
+  return has(input) && has_integers(node_->inputs[input]);
 }
 
 /// Extents set by the options must be inputs' extents after the batch, of legal sizes.
