@@ -156,7 +156,18 @@ void wait_stores(Step& step) {
     step.block().async->wait_stores(thread, pending, step.in.numbers[kNote1] != 0);
   });
 }
-void nothing(Step&) {}
+void prefetch_tile(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    step.block().async->prefetch_tile(thread, map_address(step, 0, lane),
+                                      coordinates(step, 0, lane), step.in.at);
+  });
+}
+void prefetch_bulk(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    step.block().async->prefetch_bulk(thread, address_of(step, 0, lane),
+                                      static_cast<uint32_t>(step.value(1, lane)), step.in.at);
+  });
+}
 
 /// Notes which argument is the mask of a multicast load. Returns the most arguments that there are:
 /// `first` of them, the mask and a cache hint.
@@ -167,15 +178,30 @@ size_t take_mask(Decoder& d, bool is_load, size_t first) {
   return first + (has_mask ? 2 : 1);
 }
 
-void decode_tile(Decoder& d, bool is_load) {
+/// A tile is argument `tile` of at most `most`, the last of which is a cache hint.
+void require_tile(Decoder& d, size_t tile, size_t most) {
   const std::string_view rank = d.take_one({"1d", "2d", "3d", "4d", "5d"});
   if (rank.empty()) d.refuse("rank is not known");
   d.take("tile");
-  const size_t tile = is_load ? 1 : 0, most = take_mask(d, is_load, 3);
   d.require_arguments(most - 1, most);
   if (d.in.arguments[tile].parts.size() != static_cast<size_t>(rank[0] - '0') + 1)
     d.refuse("coordinates of another rank");
+}
+
+void decode_tile(Decoder& d, bool is_load) {
+  require_tile(d, is_load ? 1 : 0, take_mask(d, is_load, 3));
   d.in.execute = is_load ? load_tile : store_tile;
+}
+
+void decode_prefetch(Decoder& d) {
+  const bool is_tile = d.take("tensor");
+  d.ignore({"L2", "global", "L2::cache_hint"});
+  if (is_tile) {
+    require_tile(d, 0, 2);
+  } else {
+    d.require_arguments(2, 3);
+  }
+  d.in.execute = is_tile ? prefetch_tile : prefetch_bulk;
 }
 
 void decode_bulk(Decoder& d) {
@@ -191,12 +217,8 @@ void decode_bulk(Decoder& d) {
     d.in.execute = wait_stores;
     return;
   }
+  if (d.take("prefetch")) return decode_prefetch(d);
   const bool is_tile = d.take("tensor");
-  if (d.take("prefetch")) {
-    while (!d.next().empty()) continue;
-    d.in.execute = nothing;
-    return;
-  }
   const bool is_load = d.take("shared::cluster") ||
                        (!is_tile && d.in.text.find(".shared::cta.global") != std::string::npos);
   d.ignore(

@@ -44,6 +44,7 @@ Json values_of(const simt::Counters& c) {
       {"async_copy_bytes", c.async_copy_bytes},
       {"bulk_load_bytes", c.bulk_load_bytes},
       {"bulk_store_bytes", c.bulk_store_bytes},
+      {"bulk_prefetch_bytes", c.bulk_prefetch_bytes},
       {"unique_read_bytes", c.unique_read_bytes},
       {"unique_write_bytes", c.unique_write_bytes},
       {"shared_load_passes", c.shared_load_passes},

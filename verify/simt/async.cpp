@@ -130,6 +130,13 @@ void Async::commit_stores(Thread& thread) {
 void Async::wait_stores(Thread& thread, int pending, bool only_read) {
   state_->bulk.wait_stores(thread, pending, only_read);
 }
+void Async::prefetch_tile(Thread& thread, uint64_t tensor_map, std::span<const int32_t> coordinates,
+                          Location at) {
+  state_->bulk.prefetch_tile(thread, tensor_map, coordinates, at);
+}
+void Async::prefetch_bulk(Thread& thread, uint64_t global, int64_t bytes, Location at) {
+  state_->bulk.prefetch_bulk(thread, global, bytes, at);
+}
 
 // ---- warpgroup matrix products
 

@@ -93,6 +93,10 @@ class Async {
   void commit_stores(Thread& thread);
   /// `only_read`: the sources may be overwritten; else the results are written too.
   void wait_stores(Thread& thread, int pending, bool only_read);
+  /// Into L2: only checks and counts.
+  void prefetch_tile(Thread& thread, uint64_t tensor_map, std::span<const int32_t> coordinates,
+                     Location at);
+  void prefetch_bulk(Thread& thread, uint64_t global, int64_t bytes, Location at);
 
   // ---- warpgroup matrix products; every call is for one whole warp
   void wgmma_fence(Warp& warp, Location at);

@@ -64,11 +64,9 @@ void require_pieces(const Thread& thread, int64_t bytes, const char* what, Locat
          at);
 }
 
-}  // namespace
-
-BulkRegion BulkCopies::tile(const Thread& thread, uint32_t shared, uint64_t tensor_map,
-                            std::span<const int32_t> coordinates, const char* what,
-                            Location at) const {
+/// A box of a tensor map, to or from `shared`.
+BulkRegion box_of(const Thread& thread, uint32_t shared, uint64_t tensor_map,
+                  std::span<const int32_t> coordinates, const char* what, Location at) {
   const TensorMap map = fetch_map(thread, tensor_map, what, at);
   if (map.rank != coordinates.size()) {
     refuse(thread,
@@ -92,7 +90,15 @@ BulkRegion BulkCopies::tile(const Thread& thread, uint32_t shared, uint64_t tens
     throw Unsupported(std::string(what) + " at " + to_string(at) + ": an inner box of " +
                       std::to_string(inner) + " bytes under a swizzle of " + std::to_string(span));
   }
-  const BulkRegion region(shared, map, coordinates);
+  return {shared, map, coordinates};
+}
+
+}  // namespace
+
+BulkRegion BulkCopies::tile(const Thread& thread, uint32_t shared, uint64_t tensor_map,
+                            std::span<const int32_t> coordinates, const char* what,
+                            Location at) const {
+  const BulkRegion region = box_of(thread, shared, tensor_map, coordinates, what, at);
   block_.shared->require(thread, shared, region.bytes(), kTileAlignment, what, at);
   return region;
 }
@@ -186,6 +192,31 @@ void BulkCopies::land(size_t load) {
 void BulkCopies::progress_load() {
   Launch& launch = block_.launch;
   land(launch.options.seed != 0 ? launch.random() % loads_.size() : 0);
+}
+
+// ---- prefetches into L2: nobody's values depend on them, but their addresses must be right. They
+// may come before the wait for the kernel before, since every write goes through L2.
+
+void BulkCopies::prefetch(const Thread& thread, const BulkRegion& region, const char* what,
+                          Location at) {
+  region.for_rows([&](const BulkRegion::Row& row) {
+    const int64_t bytes = row.end - row.begin;
+    if (bytes > 0) block_.launch.memory.require(thread, row.global, bytes, 1, what, at);
+    block_.launch.counters.bulk_prefetch_bytes += bytes;
+  });
+}
+
+void BulkCopies::prefetch_tile(const Thread& thread, uint64_t tensor_map,
+                               std::span<const int32_t> coordinates, Location at) {
+  constexpr const char* kWhat = "tile prefetch";
+  prefetch(thread, box_of(thread, 0, tensor_map, coordinates, kWhat, at), kWhat, at);
+}
+
+void BulkCopies::prefetch_bulk(const Thread& thread, uint64_t global, int64_t bytes, Location at) {
+  constexpr const char* kWhat = "bulk prefetch";
+  require_pieces(thread, bytes, kWhat, at);
+  block_.launch.memory.require(thread, global, bytes, kPiece, kWhat, at);
+  prefetch(thread, BulkRegion(0, global, bytes), kWhat, at);
 }
 
 // ---- stores

@@ -34,6 +34,9 @@ class BulkCopies {
   void store_bulk(Thread& thread, uint64_t global, uint32_t shared, int64_t bytes, Location at);
   void commit_stores(Thread& thread);
   void wait_stores(Thread& thread, int pending, bool only_read);
+  void prefetch_tile(const Thread& thread, uint64_t tensor_map,
+                     std::span<const int32_t> coordinates, Location at);
+  void prefetch_bulk(const Thread& thread, uint64_t global, int64_t bytes, Location at);
 
   bool has_loads() const { return !loads_.empty(); }
   void progress_load();
@@ -62,6 +65,7 @@ class BulkCopies {
 
   BulkRegion tile(const Thread& thread, uint32_t shared, uint64_t tensor_map,
                   std::span<const int32_t> coordinates, const char* what, Location at) const;
+  void prefetch(const Thread& thread, const BulkRegion& region, const char* what, Location at);
   void load(Thread& thread, const BulkRegion& region, uint32_t mbarrier, Location at,
             std::span<Block* const> targets);
   void begin_store(Thread& thread, const BulkRegion& region, Location at);

@@ -43,6 +43,7 @@ struct Counters {
   int64_t atomic_requests = 0, atomic_sectors = 0;
   int64_t async_copy_sectors = 0, async_copy_ideal_sectors = 0, async_copy_bytes = 0;  ///< cp.async
   int64_t bulk_load_bytes = 0, bulk_store_bytes = 0;  ///< TMA and bulk copies, inside the tensor
+  int64_t bulk_prefetch_bytes = 0;                    ///< likewise, into L2
   int64_t unique_read_bytes = 0, unique_write_bytes = 0;
   int64_t shared_load_passes = 0, shared_load_extra = 0;  ///< extra: lost to bank conflicts
   int64_t shared_store_passes = 0, shared_store_extra = 0;
