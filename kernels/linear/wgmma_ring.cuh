@@ -151,14 +151,17 @@ __device__ inline void give_back(arch::Mbarrier* empty) {
   }
 }
 
-/// Prefetches the weights of the ring's first round, within the first tile. By one thread.
+/// Prefetches the weights of the ring's first round, of as many tiles as it holds. By one thread.
 template <WgmmaPolicy policy, class Work>
 __device__ void prefetch_weights(const Work& work) {
-  auto stages = work.stages(first_tile<policy>());
-  const int32_t steps = min(work.grid.num_steps, policy.stages);
-  for (int32_t step = 0; step < steps; ++step) {
-    stages.prefetch_weight();
-    stages.advance();
+  int32_t left = policy.stages;
+  for (uint32_t index = first_tile<policy>(); left > 0 && index < work.grid.count;
+       index += tile_stride<policy>()) {
+    auto stages = work.stages(index);
+    for (int32_t step = 0; left > 0 && step < work.grid.num_steps; ++step, --left) {
+      stages.prefetch_weight();
+      stages.advance();
+    }
   }
 }
 
