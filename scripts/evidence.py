@@ -34,7 +34,7 @@ PARTS_OF = {"attention": ("linear", "flash_attention"), ("embedding", "gather"):
             ("recurrent", "stepwise"): ("linear",), ("recurrent", "fused"): ("linear",),
             ("conv1d", "pointwise"): ("linear",), ("conv2d", "pointwise"): ("linear",), ("conv3d", "pointwise"): ("linear",),
             # No file has their name, or another one's kernel does what theirs cannot: adds up shares, takes misaligned operands.
-            ("linear", "tf32x3"): ("linear",), ("linear", "shared_input"): ("linear",), ("linear", "small_m"): ("linear",),
+            ("linear", "tf32x3"): ("linear",), ("linear", "shared_input"): ("linear",), ("linear", "decoded"): ("linear",), ("linear", "small_m"): ("linear",),
             ("linear", "wgmma"): ("linear",), ("routed_linear", "wgmma"): ("routed_linear",), ("conv1d", "wgmma"): ("conv",), ("conv2d", "wgmma"): ("conv",),
             ("conv3d", "wgmma"): ("conv",),
             ("flash_attention", "wgmma"): ("flash_attention",)}

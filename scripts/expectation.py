@@ -9,9 +9,10 @@ below, each with where it comes from. A kernel's time is one launch and one trip
               (stages - 1) x bytes of a stage x blocks that share a multiprocessor (as many as there are: occupancy)
   L2          what all tiles read, each its rows and its outputs over all of k; outputs that a pair of blocks shares once
   arithmetic  what the busiest multiprocessor multiplies, tiles counted whole
-  decoding    instructions that make factors of a quantised weight's codes
+  decoding    instructions that make factors of a quantised weight's codes, again for each tile of rows
 
-each taken alone, as if it hid the others. What a tile's first stage and its epilogue add is left out: so expected is what
+each taken alone, as if it hid the others. decoded is two kernels: its decoding is one of its own, at the rate of memory, and
+comes before the longest of the other parts. What a tile's first stage and its epilogue add is left out: so expected is what
 there is to reach, and a measurement far above it (SUSPICIOUS) a question.
 """
 import dataclasses
@@ -74,6 +75,14 @@ class Expectation:
         return 1e6 * LAUNCH_S + self.parts_us[self.limit]
 
 
+class TwoKernels(Expectation):
+    """Whose first one decodes."""
+
+    @property
+    def us(self):
+        return 2e6 * LAUNCH_S + self.parts_us["decoding"] + max(us for part, us in self.parts_us.items() if part != "decoding")
+
+
 def assume(device):
     """From now on, expectations are for the device of this name; none if it is unknown. Returns whether it is known."""
     global memory_bytes_per_s
@@ -104,7 +113,7 @@ def read_tiles():
         # If the weight is A, the shorter side is the rows of x.
         mma.append(Tile(name, rows, outputs, stages, blocks, 64 if rows < a or a == b == 16 else math.inf))
     for name, (a, b, _, _, _, stages, blocks, _) in policies("linear_weight_only.cuh", case).items():
-        quantised.append(Tile(name, b, a, stages, blocks, b))
+        quantised.append(Tile(name, b, a, stages, blocks, b if b < 64 else math.inf))
     for name, (rows, outputs, _, _, stages, _, blocks) in policies("linear_simt.cuh", r"SimtPolicy k(M\d+N\d+)\{(.*)\};").items():
         # More than twice its rows belong to the larger tiles, which read shared memory less often per product.
         simt.append(Tile(name, rows, outputs, stages, blocks, 2 * rows if rows < 64 else math.inf))
@@ -115,7 +124,7 @@ def read_tiles():
     # gemv has no stages: its loads are in flight together.
     gemv = [Tile("16 outputs", 4, 16, 2, GEMV_BLOCKS, 4)]
     return {"simt": simt, "gemv": gemv, "small_m": small, "tensor_core": large, "wgmma": wgmma, "tf32x3": small + large,
-            "weight_only": quantised}
+            "weight_only": quantised, "decoded": small + large + wgmma}
 
 
 TILES = read_tiles()
@@ -128,7 +137,7 @@ RAGGED_SEED = 7  # for members' sizes: draw_member_size in host/linear/linear_va
 def complete(axes):
     """The axes of a target, completed by defaults."""
     return {"n": 4, "batch": 16, "d": 256, "in": 0, "out": 0, "dtype": "fp32", "shared": "no", "tf32": "no", "weights": "packed",
-            "group": 128, "spread": 0} | axes
+            "group": 128, "rounded": "no", "spread": 0} | axes
 
 
 def rate(strategy, axes):
@@ -178,8 +187,30 @@ def shapes_of(op, axes):
              drawn_size(outputs, spread, math.gcd(outputs, 16), "out", member)) for member in range(axes["n"])]
 
 
+def weight_bytes_of(axes):
+    """Of one weight, with its share of a scale."""
+    is_quantised = axes["weights"] != "packed"
+    return (BITS[axes["weights"]] + 16 / int(axes["group"])) / 8 if is_quantised else BYTES[axes["dtype"]]
+
+
+def expect_decoded(tile, axes):
+    """The tile's kernel on packed weights, after these have been written; None where they may not be rounded."""
+    if axes["weights"] == "packed" or axes["rounded"] == "no":
+        return None
+    kernel = next(name for name in ("wgmma", "tensor_core", "small_m") if tile in TILES[name])
+    one = expect(kernel, tile, axes | {"weights": "packed"})
+    if one is None:
+        return None
+    ((n, _, k, outputs),) = shapes_of("linear", axes)
+    moved = n * k * outputs * (weight_bytes_of(axes) + BYTES[axes["dtype"]])
+    parts = one.parts_us | {"decoding": 1e6 * moved / memory_bytes_per_s}
+    return TwoKernels("decoded", one.tile, one.tiles, one.waves, one.bytes + moved, one.flops, one.under_way, parts)
+
+
 def expect(strategy, tile, axes, op="linear"):
     """The expectation for a strategy with a tile; None if it does not run such a case."""
+    if strategy == "decoded":
+        return expect_decoded(tile, axes)
     shapes = shapes_of(op, axes)
     format_ = axes["weights"]
     is_quantised = format_ != "packed"
@@ -191,7 +222,7 @@ def expect(strategy, tile, axes, op="linear"):
         return None
     if strategy == "wgmma" and not is_wgmma_built(tile, axes["dtype"]):
         return None
-    weight_bytes = (BITS[format_] + 16 / int(axes["group"])) / 8 if is_quantised else element
+    weight_bytes = weight_bytes_of(axes)
     y_bytes = max(element, 2)
     sharing = tile.sharing
     grids = [n * sharing * math.ceil(rows / (sharing * tile.rows)) * math.ceil(outputs / tile.outputs) for n, rows, _, outputs in shapes]
@@ -220,7 +251,8 @@ def expect(strategy, tile, axes, op="linear"):
     work = math.ceil(tiles / MULTIPROCESSORS) * 2 * tile.outputs * mean(lambda rows, k, _: k * (rows if strategy == "gemv" else tile.rows))
     parts = {"memory": moved / memory_rate, "L2": read / L2_BYTES_PER_S, "arithmetic": work * MULTIPROCESSORS / flops_per_s}
     if is_quantised:
-        parts["decoding"] = sum(n * outputs * k for n, _, k, outputs in shapes) * DECODE[format_] / INTEGER_PER_S
+        decoded = sum(n * outputs * k * math.ceil(rows / tile.rows) for n, rows, k, outputs in shapes)
+        parts["decoding"] = decoded * DECODE[format_] / INTEGER_PER_S
     return Expectation(strategy, tile.name, tiles, tiles / (MULTIPROCESSORS * tile.blocks), moved, flops, under_way,
                        {name: 1e6 * seconds for name, seconds in parts.items()})
 

@@ -103,6 +103,9 @@ LinearPlan make_linear_plan(const Context& context, const LinearProblem& problem
   } else {
     choice.policy = linear_policy_name(choice.strategy, state.tiles);
     if (!choice.policy.empty()) choice.explain += "; policy " + choice.policy;
+    if (choice.strategy == LinearStrategy::decoded) {
+      choice.explain += "; multiplied by " + std::string(strategy_name(state.tiles.kernel));
+    }
     choice.explain += stand_in_note(choice.strategy, full, device, state.tiles);
     state.workspace.sums_bytes += linear_planes_bytes(full, state.tiles);
     if (state.tiles.num_planes > 1) {
@@ -169,6 +172,9 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
     case LinearStrategy::weight_only:
       return run_linear_kernel(device, state.choice.strategy, state.tiles, problem, arguments,
                                execution);
+    case LinearStrategy::decoded:
+      return run_linear_decoded(device, state.tiles, state.workspace.weight_bytes, problem,
+                                arguments, execution);
     case LinearStrategy::wide:
       return run_linear_cpu(state.context, problem, arguments, CpuOrder::all_members);
   }

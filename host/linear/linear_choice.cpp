@@ -64,6 +64,13 @@ bool wgmma_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
          problem.in_features <= kMaxMiddle && problem.out_features <= kMaxMiddle;
 }
 
+/// Rounded weights are written to memory and read again, which takes as long for few rows as for
+/// many. What is won is wgmma's rate: mma.sync multiplies codes about as fast.
+bool decoded_is_expected_to_win(const LinearProblem& problem, const DeviceInfo& device) {
+  return problem.batch >= kMinDecodedBatch &&
+         linear_kernel_of(LinearStrategy::decoded, problem, device) == LinearStrategy::wgmma;
+}
+
 // Whether `sequential` is expected to beat cuBLAS's batched call, where there is one.
 
 bool takes_batched(const LinearProblem& problem, const DeviceInfo& device) {
@@ -123,11 +130,15 @@ LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceIn
       {cublas_grouped, cuda, true},
       {tf32x3, cuda},
       {weight_only, cuda},
+      {decoded, cuda},
       {wide, cpu, false, "the tiles of all members share the threads"},
       {sequential, cpu, false, "member after member"},
   };
-  // One kernel of ours reads quantised weights, of all members or of one after another.
+  // Quantised weights are read by a kernel of ours, of all members or of one after another.
   static constexpr LinearRow kQuantizedTable[] = {
+      {decoded, cuda, false,
+       "many rows per member, quantised weights are decoded once and not for every 64",
+       decoded_is_expected_to_win},
       {weight_only, cuda, false, "quantised weights are read once"},
       {sequential, cuda, false, "member after member"},
   };

@@ -12,6 +12,8 @@
 #include "host/linear/linear_vendor.hpp"
 #include "host/linear/linear_vendor_cuda.hpp"
 #include "host/linear/linear_wgmma_cuda.hpp"
+#include "host/linear/quantized_codes.hpp"
+#include "kernels/linear/linear_decoded.hpp"
 #include "kernels/linear/linear_gemv.hpp"
 #include "kernels/linear/linear_mma.hpp"
 #include "kernels/linear/linear_simt.hpp"
@@ -107,6 +109,30 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const 
     const LinearProduct sums{params.planes.sums, Dtype::fp32, sums_strides(whole)};
     finish_linear(whole, arguments, &sums, execution.stream, tiles.num_planes);
   }
+}
+
+void run_linear_decoded(const DeviceInfo& device, const LinearTiles& tiles, int64_t weight_bytes,
+                        const LinearProblem& problem, const LinearArguments& arguments,
+                        const Execution& execution) {
+  const CurrentDevice current(device.device.ordinal);
+  const QuantizedWeight weight = linear_quantized_weight(problem);
+  const kernels::LinearDecodedParams params{
+      .blobs = arguments.weight.data,
+      .weight = execution.workspace.data,
+      .member_bytes = problem.weight.member,
+      .strip_bytes = quantized_strip_bytes(weight),
+      .num_members = problem.num_members,
+      .strips = quantized_strips(weight),
+      .tiles = quantized_tiles(weight),
+      .tiles_per_group = static_cast<int>(weight.group_size / kQuantizedTile)};
+  WIDE_CHECK_CUDA(kernels::launch_linear_decoded(params, problem.dtype, weight.format,
+                                                 native_stream(execution.stream)));
+  LinearArguments dense = arguments;
+  dense.weight.data = execution.workspace.data;
+  Execution rest = execution;
+  rest.workspace = {advanced(rest.workspace.data, weight_bytes, 1),
+                    rest.workspace.bytes - weight_bytes};
+  run_linear_kernel(device, tiles.kernel, tiles, as_decoded(problem), dense, rest);
 }
 
 void run_linear_members(const DeviceInfo& device, const LinearTiles& tiles,

@@ -70,6 +70,7 @@ void describe_blobs(const ConstTensorView& weight, const LinearProblem& like,
                     LinearProblem& problem) {
   problem.weight_format = like.weight_format;
   problem.group_size = like.group_size;
+  problem.allow_rounded_weights = like.allow_rounded_weights;
   problem.out_features = like.out_features;
   problem.in_features = like.in_features;
   problem.weight = describe_quantized_weight(kLinearName, weight, linear_quantized_weight(problem));

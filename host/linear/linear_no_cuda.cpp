@@ -14,6 +14,10 @@ void run_linear_kernel(const DeviceInfo&, LinearStrategy, const LinearTiles&, co
                        const LinearArguments&, const Execution&) {
   no_cuda("linear");
 }
+void run_linear_decoded(const DeviceInfo&, const LinearTiles&, int64_t, const LinearProblem&,
+                        const LinearArguments&, const Execution&) {
+  no_cuda("linear");
+}
 void run_linear_members(const DeviceInfo&, const LinearTiles&, const LinearProblem&,
                         const LinearArguments&, const Execution&) {
   no_cuda("linear");

@@ -83,6 +83,7 @@ void complete_weight(LinearProblem& problem) {
   const int64_t in = problem.in_features, out = problem.out_features;
   if (!is_quantized(problem)) {
     problem.group_size = 0;
+    problem.allow_rounded_weights = false;
     problem.weight = complete_strides(problem.weight, {in, out * in}, out, members, in);
     return require_extent("weight", problem, out, members, in, problem.weight);
   }

@@ -114,6 +114,7 @@ double tolerance(const ProductSum& of, double value) {
   if (is_fp8(of.dtype)) error += 16 * 0x1p-13 * of.magnitude;
   if (of.dtype != Dtype::fp32 || of.allow_tf32)
     error += static_cast<double>(of.terms) / 2 * 0x1p-24 * of.magnitude;
+  error += of.factor_error;
   error *= steepest_slope(of.activation);
   if (is_smooth(of.activation)) error += 16 * 0x1p-24 * std::fabs(of.value);
   // In the smallest sums every product is rounded to a multiple of fp32's smallest number.
@@ -149,7 +150,7 @@ double product_mean_square_limit(Dtype dtype, Dtype y_dtype, bool allow_tf32, Fi
 
 const std::string_view kLinearToleranceFormula =
     "L * (8 sqrt(in + 1) 2^-24 S + [not fp32, or tf32: in / 2 * 2^-24 S] + [tf32: 2 * 2^-10 S] + "
-    "[fp8: 16 * 2^-13 S]) + "
+    "[fp8: 16 * 2^-13 S] + [rounded: u S + |scale| sum |x| (smallest subnormal) / 2]) + "
     "[gelu, gelu_tanh, silu: 16 * 2^-24 |v|] + "
     "[residual=after: 2 * 2^-24 |y|] + u max(|y|, |y before that residual|) + smallest subnormal + "
     "sqrt(in) 2^-149, per output; S = |scale| sum |x||w| + |bias| + |residual before|, v the value "
@@ -171,9 +172,17 @@ void judge_linear_row(const LinearProblem& problem, const LinearReferenceRow& ro
                  .y_dtype = problem.y_dtype.value_or(problem.dtype),
                  .allow_tf32 = problem.allow_tf32,
                  .activation = problem.epilogue.activation};
+  double sum_of_x = 0;
+  for (const double x : row.x) sum_of_x += std::fabs(x);
   for (size_t o = 0; o < values.size(); ++o) {
     sum.value = values[o];
     sum.magnitude = tolerances[o];
+    if (problem.allow_rounded_weights) {
+      const double scale = row.scale.empty() ? 1 : row.scale[row.scale.size() == 1 ? 0 : o];
+      sum.factor_error = unit_roundoff(problem.dtype) * sum.magnitude +
+                         std::fabs(static_cast<double>(problem.epilogue.alpha) * scale) * sum_of_x *
+                             min_subnormal(problem.dtype) / 2;
+    }
     if (problem.epilogue.residual == Residual::after_activation) {
       sum.residual_behind = row.residual[o];
     }

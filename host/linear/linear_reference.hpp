@@ -42,6 +42,7 @@ struct ProductSum {
   double value = 0;                         ///< with bias and residual, before the activation
   double magnitude = 0;                     ///< the same sum over absolute values
   std::optional<double> residual_behind{};  ///< added after the activation
+  double factor_error = 0;  ///< what rounding the factors may make of the sum, beforehand
 };
 struct JudgedOutput {
   double value = 0, tolerance = 0;

@@ -27,6 +27,12 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const 
                        const LinearProblem& problem, const LinearArguments& arguments,
                        const Execution& execution);
 
+/// Decodes the weights to the front of execution.workspace, `weight_bytes` of it, and multiplies by
+/// the kernel of `tiles`, which has the rest.
+void run_linear_decoded(const DeviceInfo& device, const LinearTiles& tiles, int64_t weight_bytes,
+                        const LinearProblem& problem, const LinearArguments& arguments,
+                        const Execution& execution);
+
 /// A launch of ours per member: sequential where cuBLAS's GEMMs do not multiply the dtype. `tiles`
 /// are those of one member.
 void run_linear_members(const DeviceInfo& device, const LinearTiles& tiles,

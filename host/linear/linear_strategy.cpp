@@ -12,16 +12,22 @@
 #include "host/core/workspace.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_vendor.hpp"
+#include "host/linear/quantized_codes.hpp"
 #include "kernels/common/grid_blocks.hpp"
+#include "kernels/linear/linear_decoded_grid.hpp"
 
 namespace wide {
 
 namespace {
 
 /// In the order of LinearStrategy; all but the last are CUDA's.
-constexpr std::array<std::string_view, 13> kNames{
-    "sequential",  "cublas_batched", "cublaslt", "cublas_grouped", "simt",        "gemv", "small_m",
-    "tensor_core", "wgmma",          "tf32x3",   "shared_input",   "weight_only", "wide"};
+constexpr std::array<std::string_view, 14> kNames{"sequential",   "cublas_batched",
+                                                  "cublaslt",     "cublas_grouped",
+                                                  "simt",         "gemv",
+                                                  "small_m",      "tensor_core",
+                                                  "wgmma",        "tf32x3",
+                                                  "shared_input", "weight_only",
+                                                  "decoded",      "wide"};
 constexpr std::array<std::string_view, 2> kCpuNames{"sequential", "wide"};
 
 std::string text_of(Dtype dtype) {
@@ -37,13 +43,12 @@ bool uses_cublas(LinearStrategy strategy, const LinearProblem& problem) {
 
 /// Why the strategy cannot read weights of this format; empty where it can.
 std::string weight_format_reason(LinearStrategy strategy, const LinearProblem& problem) {
-  if (strategy == LinearStrategy::sequential ||
-      (strategy == LinearStrategy::weight_only) == is_quantized(problem)) {
-    return "";
-  }
+  const bool reads_quantised =
+      strategy == LinearStrategy::weight_only || strategy == LinearStrategy::decoded;
+  if (strategy == LinearStrategy::sequential || reads_quantised == is_quantized(problem)) return "";
   return is_quantized(problem) ? "it reads packed weights, theirs is format " +
                                      std::string(weight_format_name(problem.weight_format)) +
-                                     "; weight_only and sequential read quantised ones"
+                                     "; weight_only, decoded and sequential read quantised ones"
                                : "it is for quantised weights, these are packed";
 }
 
@@ -113,6 +118,20 @@ std::string shared_input_reason(const LinearProblem& problem, const DeviceInfo& 
                                    as_one_member(problem), device);
 }
 
+std::string decoded_reason(const LinearProblem& problem, const DeviceInfo& device) {
+  if (!problem.allow_rounded_weights) {
+    return "it rounds weights to " + text_of(problem.dtype) +
+           ", which allow_rounded_weights does not allow";
+  }
+  const QuantizedWeight weight = linear_quantized_weight(problem);
+  const int64_t blocks = kernels::decoded_blocks(quantized_strips(weight), quantized_tiles(weight));
+  if (!kernels::are_decodable(blocks, problem.num_members)) {
+    return "decoding the weights takes more than 2^31 - 1 warps";
+  }
+  return linear_unsupported_reason(linear_kernel_of(LinearStrategy::decoded, problem, device),
+                                   as_decoded(problem), device);
+}
+
 std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProblem& problem,
                                       const DeviceInfo& device) {
   const std::string device_reason = kernel_device_reason(device);
@@ -123,6 +142,7 @@ std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProbl
     if (problem.dtype != Dtype::fp16 && problem.dtype != Dtype::bf16) {
       return "it multiplies fp16 and bf16, dtype is " + text_of(problem.dtype);
     }
+    if (strategy == LinearStrategy::decoded) return decoded_reason(problem, device);
     const kernels::LinearWeightOnlyTile tile = choose_linear_weight_only_tile(problem);
     rows = tile_m(tile), columns = tile_n(tile);
   } else if (strategy == LinearStrategy::gemv) {
@@ -223,10 +243,17 @@ LinearWorkspace cublas_workspace(const LinearProblem& problem, const DeviceInfo&
 
 LinearWorkspace linear_workspace(LinearStrategy strategy, const LinearProblem& problem,
                                  const DeviceInfo& device) {
-  if (device.device.type == DeviceType::cpu || !uses_cublas(strategy, problem) ||
-      is_empty(problem) || problem.in_features == 0) {
+  if (device.device.type == DeviceType::cpu || is_empty(problem) || problem.in_features == 0) {
     return {};
   }
+  if (strategy == LinearStrategy::decoded) {
+    const LinearProblem dense = as_decoded(problem);
+    LinearWorkspace workspace;
+    workspace.weight_bytes = aligned_bytes(
+        checked_bytes({dense.num_members, dense.weight.member}, dtype_bytes(dense.dtype)));
+    return workspace;
+  }
+  if (!uses_cublas(strategy, problem)) return {};
   if (strategy == LinearStrategy::cublaslt) {
     return cublas_workspace(problem, device, describe_cublaslt(problem, true).writes_sums);
   }

@@ -34,6 +34,7 @@ enum class LinearStrategy : uint8_t {
   tf32x3,          ///< the tiles of both for fp32, three tf32 products per product
   shared_input,    ///< members of one x as one wider member, by one of the kernels above
   weight_only,     ///< quantised weights: kernels/linear/linear_weight_only.cuh
+  decoded,         ///< these as 16-bit weights in the workspace, by one of the kernels above
   wide,            ///< CPU: all members' tiles at once
 };
 
@@ -70,6 +71,10 @@ inline constexpr int64_t kMaxGemvBatch = 4;
 /// Rows of x up to which reading the weights takes the time: `small_m` takes no more,
 /// `weight_only` takes these as one tile.
 inline constexpr int64_t kMaxSmallBatch = 64;
+/// Rows per member from which decoding once, for wgmma, is expected to be faster than decoding
+/// again for every 64: there scripts/expectation.py has it overtake weight_only, in every format,
+/// for 8 members of 2048 x 2048.
+inline constexpr int64_t kMinDecodedBatch = 512;
 
 /// Whether `kernel`, wgmma or tensor_core, should take a problem that small_m takes, too: its tile
 /// holds all rows, where small_m's two tiles both read the weights, and `num_members` members have
@@ -83,8 +88,12 @@ inline constexpr int64_t kUsualMembers = 8;
 /// The members of a shared input as one member with all their outputs; the same problem where their
 /// weights, biases or outputs do not lie side by side.
 LinearProblem as_one_member(const LinearProblem& problem);
-/// Which of our kernels runs the strategy: its own, or for shared_input the one for that member.
-/// Also for sequential with fp8, which cuBLAS's GEMMs do not multiply.
+/// The problem with its quantised weights as packed ones of x's dtype, as `decoded` has them in its
+/// workspace: whole strips and tiles, side by side.
+LinearProblem as_decoded(const LinearProblem& problem);
+/// Which of our kernels runs the strategy: its own, or for shared_input the one for that member,
+/// for decoded the one for its packed weights. Also for sequential with fp8, which cuBLAS's GEMMs
+/// do not multiply.
 LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& problem,
                                 const DeviceInfo& device);
 /// Whether `sequential` on CUDA launches that per member: cuBLAS's GEMMs lack fp8 and codes.
@@ -111,12 +120,13 @@ kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
 bool linear_stores_boxes(const LinearProblem& problem);
 kernels::LinearMath linear_math(LinearStrategy strategy, const LinearProblem& problem);
 
-/// Scratch memory of the strategies that call NVIDIA's libraries. 0 for the others.
+/// Scratch memory of the strategies that call NVIDIA's libraries, and of decoded. 0 for the others.
 struct LinearWorkspace {
   int64_t cublas_bytes = 0;    ///< the library's own
   int64_t sums_bytes = 0;      ///< fp32 sums, where they are not written to y
   int64_t pointers_bytes = 0;  ///< the grouped call's: three addresses of every member
-  int64_t bytes() const { return cublas_bytes + sums_bytes + pointers_bytes; }
+  int64_t weight_bytes = 0;    ///< decoded's 16-bit weights, in front of all sums
+  int64_t bytes() const { return cublas_bytes + sums_bytes + pointers_bytes + weight_bytes; }
 };
 LinearWorkspace cublas_workspace(const LinearProblem& problem, const DeviceInfo& device,
                                  bool has_sums);

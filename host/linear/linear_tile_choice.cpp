@@ -8,6 +8,7 @@
 
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
+#include "host/linear/quantized_codes.hpp"
 
 namespace wide {
 
@@ -73,6 +74,17 @@ LinearProblem as_one_member(const LinearProblem& problem) {
   return one;
 }
 
+LinearProblem as_decoded(const LinearProblem& problem) {
+  const QuantizedWeight weight = linear_quantized_weight(problem);
+  const int64_t row = quantized_tiles(weight) * kQuantizedTile;
+  LinearProblem dense = problem;
+  dense.weight_format = WeightFormat::packed;
+  dense.group_size = 0;
+  dense.allow_rounded_weights = false;
+  dense.weight = {row, quantized_strips(weight) * kQuantizedStrip * row};
+  return dense;
+}
+
 bool launches_linear_members(const LinearProblem& problem) {
   return is_fp8(problem.dtype) || is_quantized(problem);
 }
@@ -80,6 +92,7 @@ bool launches_linear_members(const LinearProblem& problem) {
 LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& problem,
                                 const DeviceInfo& device) {
   using enum LinearStrategy;
+  if (strategy == decoded) return own_linear_kernel(as_decoded(problem), device);
   if (strategy != shared_input && strategy != sequential) return strategy;
   if (is_quantized(problem)) return weight_only;
   // `sequential` asks for all members, though it launches one: each by the same kernel.

@@ -52,7 +52,7 @@ std::string linear_problem_key(const LinearProblem& problem) {
   if (*p.y_dtype != p.dtype) key += ">" + std::string(dtype_name(*p.y_dtype));
   if (is_quantized(p)) {
     key += " weight=" + std::string(weight_format_name(p.weight_format)) + "/" +
-           std::to_string(p.group_size);
+           std::to_string(p.group_size) + (p.allow_rounded_weights ? " rounded" : "");
   }
   if (p.allow_tf32) key += " tf32";
   if (p.shared_input) key += " shared";

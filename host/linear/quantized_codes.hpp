@@ -34,6 +34,11 @@ constexpr int64_t quantized_tiles(const QuantizedWeight& weight) {
   return (weight.in_features + kQuantizedTile - 1) / kQuantizedTile;
 }
 
+/// The number of strips of 16 outputs.
+constexpr int64_t quantized_strips(const QuantizedWeight& weight) {
+  return (weight.out_features + kQuantizedStrip - 1) / kQuantizedStrip;
+}
+
 /// Where tile `tile` begins in its strip, after its group's scales.
 constexpr int64_t quantized_tile_offset(const QuantizedWeight& weight, int64_t tile) {
   const int64_t group = tile / (weight.group_size / kQuantizedTile);

@@ -64,6 +64,7 @@ void lower(Lowering& l, const Node& node, const LinearOp& op) {
   LinearProblem like;
   like.shared_input = shares_input;
   like.allow_tf32 = l.options().allows_tf32;
+  like.allow_rounded_weights = l.options().allows_rounded_weights;
   like.epilogue.activation = op.activation;
   like.epilogue.residual = op.residual;
   set_weight_format(l, node, op, like);

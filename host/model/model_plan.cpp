@@ -135,7 +135,7 @@ void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
 
 ModelOptions model_options(std::string_view preset) {
   if (preset == "default") return {};
-  if (preset == "fast") return {.allows_tf32 = true};
+  if (preset == "fast") return {.allows_tf32 = true, .allows_rounded_weights = true};
   if (preset == "debug") {
     return {.folds_batchnorm = false,
             .fuses_epilogues = false,

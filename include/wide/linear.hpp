@@ -31,6 +31,9 @@ struct LinearProblem {
   bool allow_tf32 = false;    ///< fp32 operands may be rounded to tf32 before they are multiplied
   WeightFormat weight_format = WeightFormat::packed;
   int64_t group_size = 128;  ///< of quantised weights: inputs that share a scale, 64 or 128
+  /// Quantised weights, scale * value of the code, may be rounded to x's dtype before they are
+  /// multiplied: what is beyond its range becomes infinite.
+  bool allow_rounded_weights = false;
   Epilogue epilogue{};
   RowStrides x{}, y{};
   RowStrides weight{};  ///< row: from one output feature to the next; quantised: member, in bytes
@@ -62,7 +65,8 @@ int64_t linear_member_bytes(const LinearProblem& problem);
 
 /// Reads the problem off the operands; `like` gives what they do not show: shared_input,
 /// allow_tf32, activation, alpha, whether and where a residual is added, and the weights' format;
-/// where that is a quantised one, also group_size, in_features and out_features.
+/// where that is a quantised one, also group_size, allow_rounded_weights, in_features and
+/// out_features.
 LinearProblem describe_linear(const LinearArguments& arguments, const LinearProblem& like = {});
 
 extern template class PrimitivePlan<LinearProblem>;
@@ -96,7 +100,7 @@ class LinearPlan : public PrimitivePlan<LinearProblem> {
   ///         one rounding at the end; tf32 products only with allow_tf32, or three per product if
   ///         the strategy tf32x3 is asked for by name, which keeps fp32's accuracy. Quantised
   ///         weights are uint8; their codes' values are multiplied exactly, sums by the scales in
-  ///         fp32.
+  ///         fp32; or, only with allow_rounded_weights, weights are first rounded to x's dtype.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.

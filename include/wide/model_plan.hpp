@@ -64,6 +64,9 @@ struct ModelOptions {
   bool fuses_epilogues = true;  ///< activations and residuals into the preceding product
   bool reuses_memory = true;    ///< of activations that are no longer read
   bool allows_tf32 = false;     ///< fp32 products may round their operands to tf32
+  /// Linear layers in 16 bits may round quantised weights to these
+  /// (LinearProblem::allow_rounded_weights).
+  bool allows_rounded_weights = false;
   /// Copies a value where its readers expect its members in different layouts; otherwise such a
   /// graph is refused, with the node's name.
   bool moves_data = true;
@@ -87,8 +90,9 @@ struct ModelOptions {
   const TuningCache* tuning = nullptr;
 };
 
-/// "default", "fast" (tf32 is allowed), "debug" (each node by itself, in memory of its own), "safe"
-/// (member after member, by the strategy `sequential`). Throws invalid_argument for others.
+/// "default", "fast" (tf32 and rounded weights are allowed), "debug" (each node by itself, in
+/// memory of its own), "safe" (member after member, by the strategy `sequential`). Throws
+/// invalid_argument for others.
 ModelOptions model_options(std::string_view preset);
 
 /// Exact, before anything is allocated.

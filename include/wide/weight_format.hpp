@@ -6,7 +6,7 @@
 // A weight is scale * value(code). Scales are bf16: they have the range of fp32, and their eight
 // significant bits times a code's are exact in fp32, so that the values of a blob do not depend on
 // the kernel. Kernels multiply x with values, which are exact in fp16 and bf16, add up in fp32,
-// and apply the scale to the sum: no weight is ever rounded again.
+// and apply the scale to the sum: no weight is rounded again where a problem does not allow it.
 //
 // The order is the one in which the lanes of a warp hold operand A of mma.m16n8k16 (PTX ISA), so
 // that a lane copies 16 bytes and needs no other lane's:

@@ -43,12 +43,13 @@ inline Bytes run_ragged_linear() {
   return on.run(plan, RaggedLinearArguments{.x = x, .weight = weight, .bias = {}, .y = y}, y);
 }
 
-inline Bytes run_quantized_linear() {
+inline Bytes run_quantized_linear(const char* strategy) {
   const CudaRun on;
   LinearProblem problem{.num_members = 2, .batch = 3, .in_features = 8, .out_features = 5};
   problem.dtype = Dtype::bf16;
   problem.weight_format = WeightFormat::int4;
-  const LinearPlan plan = make_linear_plan(on.context, problem, {.strategy = "weight_only"});
+  problem.allow_rounded_weights = true;
+  const LinearPlan plan = make_linear_plan(on.context, problem, {.strategy = strategy});
   const Tensor x = on.filled({3, 16}, 0.25f, Dtype::bf16);
   const Tensor w = on.filled({5, 8}, 0.5f);
   Tensor blobs(on.context, Dtype::uint8, {2, linear_member_bytes(problem)});

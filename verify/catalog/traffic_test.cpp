@@ -64,8 +64,11 @@ std::unique_ptr<catalog::Workload> workload_of(Session& session, const catalog::
   const bool wants_few_rows = reason.find("rows per member") != std::string::npos;
   const bool wants_one_x = reason.find("inputs of their own") != std::string::npos;
   const bool wants_one_query = reason.find("queries that share keys") != std::string::npos;
+  const bool wants_rounded = reason.find("allow_rounded_weights does not") != std::string::npos;
   const bool wants_one_row = workload->cost().flops > 1e9;
-  if (!wants_few_rows && !wants_one_x && !wants_one_query && !wants_one_row) return workload;
+  if (!wants_few_rows && !wants_one_x && !wants_one_query && !wants_one_row && !wants_rounded) {
+    return workload;
+  }
   std::vector<catalog::Case::Entry> entries(point.entries().begin(), point.entries().end());
   for (catalog::Case::Entry& entry : entries) {
     if (wants_few_rows && entry.name == "batch") entry.value = int64_t{4};
@@ -73,6 +76,7 @@ std::unique_ptr<catalog::Workload> workload_of(Session& session, const catalog::
     if (wants_one_query && entry.name == "seq") entry.value = int64_t{1};
     if (wants_one_query && entry.name == "kv_seq") entry.value = int64_t{1100};  // two parts
     if (wants_one_x && entry.name == "shared") entry.value = std::string("yes");
+    if (wants_rounded && entry.name == "rounded") entry.value = std::string("yes");
   }
   return spec.make_workload(session.context(), catalog::Case(point.op(), std::move(entries)), {});
 }

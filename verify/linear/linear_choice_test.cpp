@@ -224,6 +224,7 @@ TEST_CASE("which policies can run a problem") {
   CHECK(linear_policies(weight_only, p) == std::vector<std::string_view>{"m32n64", "m64n64"});
   p.batch = 65;
   CHECK(linear_policies(weight_only, p) == std::vector<std::string_view>{"m64n64"});
+  CHECK(linear_policies(decoded, p).empty());
 }
 
 TEST_CASE("wgmma's pairs of blocks: where they fill the device in no more rounds") {

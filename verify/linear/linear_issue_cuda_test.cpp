@@ -66,6 +66,45 @@ TEST_CASE("linear: what a thread issues for a stage") {
   }
 }
 
+TEST_CASE("linear decoded: codes are read once, sectors written whole, and little is issued") {
+  require_simulation();
+  struct Row {
+    const char *dtype, *weights;
+    double limit;  ///< a lane's instructions for its two tiles of 64 inputs
+  };
+  const Row rows[] = {{"bf16", "int4", 459}, {"bf16", "int8", 581}, {"fp16", "fp6_e3m2", 807}};
+  Session session(Context::cuda(0));
+  const catalog::PrimitiveSpec& spec = catalog::find_primitive("linear");
+  for (const Row& row : rows) {
+    const std::pair<std::string, catalog::AxisValue> axes[] = {
+        {"n", int64_t{2}},
+        {"batch", int64_t{2}},
+        {"in", int64_t{1024}},
+        {"out", int64_t{48}},
+        {"rounded", "yes"},
+        {"dtype", std::string(row.dtype)},
+        {"weights", std::string(row.weights)}};
+    const auto workload = spec.make_workload(session.context(), catalog::make_case(spec, axes), {});
+    const bench::LaunchCounters decoding = launches_of(session, *workload, "decoded").front();
+    INFO(row.weights << " to " << row.dtype << " by " << decoding.kernel);
+    int64_t written = 0, write_sectors = 0, instructions = 0;
+    for (const auto& buffer : decoding.buffers) {
+      written += bench::value_of(buffer.values, "unique_write_bytes");
+      write_sectors += bench::value_of(buffer.values, "write_sectors");
+    }
+    CHECK(written == 2 * 48 * 1024 * 2);
+    CHECK(write_sectors * 32 == written);
+    CHECK(worst_streamed({decoding}).ratio <= 1.04);  // a group's scales are read with either tile
+    for (const auto& [name, value] : decoding.values) {
+      if (name.starts_with("instructions_")) instructions += value;
+      if (name.starts_with("shared_")) CHECK(value == 0);
+    }
+    const double issued = static_cast<double>(instructions) / (2 * 3 * 8 * 32);
+    CHECK(issued <= row.limit);
+    CHECK(issued >= 0.8 * row.limit);
+  }
+}
+
 TEST_CASE("linear by wgmma: what a tile of one stage takes") {
   require_simulation();
   Session session(Context::cuda(0));

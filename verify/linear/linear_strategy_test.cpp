@@ -302,62 +302,6 @@ TEST_CASE("auto takes wgmma for members of middling size, where it is proved") {
   CHECK(chosen(problem_of(16, 512, 1024), kH200, proved) == "cublas_batched");
 }
 
-TEST_CASE("quantised weights are weight_only's, and packed ones are not") {
-  using enum LinearStrategy;
-  LinearProblem problem = problem_of(4, 16, 256, Dtype::bf16);
-  CHECK(linear_unsupported_reason(weight_only, problem, kH200) ==
-        "it is for quantised weights, these are packed");
-  problem.weight_format = WeightFormat::int4;
-  problem.group_size = 64;
-  problem.weight = {};
-  problem = complete_linear_problem(problem);
-  CHECK(linear_member_bytes(problem) == 16 * 4 * (32 + 512));
-  CHECK(problem.weight == RowStrides{34816, 34816});
-  for (const LinearStrategy strategy : {weight_only, sequential}) {
-    CHECK(linear_unsupported_reason(strategy, problem, kH200).empty());
-    CHECK(linear_unsupported_reason(strategy, problem, kA100).empty());
-    CHECK_THAT(linear_unsupported_reason(strategy, problem, kT4), ContainsSubstring("has 7.5"));
-    CHECK(linear_workspace(strategy, problem, kH200).bytes() == 0);
-    LinearProblem wrong = problem;
-    wrong.dtype = Dtype::fp32;
-    CHECK(linear_unsupported_reason(strategy, wrong, kH200) ==
-          "it multiplies fp16 and bf16, dtype is fp32");
-    LinearProblem many = problem;
-    many.batch = 65;
-    CHECK(linear_unsupported_reason(strategy, many, kH200).empty());
-  }
-  for (const LinearStrategy strategy :
-       {cublas_batched, simt, gemv, small_m, tensor_core, wgmma, tf32x3, shared_input}) {
-    CHECK(linear_unsupported_reason(strategy, problem, kH200) ==
-          "it reads packed weights, theirs is format int4; weight_only and sequential read "
-          "quantised ones");
-  }
-  for (const LinearStrategy strategy : {sequential, wide}) {
-    CHECK(linear_unsupported_reason(strategy, problem, DeviceInfo{}).empty());
-  }
-  CHECK(chosen(problem, DeviceInfo{}, kNothingProved) == "wide");
-  constexpr std::array proved{VerifiedStrategy{"linear", "weight_only", 90}};
-  CHECK(chosen(problem, kH200, proved) == "weight_only");
-  CHECK(choose_linear_strategy(problem, kH200, kProvedOnH200).explain ==
-        "sequential: a launch per member of weight_only, which is unverified on compute capability "
-        "90; no vendor's library can run it");
-  problem.dtype = Dtype::fp32;
-  CHECK_THROWS_MATCHES(choose_linear_strategy(problem, kH200, kProvedOnH200), Error,
-                       Message("linear: no strategy for \"auto\"; weight_only, sequential: it "
-                               "multiplies fp16 and bf16, dtype is fp32"));
-
-  using enum kernels::LinearWeightOnlyTile;
-  const auto tile = [](int64_t num_members, int64_t batch, int64_t d) {
-    return choose_linear_weight_only_tile(problem_of(num_members, batch, d));
-  };
-  for (const int64_t num_members : {1, 7, 1000}) {
-    CHECK(tile(num_members, 16, 256) == m16n16);
-    CHECK(tile(num_members, 1, 257) == m16n64);
-    CHECK(tile(num_members, 17, 64) == m32n64);
-    CHECK(tile(num_members, 33, 64) == m64n64);
-  }
-}
-
 TEST_CASE("tiles of the tensor-core strategies") {
   using enum kernels::LinearMmaTile;
   const auto tile = [](LinearStrategy strategy, const LinearProblem& problem) {

@@ -24,10 +24,11 @@ struct Drawn {
 };
 
 Drawn draw(Dice& dice) {
-  constexpr const char* kStrategies[] = {"simt",  "gemv",   "small_m",      "tensor_core",
-                                         "wgmma", "tf32x3", "shared_input", "weight_only"};
+  constexpr const char* kStrategies[] = {"simt",         "gemv",        "small_m",
+                                         "tensor_core",  "wgmma",       "tf32x3",
+                                         "shared_input", "weight_only", "decoded"};
   Drawn drawn;
-  drawn.strategy = kStrategies[dice.between(0, 7)];
+  drawn.strategy = kStrategies[dice.between(0, std::ssize(kStrategies) - 1)];
   LinearProblem& p = drawn.problem;
   const int64_t max_batch = drawn.strategy == "gemv"      ? kMaxGemvBatch
                             : drawn.strategy == "small_m" ? kMaxSmallBatch
@@ -42,9 +43,9 @@ Drawn draw(Dice& dice) {
   constexpr Dtype kDtypes[] = {Dtype::fp32, Dtype::fp16, Dtype::bf16, Dtype::fp8_e4m3,
                                Dtype::fp8_e5m2};
   const bool takes_fp8 = drawn.strategy == "wgmma" || drawn.strategy == "simt";
-  const bool is_16_bits = drawn.strategy == "weight_only";
+  const bool is_quantised = drawn.strategy == "weight_only" || drawn.strategy == "decoded";
   p.dtype = drawn.strategy == "tf32x3" ? Dtype::fp32
-                                       : kDtypes[dice.between(is_16_bits, takes_fp8 ? 4 : 2)];
+                                       : kDtypes[dice.between(is_quantised, takes_fp8 ? 4 : 2)];
   if (is_fp8(p.dtype)) p.y_dtype = dice.toss() ? Dtype::fp16 : Dtype::bf16;
   p.allow_tf32 = p.dtype == Dtype::fp32 && drawn.strategy != "tf32x3" && dice.between(0, 3) > 0;
   if (drawn.strategy == "small_m" || drawn.strategy == "tensor_core" || drawn.strategy == "wgmma") {
@@ -77,7 +78,8 @@ Drawn draw(Dice& dice) {
     p.residual = p.y;
     if (!drawn.is_in_place) p.residual.row += gap;
   }
-  if (drawn.strategy == "weight_only") {
+  if (is_quantised) {
+    p.allow_rounded_weights = drawn.strategy == "decoded";
     p.weight_format = kAllWeightFormats[static_cast<size_t>(dice.between(1, 5))];
     p.group_size = dice.toss() ? 64 : 128;
     const int64_t gap = dice.between(0, 2) * kQuantizedAlignment;

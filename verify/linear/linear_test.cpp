@@ -242,5 +242,26 @@ TEST_CASE("linear: the reference by hand") {
   CHECK(std::abs(catalog::reference_activation(Activation::silu, 1) - 0.7310585786300049) < 1e-15);
 }
 
+TEST_CASE("linear: rounded weights may be wrong by their last bit, others may not") {
+  LinearProblem problem;
+  problem.in_features = 2;
+  problem.out_features = 1;
+  problem.dtype = Dtype::fp16;
+  problem.y_dtype = Dtype::fp16;
+  problem.weight_format = WeightFormat::int8;
+  problem.epilogue.alpha = -0.5f;
+  const std::array<double, 2> x{4, -4}, weight{3, 3};
+  const auto tolerance = [&] {
+    double value = 1, allowed = 0;
+    catalog::judge_linear_row(problem, {x, weight, {}, {}, {}}, catalog::Fill::uniform,
+                              std::span(&value, 1), std::span(&allowed, 1));
+    CHECK(value == 0);
+    return allowed;
+  };
+  const double exact = tolerance();
+  problem.allow_rounded_weights = true;
+  CHECK(std::abs(tolerance() - exact - (0x1p-11 * 12 + 0x1p-25 * 4)) < 1e-12);
+}
+
 }  // namespace
 }  // namespace wide::test

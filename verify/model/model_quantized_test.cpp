@@ -80,6 +80,22 @@ TEST_CASE("quantised model: every format gives what its codes stand for, for eve
   }
 }
 
+TEST_CASE("quantised model: weights are rounded and decoded once only where that is allowed") {
+  for (const Context& context : test::devices_at_hand()) {
+    if (context.device().type == DeviceType::cpu) continue;
+    const Graph graph = with_quantized_weights(two_layers(Dtype::fp16), {});
+    ModelOptions options{.strategies = {{"linear", "decoded"}}};
+    CHECK_THROWS_MATCHES(ModelRun(context, graph, {.num_members = 3, .batch = 5}, options), Error,
+                         MessageMatches(ContainsSubstring("allow_rounded_weights does not allow")));
+    options.allows_rounded_weights = true;
+    ModelRun run(context, graph, {.num_members = 3, .batch = 5}, options);
+    CHECK(run.worst_error(run.run()) < tolerance(Dtype::fp16));
+    CHECK(run.worst_error(run.replay()) < tolerance(Dtype::fp16));
+  }
+  CHECK(model_options("fast").allows_rounded_weights);
+  CHECK_FALSE(model_options("default").allows_rounded_weights);
+}
+
 TEST_CASE("quantised model: weights lose what a format of four bits loses, and take its bytes") {
   const Context context = Context::cpu();
   const Graph dense = small_model("mlp");

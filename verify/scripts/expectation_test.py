@@ -43,6 +43,31 @@ class ExpectationTest(unittest.TestCase):
         self.assertEqual((one.limit, one.tiles, one.tile), ("memory", 8 * 2048 // 64, "m16n64"))
         self.assertAlmostEqual(one.us, 2 + moved / 4.3e6)
 
+    def test_weights_are_decoded_for_every_tile_of_rows_or_once(self):
+        axes = {"n": 8, "batch": 1000, "d": 2048, "dtype": "bf16", "weights": "int4"}
+        again = self.of("weight_only", **axes)
+        weights = 8 * 2048 * 2048
+        self.assertEqual((again.tile, again.tiles), ("m64n64", 8 * 16 * 32))
+        self.assertAlmostEqual(again.parts_us["decoding"], 16 * weights * 1.375 / (64 * 132 * 1755))
+        self.assertIsNone(self.of("decoded", **axes))
+        self.assertIsNone(self.of("decoded", **axes | {"weights": "packed"}, rounded="yes"))
+        once, dense = self.of("decoded", **axes, rounded="yes"), self.of("wgmma", **axes | {"weights": "packed"})
+        self.assertEqual((once.tile, once.limit, once.bytes - dense.bytes), (dense.tile, dense.limit, weights * (2 + 4.125 / 8)))
+        self.assertAlmostEqual(once.us - dense.us, 2 + weights * (2 + 4.125 / 8) / 4.3e6)
+        # By shapes that tensor maps do not support, on mma.sync.
+        self.assertEqual(self.of("decoded", **axes | {"in": 2047}, rounded="yes").tile, "m128n128")
+
+    def test_the_least_rows_that_auto_decodes_once_are_where_that_is_expected_to_pay(self):
+        least = int(re.search(r"kMinDecodedBatch = (\d+);", (ROOT / "host/linear/linear_strategy.hpp").read_text())[1])
+
+        def gain(rows, weights):
+            axes = {"n": 8, "batch": rows, "d": 2048, "dtype": "bf16", "weights": weights, "rounded": "yes"}
+            return self.of("weight_only", **axes).us / self.of("decoded", **axes).us
+
+        gains = [gain(least, weights) for weights in expectation.BITS]
+        self.assertTrue(all(1 < one < 1.4 for one in gains), gains)
+        self.assertTrue(all(gain(least - 128, weights) < 1 for weights in expectation.BITS))
+
     def test_tiles_are_counted_whole(self):
         one = self.of("wgmma", n=8, batch=1024, d=1024, dtype="bf16")
         # 256 tiles of 128 x 256: a multiprocessor has two of them, and reads half of each one's weights.
