@@ -104,10 +104,10 @@ class RecurrentUnits {
 #pragma unroll
       for (int e = 0; e < kElements; ++e) sums[g][e] = bias_[g][e % kColumns];
     }
-    Product::template multiply<kGates>(sums, weights, now, p.shape, p.hidden);
+    Product::template multiply<kGates>(sums, weights, now, p.shape, p.hidden, block_.count);
 #pragma unroll
     for (int e = 0; e < kElements; ++e) {
-      if (!exists(e)) continue;
+      if (!exists(e) || !is_row(e)) continue;  // the states of missing rows stay 0
       const int unit = unit_ + Product::column(e);
       const auto row_of = [&](const char* tile, int pitch) {
         return reinterpret_cast<const T*>(tile + Product::row(e) * pitch);

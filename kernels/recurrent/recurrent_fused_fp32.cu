@@ -21,8 +21,8 @@ struct RecurrentSingleProduct {
   /// sums += h W^T; the warp's rows of `weights` are ordered by gate.
   template <int kGates>
   __device__ static void multiply(float (&sums)[kGates][kElements], const char* weights,
-                                  const char* states, const RecurrentFusedShape& shape,
-                                  int hidden) {
+                                  const char* states, const RecurrentFusedShape& shape, int hidden,
+                                  int count) {
     const char* of_unit = weights + lane() / 4 * shape.pitch + lane() % 4 * kChunkBytes;
     const char* of_rows = states + lane() % 4 * kChunkBytes;
     const int gate_bytes = kRecurrentUnits * shape.pitch;
@@ -36,6 +36,8 @@ struct RecurrentSingleProduct {
       }
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
+        // Asked at powers of two, so that loads of several rows are in flight.
+        if ((r & (r - 1)) == 0 && r >= count) break;
         const auto h = load_vec16(reinterpret_cast<const float*>(of_rows + r * shape.pitch + byte));
 #pragma unroll
         for (int g = 0; g < kGates; ++g) {

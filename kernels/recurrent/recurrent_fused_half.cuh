@@ -22,8 +22,8 @@ struct RecurrentHalfProduct {
   /// sums += h W^T; the warp's rows of `weights` are ordered by gate.
   template <int kGates>
   __device__ static void multiply(float (&sums)[kGates][kElements], const char* weights,
-                                  const char* states, const RecurrentFusedShape& shape,
-                                  int hidden) {
+                                  const char* states, const RecurrentFusedShape& shape, int hidden,
+                                  int /*count: rows cost nothing*/) {
     // ldmatrix's four matrices: for states rows 0-7 and 8-15 of 8 k, then of the next 8 k; for
     // weights eight rows of 32 k.
     const char* a_row = states + lane() % 16 * shape.pitch + lane() / 16 * kChunkBytes;
