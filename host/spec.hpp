@@ -28,7 +28,7 @@ inline std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
   return std::vector<AxisValue>(values.begin(), values.end());
 }
 
-/// What an axis is of that has all enumerators as its words.
+/// The words of an axis that takes every enumerator.
 template <class Enum, size_t kCount>
 std::vector<std::string_view> words_of(const std::array<Enum, kCount>& all,
                                        std::string_view (*name_of)(Enum)) {
@@ -36,7 +36,7 @@ std::vector<std::string_view> words_of(const std::array<Enum, kCount>& all,
   for (const Enum each : all) words.push_back(name_of(each));
   return words;
 }
-/// The same for the axis of a sweep.
+/// The same as values of a sweep.
 template <class Enum, size_t kCount>
 std::vector<AxisValue> word_values(const std::array<Enum, kCount>& all,
                                    std::string_view (*name_of)(Enum)) {

@@ -12,7 +12,7 @@
 namespace wide {
 
 /// All enumerators from 0 on, in order, as a std::array. `kNameOf` is a switch without a default,
-/// so that compilers say which one it lacks, and calls "?" what is none of them, where they end.
+/// so that compilers tell of one that it lacks; the first number that it calls "?" ends them.
 template <class Enum, std::string_view (*kNameOf)(Enum)>
 constexpr auto enumerators() {
   constexpr size_t kCount = [] {
