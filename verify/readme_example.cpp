@@ -21,11 +21,9 @@ int main(int argc, char**) {  // on the CPU; with any argument on the GPU
   const wide::TensorView host(values, wide::Dtype::fp32, {1, 2 * 64}, wide::Device{});
   wide::Tensor x(context, host.dtype, host.shape), y(context, host.dtype, host.shape);
   wide::Tensor workspace(context, wide::Dtype::uint8, {plan.workspace_bytes()});
-  const wide::ConstTensorView in = x.view();
-  const wide::TensorView out = y.view();
-  wide::copy(host, x.view(), stream.get());
-  model.run({{&in, 1}, {&out, 1}}, {stream.get(), {workspace.data(), workspace.bytes()}, &handles});
-  wide::copy(out, host, stream.get());
+  wide::copy(host, x, stream.get());
+  model.run({x}, {y}, {stream.get(), workspace, &handles});
+  wide::copy(y, host, stream.get());
   context.synchronize(stream.get());
   std::printf("member 0: %.4f, member 1: %.4f\n", double(values[0]), double(values[64]));
 }

@@ -5,12 +5,13 @@
 //
 //   ModelPlan plan = make_model_plan(context, graph, {.num_members = 8, .batch = 32});
 //   Model model(context, plan, members);            // loads the members' parameters
-//   model.run({inputs, outputs}, {stream, workspace});
+//   model.run({x}, {y}, {stream, workspace});
 //
 // A Model owns the parameters and nothing else: activations lie in the caller's workspace.
 // Members may have batches of their own: {.num_members = 3, .batches = {8, 0, 32}}.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <span>
@@ -63,6 +64,11 @@ class Model {
   /// Errors: invalid_argument (operands contradict the plan, workspace, handles), unsupported
   /// (handles without a library that a step calls): nothing was enqueued. Also the primitives'.
   void run(const ModelArguments& arguments, const Execution& execution) const;
+  /// The same, of operands spelled out: model.run({x}, {y}, {stream, workspace}).
+  void run(std::initializer_list<ConstTensorView> inputs, std::initializer_list<TensorView> outputs,
+           const Execution& execution) const {
+    run({{inputs.begin(), inputs.size()}, {outputs.begin(), outputs.size()}}, execution);
+  }
   /// A single step, for measuring: those before it must have run on the same Execution, with no
   /// change of members in between.
   void run_step(int64_t step, const ModelArguments& arguments, const Execution& execution) const;

@@ -79,6 +79,7 @@ class Tensor {
   ConstTensorView view() const { return view_; }
   operator TensorView() { return view_; }
   operator ConstTensorView() const { return view_; }
+  operator Workspace() & { return {view_.data, bytes_}; }
   void* data() { return view_.data; }
   const void* data() const { return view_.data; }
   Dtype dtype() const { return view_.dtype; }

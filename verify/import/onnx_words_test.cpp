@@ -107,7 +107,7 @@ TEST_CASE("onnx: pools whose pads are uneven have the windows that ONNX says") {
       Tensor workspace(cpu, Dtype::uint8, {plan.workspace_bytes()});
       const ConstTensorView in(x.data(), Dtype::fp32, {1, 1, size}, cpu.device());
       const TensorView out(y.data(), Dtype::fp32, {1, 1, std::ssize(y)}, cpu.device());
-      loaded.run({{&in, 1}, {&out, 1}}, {Stream::cpu(), {workspace.data(), workspace.bytes()}});
+      loaded.run({in}, {out}, {Stream::cpu(), workspace});
       for (size_t k = 0; k < y.size(); ++k) CHECK(std::fabs(y[k] - expected[k]) < 1e-6f);
     }
   }
