@@ -29,6 +29,7 @@
 
 #include "kernels/arch/cp_async.cuh"
 #include "kernels/arch/grid.cuh"
+#include "kernels/arch/prefetch.cuh"
 #include "kernels/common/activation.cuh"
 #include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
@@ -188,6 +189,16 @@ struct MlpBlock {
   int64_t end;
 };
 
+/// Before wait_for_grid(), by one thread of each member: prefetches its biases, and weights as far
+/// as they fit at once.
+__device__ inline void prefetch_blob(const MlpFusedParams& p, const MlpBlock& block) {
+  if (threadIdx.x > 0 || block.row > 0) return;
+  const int32_t room = p.shape.slots == 0 ? p.net.weight_bytes : p.shape.slots * p.shape.slot_bytes;
+  arch::prefetch_bulk(
+      static_cast<const char*>(p.weights) + int64_t{block.member} * p.weights_member_bytes,
+      static_cast<uint32_t>(p.net.bias_bytes + min(room, p.net.weight_bytes)));
+}
+
 /// From one round's rows to the next's.
 template <int kRows>
 __device__ inline int64_t rows_at_once(const MlpFusedParams& p) {
@@ -318,6 +329,7 @@ __global__ void __launch_bounds__(32 * kMaxMlpWarps, 1)
   MlpRowTable& table =
       *(reinterpret_cast<MlpRowTable*>(shared + p.shape.shared_bytes) - p.shape.warps + warp);
 
+  if (!is_routed<rows_of>(p)) prefetch_blob(p, block);
   arch::follow_grid();
   if (is_routed<rows_of>(p)) {
     block = routed_block<Rows::kRows>(p, warp);

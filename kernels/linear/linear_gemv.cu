@@ -23,8 +23,10 @@ namespace wide::kernels {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kOutputs = 4;      // per group
-constexpr int kNarrowGroup = 8;  // lanes
+constexpr int kOutputs = 4;           // per group
+constexpr int kResidentBlocks = 8;    // per multiprocessor, most of these kernels' by registers
+constexpr int kPrefetchBytes = 1024;  // of a weight row: a wide group's first four loads, or two
+constexpr int kNarrowGroup = 8;       // lanes
 constexpr int kWideGroup = 32;
 
 constexpr int outputs_per_block(int group) {
@@ -90,10 +92,13 @@ template <class T, int kRows, int kGroup>
 __global__ void __launch_bounds__(kThreads)
     linear_gemv(const __grid_constant__ LinearParams params, uint32_t, uint32_t tiles_n) {
   constexpr int kBlockOutputs = outputs_per_block(kGroup);
+  const int64_t member = blockIdx.x / tiles_n;
+  const int64_t first_n = static_cast<int64_t>(blockIdx.x % tiles_n) * kBlockOutputs;
+  if (arch::is_of_first_blocks(kResidentBlocks)) {
+    prefetch_weight_rows<T>(params, member, first_n, kBlockOutputs, 0, params.k, kPrefetchBytes);
+  }
   arch::follow_grid();  // before a member's scale is read
-  const TileOperands<T> tile = tile_operands<T>(
-      params, blockIdx.x / tiles_n, 0, static_cast<int64_t>(blockIdx.x % tiles_n) * kBlockOutputs,
-      kRows, kBlockOutputs);
+  const TileOperands<T> tile = tile_operands<T>(params, member, 0, first_n, kRows, kBlockOutputs);
   const int lane = static_cast<int>(threadIdx.x) % kGroup;
   const int first = static_cast<int>(threadIdx.x) / kGroup * kOutputs;
   float sums[kOutputs][kRows] = {};

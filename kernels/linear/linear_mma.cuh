@@ -273,6 +273,39 @@ __device__ inline const auto& either(const First& first, const Second& second) {
   }
 }
 
+/// Steps along k, kRowBytes of it each.
+struct MmaShare {
+  int64_t begin, num_steps;
+};
+template <MmaPolicy policy, int per_row>
+__device__ inline MmaShare share_of_k(const LinearParams& params, int plane) {
+  MmaShare all{0, (params.k + per_row - 1) / per_row};
+  if constexpr (policy.a_is_weight) {
+    if (params.planes.count > 0) {
+      const int64_t share = (all.num_steps + params.planes.count - 1) / params.planes.count;
+      const int64_t begin = plane * share;
+      return {begin, max(min(all.num_steps - begin, share), int64_t{0})};
+    }
+  }
+  return all;
+}
+
+/// Before wait_for_grid(): prefetches the weights of the ring's first round, of few rows of x,
+/// which hardly take longer than their weight.
+template <class T, MmaPolicy policy>
+__device__ inline void prefetch_mma_weights(const LinearParams& params, int64_t member,
+                                            int64_t first_n, int plane) {
+  if constexpr (policy.a_is_weight) {
+    static_assert(policy.threads() >= policy.tile_a);
+    if (!arch::is_of_first_blocks(policy.blocks_per_multiprocessor)) return;
+    constexpr int per_row = kRowBytes / static_cast<int>(sizeof(T));
+    const auto [begin, num_steps] = share_of_k<policy, per_row>(params, plane);
+    const auto stages = static_cast<int>(min(num_steps, static_cast<int64_t>(policy.stages)));
+    prefetch_weight_rows<T>(params, member, first_n, policy.tile_a, begin * per_row,
+                            params.k - begin * per_row, stages * kRowBytes);
+  }
+}
+
 /// Computes the tile of `member` at (first_m, first_n), for one share of k where that is divided,
 /// by one block with the policy's threads and bytes of shared memory. `rows`: which rows of x and y
 /// these are.
@@ -291,14 +324,7 @@ __device__ inline void compute_mma_tile(const LinearParams& params, int64_t memb
   const auto& b = either<policy.a_is_weight>(x, operands.weight);
   const MmaWarp warp = locate_warp<policy>();
 
-  int64_t begin = 0, num_steps = (params.k + per_row - 1) / per_row;
-  if constexpr (kHasFewRows) {
-    if (params.planes.count > 0) {
-      const int64_t share = (num_steps + params.planes.count - 1) / params.planes.count;
-      begin = plane * share;
-      num_steps = max(min(num_steps - begin, share), int64_t{0});
-    }
-  }
+  const auto [begin, num_steps] = share_of_k<policy, per_row>(params, plane);
 
   // Start the first stages.
   const auto load_step = [&](int64_t step, int stage) {
@@ -361,11 +387,14 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(), kResidentMmaB
   extern __shared__ __align__(128) char shared[];
   const uint32_t share = blockIdx.x / (tiles_m * tiles_n), tile = blockIdx.x % (tiles_m * tiles_n);
   const auto num_members = static_cast<uint32_t>(params.num_members);
+  const int64_t member = share % num_members;
+  const int64_t first_n = static_cast<int64_t>(tile / tiles_m) * policy.tile_n();
+  const int plane = static_cast<int>(share / num_members);
+  prefetch_mma_weights<typename Math::Element, policy>(params, member, first_n, plane);
   arch::follow_grid();
-  compute_mma_tile<Math, tile_shape>(params, share % num_members,
+  compute_mma_tile<Math, tile_shape>(params, member,
                                      static_cast<int64_t>(tile % tiles_m) * policy.tile_m(),
-                                     static_cast<int64_t>(tile / tiles_m) * policy.tile_n(), shared,
-                                     static_cast<int>(share / num_members));
+                                     first_n, shared, plane);
 }
 
 template <class Math, LinearMmaTile tile>

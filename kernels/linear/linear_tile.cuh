@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "kernels/arch/prefetch.cuh"
 #include "kernels/common/numeric.cuh"
 #include "kernels/common/tile.cuh"
 #include "kernels/linear/linear_epilogue.cuh"
@@ -99,6 +100,23 @@ __device__ inline TileOperands<T, Out> tile_operands(const LinearParams& params,
                      first_n * params.weight_strides.row,
                  params.weight_strides.row, tile.y.num_columns, params.weight_is_aligned};
   return tile;
+}
+
+/// Before wait_for_grid(): prefetches of each row of the weight's tile up to `most` bytes, from
+/// first_k on, of which k_left exist. By at least `columns` threads. Not from tile_operands(),
+/// which reads a member's scale.
+template <class T>
+__device__ inline void prefetch_weight_rows(const LinearParams& params, int64_t member,
+                                            int64_t first_n, int columns, int64_t first_k,
+                                            int64_t k_left, int most) {
+  const int64_t n = first_n + static_cast<int>(threadIdx.x);
+  if (!params.weight_is_aligned || static_cast<int>(threadIdx.x) >= columns || n >= params.n) {
+    return;
+  }
+  const int64_t bytes = min(k_left * static_cast<int64_t>(sizeof(T)), static_cast<int64_t>(most));
+  arch::prefetch_bulk(static_cast<const T*>(params.weight) + member * params.weight_strides.member +
+                          n * params.weight_strides.row + first_k,
+                      static_cast<uint32_t>(max(bytes, int64_t{0})));
 }
 
 }  // namespace wide::kernels

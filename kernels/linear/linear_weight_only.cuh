@@ -37,6 +37,11 @@ struct WeightOnlyPolicy {
   constexpr int strip_bytes(WeightFormat format) const {
     return tiles * (quantized_tile_bytes(format) + kQuantizedScaleBytes);
   }
+  /// A strip's part of a stage.
+  constexpr int strip_stage_bytes(WeightFormat format, const WeightStrips& of) const {
+    return tiles * quantized_tile_bytes(format) +
+           (tiles >> (of.tiles_per_group - 1)) * kQuantizedScaleBytes;
+  }
   constexpr int stage_bytes(WeightFormat format) const {
     return x_bytes() + strips() * strip_bytes(format);
   }
@@ -66,6 +71,14 @@ struct Strip {
   const char* next;  ///< contiguous over k, scales before each group
   int64_t left;      ///< bytes; 0 from the start where the member has no such outputs
 };
+
+/// The strip of the outputs from n on.
+__device__ inline Strip strip_of(const LinearParams& params, const WeightStrips& strips,
+                                 int64_t member, int64_t n) {
+  return {static_cast<const char*>(params.weight) + member * params.weight_strides.member +
+              n / kQuantizedStrip * strips.bytes,
+          n < params.n ? strips.bytes : 0};
+}
 
 /// Starts loading the strip's bytes of `tiles` tiles, `stage_bytes` or what is left, by `threads`
 /// threads.
@@ -133,15 +146,11 @@ __device__ inline void compute_weight_only_tile(const LinearParams& params,
                          params.x_is_aligned};
   const auto& x = rows.template source<kRows, kThreads>(tile_x);
   const bool has_strip = first_n + warp.first_a < params.n;
-  const int64_t strip_index = (first_n + warp.first_a) / kQuantizedStrip;
-  Strip strip{static_cast<const char*>(params.weight) + member * params.weight_strides.member +
-                  strip_index * strips.bytes,
-              has_strip ? strips.bytes : 0};
+  Strip strip = strip_of(params, strips, member, first_n + warp.first_a);
 
   // A group is one tile or two, and a stage begins with one: all stages have the same size.
   const int pairs = strips.tiles_per_group - 1;  // 1: tile t is of group t / 2
-  const int strip_stage_bytes =
-      policy.tiles * kTileBytes + (policy.tiles >> pairs) * kQuantizedScaleBytes;
+  const int strip_stage_bytes = policy.strip_stage_bytes(format, strips);
 
   // Start the first stages.
   const int64_t num_tiles = (params.k + kQuantizedTile - 1) / kQuantizedTile;
@@ -202,20 +211,36 @@ __device__ inline void compute_weight_only_tile(const LinearParams& params,
       rows.destination(y), tile_sums, static_cast<int>(threadIdx.x));
 }
 
+/// Before wait_for_grid(): prefetches the tile's strips of the ring's first round, a lane each.
+template <WeightFormat format, WeightOnlyPolicy policy>
+__device__ inline void prefetch_strips(const LinearWeightOnlyParams& params, int64_t member,
+                                       int64_t first_n) {
+  const auto index = static_cast<int>(threadIdx.x);
+  if (index >= policy.strips() || !arch::is_of_first_blocks(policy.mma.blocks_per_multiprocessor)) {
+    return;
+  }
+  const Strip strip = strip_of(params, params.strips, member, first_n + index * kQuantizedStrip);
+  const int64_t round = policy.mma.stages * policy.strip_stage_bytes(format, params.strips);
+  arch::prefetch_bulk(strip.next, static_cast<uint32_t>(min(strip.left, round)));
+}
+
 /// 1-D grid of (member, outputs, rows): blocks that read the same weights are adjacent.
 template <class T, WeightFormat format, LinearWeightOnlyTile tile_shape>
 __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
                                   policy_of(tile_shape).mma.blocks_per_multiprocessor)
     linear_weight_only(const __grid_constant__ LinearWeightOnlyParams params, uint32_t tiles_m,
                        uint32_t tiles_n) {
-  constexpr MmaPolicy policy = policy_of(tile_shape).mma;
+  constexpr WeightOnlyPolicy policy = policy_of(tile_shape);
   extern __shared__ __align__(128) char shared[];
   const uint32_t tile_of_members = blockIdx.x / tiles_m;
+  const int64_t member = tile_of_members / tiles_n;
+  const int64_t first_n = static_cast<int64_t>(tile_of_members % tiles_n) * policy.mma.tile_n();
+  prefetch_strips<format, policy>(params, member, first_n);
   arch::follow_grid();
   compute_weight_only_tile<T, format, tile_shape>(
-      params, params.strips, tile_of_members / tiles_n,
-      static_cast<int64_t>(blockIdx.x % tiles_m) * policy.tile_m(),
-      static_cast<int64_t>(tile_of_members % tiles_n) * policy.tile_n(), tiles_m == 1, shared);
+      params, params.strips, member,
+      static_cast<int64_t>(blockIdx.x % tiles_m) * policy.mma.tile_m(), first_n, tiles_m == 1,
+      shared);
 }
 
 template <class T, WeightFormat format, LinearWeightOnlyTile tile>

@@ -21,6 +21,7 @@
 #pragma once
 
 #include "kernels/arch/grid.cuh"
+#include "kernels/arch/prefetch.cuh"
 #include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/row_tile.cuh"
@@ -154,6 +155,17 @@ class RecurrentUnits {
   float bias_[kGates][kColumns] = {}, states_[kElements] = {};
 };
 
+/// Before wait_for_grid(): prefetches the rows of a warp's units, a lane for each of each gate.
+template <class T>
+__device__ inline void prefetch_weights(const RecurrentBlock<T>& block, int gates, int unit,
+                                        int units) {
+  const int lane = static_cast<int>(threadIdx.x % 32), row = lane % kRecurrentUnits;
+  if (!block.p.weight_is_aligned || lane >= gates * kRecurrentUnits || row >= units) return;
+  const TileRows<const T> rows = block.weights(lane / kRecurrentUnits, unit, units);
+  arch::prefetch_bulk(rows.first + row * rows.stride,
+                      static_cast<uint32_t>(block.p.hidden * sizeof(T)));
+}
+
 template <class Product, RecurrentCell cell>
 __global__ void __launch_bounds__(32 * kMaxRecurrentWarps, 1)
     recurrent_fused(const __grid_constant__ RecurrentFusedParams p) {
@@ -174,6 +186,7 @@ __global__ void __launch_bounds__(32 * kMaxRecurrentWarps, 1)
   const auto all = TileThreads::of_block();
   const auto step_of = [&](int64_t i) { return p.is_reversed ? p.steps - 1 - i : i; };
 
+  if (first_row == 0) prefetch_weights(block, kGates, unit, units);
   arch::follow_grid();
 #pragma unroll
   for (int g = 0; g < kGates; ++g) {
