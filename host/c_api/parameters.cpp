@@ -31,6 +31,22 @@ void write_out_repeated(wide_parameters& parameters) {
   }
 }
 
+/// Adds a file's tensors, or replaces those of their names.
+template <class Choose>
+wide_status load(const char* function, wide_parameters* parameters, const char* path,
+                 const Choose& choose) {
+  return guarded(function, [&] {
+    wide_parameters& own = required(parameters, "parameters");
+    const auto file = std::make_shared<const Safetensors>(Safetensors::open(text(path, "path")));
+    MemberParameters views = choose(*file);
+    own.kept.push_back(file);
+    // Nothing below fails. Names that were handed out stay where they are: merge() leaves in
+    // `views` those that there were before.
+    own.views.merge(views);
+    for (const auto& [name, view] : views) own.views.find(name)->second = view;
+  });
+}
+
 }  // namespace
 
 wide_status wide_parameters_create(wide_parameters** out) {
@@ -85,15 +101,14 @@ wide_status wide_parameters_set(wide_parameters* parameters, const char* name,
 }
 
 wide_status wide_parameters_load(wide_parameters* parameters, const char* path) {
-  return guarded(__func__, [&] {
-    wide_parameters& own = required(parameters, "parameters");
-    const auto file = std::make_shared<const Safetensors>(Safetensors::open(text(path, "path")));
-    MemberParameters views = parameters_of(*file);
-    own.kept.push_back(file);
-    // Nothing below fails. Names that were handed out stay where they are: merge() leaves in
-    // `views` those that there were before.
-    own.views.merge(views);
-    for (const auto& [name, view] : views) own.views.find(name)->second = view;
+  return load(__func__, parameters, path,
+              [](const Safetensors& file) { return parameters_of(file); });
+}
+wide_status wide_parameters_load_for(wide_parameters* parameters, const char* path,
+                                     const char* prefix, const wide_graph* graph) {
+  return load(__func__, parameters, path, [&](const Safetensors& file) {
+    const std::string_view first = prefix == nullptr ? "" : prefix;
+    return graph == nullptr ? parameters_of(file, first) : parameters_of(file, graph->graph, first);
   });
 }
 

@@ -32,6 +32,16 @@ MemberParameters parameters_of(const Safetensors& file, std::string_view prefix)
   return prefixed(file.entries(), &SafetensorsEntry::name, view_of, prefix);
 }
 
+MemberParameters parameters_of(const Safetensors& file, const Graph& graph,
+                               std::string_view prefix) {
+  MemberParameters found;
+  for (const Value parameter : graph.parameters()) {
+    const std::string& name = graph.name(parameter);
+    found.emplace(name, file.view(std::string(prefix) + name));
+  }
+  return found;
+}
+
 MemberParameters parameters_of(const Npy& file, std::string_view prefix) {
   const auto view_of = [&](const NpyEntry& entry) { return file.view(entry.name); };
   return prefixed(file.entries(), &NpyEntry::name, view_of, prefix);

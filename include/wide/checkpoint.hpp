@@ -23,6 +23,12 @@ namespace wide {
 /// view() where one of these has no view.
 MemberParameters parameters_of(const Safetensors& file, std::string_view prefix = {});
 MemberParameters parameters_of(const Npy& file, std::string_view prefix = {});
+/// The parameters of a graph from a file that may have more, of any types: name NAME is the tensor
+/// prefix + NAME. Throws as view() where one is missing or has no view.
+MemberParameters parameters_of(const Safetensors& file, const Graph& graph,
+                               std::string_view prefix = {});
+MemberParameters parameters_of(const Safetensors&& file, const Graph& graph,
+                               std::string_view prefix = {}) = delete;
 MemberParameters parameters_of(const Safetensors&& file, std::string_view prefix = {}) = delete;
 MemberParameters parameters_of(const Npy&& file, std::string_view prefix = {}) = delete;
 

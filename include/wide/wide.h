@@ -144,6 +144,11 @@ WIDE_API wide_status wide_parameters_set(wide_parameters* parameters, const char
                                          const wide_view* view);
 /* Every tensor of a safetensors file, or of an index of several; mapped, not copied. */
 WIDE_API wide_status wide_parameters_load(wide_parameters* parameters, const char* path);
+/* Of such a file only what `graph` has as parameters, each as `prefix` and its name: others, of any
+ * dtype, are left. Refused where one is missing, or of a dtype that wide lacks. `prefix` NULL: "";
+ * `graph` NULL: all tensors whose names begin with the prefix, by the rest of their names. */
+WIDE_API wide_status wide_parameters_load_for(wide_parameters* parameters, const char* path,
+                                              const char* prefix, const wide_graph* graph);
 /* As a safetensors file; tensors lie densely packed on the CPU. A crash leaves the old file or the
  * new one. */
 WIDE_API wide_status wide_parameters_save(const wide_parameters* parameters, const char* path);

@@ -141,4 +141,69 @@ static void test_prefixed_parameters(wide_device device) {
   wide_parameters_destroy(one);
 }
 
+/* A file of a larger network, with tensors of dtypes that wide lacks: "mask", and one of `type`
+ * in the place of net.fc2.bias. */
+static void write_larger_file(const char* path, const char* type) {
+  char header[2048];
+  int64_t end = 2;
+  int length = snprintf(header, sizeof header,
+                        "{\"mask\":{\"dtype\":\"BOOL\",\"shape\":[2],\"data_offsets\":[0,2]}");
+  for (int i = 0; i < kNumParameters; ++i) {
+    const int has_columns = kShapes[i][1] != 0, is_last = i == kNumParameters - 1;
+    const int64_t begin = end, count = kShapes[i][0] * (has_columns ? kShapes[i][1] : 1);
+    char columns[24] = "";
+    if (has_columns) snprintf(columns, sizeof columns, ",%d", (int)kShapes[i][1]);
+    end += count * (int64_t)sizeof(float);
+    length += snprintf(header + length, sizeof header - (size_t)length,
+                       ",\"net.%s\":{\"dtype\":\"%s\",\"shape\":[%d%s],\"data_offsets\":[%d,%d]}",
+                       kNames[i], is_last ? type : "F32", (int)kShapes[i][0], columns, (int)begin,
+                       (int)end);
+  }
+  length += snprintf(header + length, sizeof header - (size_t)length, "}");
+  const uint64_t size = (uint64_t)length;
+  remove(path); /* it may be mapped */
+  FILE* file = fopen(path, "wb");
+  fwrite(&size, sizeof size, 1, file);
+  fwrite(header, 1, (size_t)length, file);
+  fwrite("\1\0", 1, 2, file);
+  for (int i = 0; i < kNumParameters; ++i)
+    fwrite(parameters[1][i], sizeof(float),
+           (size_t)(kShapes[i][0] * (kShapes[i][1] != 0 ? kShapes[i][1] : 1)), file);
+  fclose(file);
+}
+
+/* Of a file that has more, what a graph needs. */
+static void test_loading_for_a_graph(wide_device device) {
+  const char* path = scratch("larger", device);
+  wide_graph* graph = make_graph();
+  wide_parameters* own = NULL;
+  wide_view view = {.struct_size = sizeof view};
+  write_larger_file(path, "F32");
+  OK(wide_parameters_create(&own));
+  FAILS(WIDE_UNSUPPORTED, "mask", wide_parameters_load(own, path));
+  FAILS(WIDE_UNSUPPORTED, "mask", wide_parameters_load_for(own, path, NULL, NULL));
+  REFUSED("no tensor \"fc1.weight\"", wide_parameters_load_for(own, path, NULL, graph));
+  REFUSED("no tensor \"nets.fc1.weight\"", wide_parameters_load_for(own, path, "nets.", graph));
+  REFUSED("parameters is null", wide_parameters_load_for(NULL, path, "net.", graph));
+  REFUSED("path is null", wide_parameters_load_for(own, NULL, "net.", graph));
+  CHECK(wide_parameters_name(own, 0) == NULL);
+  for (int with_graph = 0; with_graph < 2; ++with_graph) {
+    OK(wide_parameters_load_for(own, path, "net.", with_graph ? graph : NULL));
+    CHECK(wide_parameters_name(own, kNumParameters) == NULL);
+    for (int i = 0; i < kNumParameters; ++i) {
+      OK(wide_parameters_get(own, kNames[i], &view));
+      CHECK(memcmp(view.data, parameters[1][i], (size_t)kShapes[i][0] * sizeof(float)) == 0);
+    }
+    wide_parameters_destroy(own);
+    OK(wide_parameters_create(&own));
+  }
+  write_larger_file(path, "I32");
+  OK(wide_parameters_load_for(own, path, "net.", graph)); /* a model refuses it */
+  write_larger_file(path, "U32");
+  FAILS(WIDE_UNSUPPORTED, "net.fc2.bias", wide_parameters_load_for(own, path, "net.", graph));
+  remove(path);
+  wide_parameters_destroy(own);
+  wide_graph_destroy(graph);
+}
+
 #endif

@@ -297,6 +297,7 @@ int main(int argc, char** argv) {
   test_listed_parameters(device);
   test_shared_parameters();
   test_prefixed_parameters(device);
+  test_loading_for_a_graph(device);
   test_builders();
   test_refusals(device);
   printf("c_api_test: %d checks, %d failed\n", num_checks, num_failures);
