@@ -67,9 +67,15 @@ static_assert(offsetof(wide_weight_quantization, format) == 8 &&
               offsetof(wide_weight_quantization, group_size) == 16 &&
               offsetof(wide_weight_quantization, layers) == 24 &&
               offsetof(wide_weight_quantization, num_layers) == 32);
-static_assert(has_layout<wide_graph_info>(24, 3));
+static_assert(has_layout<wide_graph_info>(40, 5));
 static_assert(offsetof(wide_graph_info, name) == 8 &&
-              offsetof(wide_graph_info, num_parameters) == 16);
+              offsetof(wide_graph_info, num_parameters) == 16 &&
+              offsetof(wide_graph_info, num_inputs) == 24 &&
+              offsetof(wide_graph_info, num_outputs) == 32);
+static_assert(has_layout<wide_graph_value>(80, 11));
+static_assert(offsetof(wide_graph_value, name) == 8 && offsetof(wide_graph_value, dtype) == 16 &&
+              offsetof(wide_graph_value, rank) == 20 && offsetof(wide_graph_value, shape) == 24 &&
+              offsetof(wide_graph_value, is_shared) == 72);
 static_assert(has_layout<wide_parameter_info>(80, 11));
 static_assert(offsetof(wide_parameter_info, name) == 8 &&
               offsetof(wide_parameter_info, dtype) == 16 &&

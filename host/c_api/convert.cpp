@@ -9,10 +9,18 @@
 
 namespace wide::c_api {
 
+namespace {
+
+bool is_dtype(wide_dtype dtype) {
+  return dtype >= 0 && dtype < static_cast<wide_dtype>(kAllDtypes.size());
+}
+
+}  // namespace
+
 Dtype dtype_of(wide_dtype dtype) {
-  WIDE_REQUIRE(dtype >= 0 && dtype < static_cast<wide_dtype>(kAllDtypes.size()),
-               "dtype is " + std::to_string(dtype) + ", expected one of WIDE_FP32 = 0 to " +
-                   "WIDE_UINT8 = " + std::to_string(WIDE_UINT8));
+  WIDE_REQUIRE(is_dtype(dtype), "dtype is " + std::to_string(dtype) +
+                                    ", expected one of WIDE_FP32 = 0 to " +
+                                    "WIDE_UINT8 = " + std::to_string(WIDE_UINT8));
   return kAllDtypes[static_cast<size_t>(dtype)];
 }
 
@@ -91,17 +99,6 @@ void write_view(wide_view* out, const TensorView& view) {
   write(out, value);
 }
 
-void write_parameter(wide_parameter_info* out, const std::string& name, Dtype dtype,
-                     const Shape& shape, bool is_shared) {
-  wide_parameter_info value{};
-  value.name = name.c_str();
-  value.dtype = static_cast<wide_dtype>(dtype);
-  value.rank = shape.rank();
-  std::copy(shape.begin(), shape.end(), value.shape);
-  value.is_shared = is_shared ? 1 : 0;
-  write(out, value);
-}
-
 std::vector<MemberParameters> members_of(const wide_parameters* const* members,
                                          int64_t num_members) {
   require_array(members, num_members, "members");
@@ -132,3 +129,11 @@ Stream stream_of(Device device, void* stream) {
 }
 
 }  // namespace wide::c_api
+
+int64_t wide_dtype_bytes(wide_dtype dtype) {
+  return wide::c_api::is_dtype(dtype) ? wide::dtype_bytes(wide::c_api::dtype_of(dtype)) : 0;
+}
+const char* wide_dtype_name(wide_dtype dtype) {
+  using namespace wide::c_api;
+  return is_dtype(dtype) ? wide::dtype_name(dtype_of(dtype)).data() : nullptr;
+}

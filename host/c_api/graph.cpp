@@ -38,6 +38,8 @@ wide_status wide_graph_query(const wide_graph* graph, wide_graph_info* out) {
     wide_graph_info value{};
     value.name = own.name().c_str();
     value.num_parameters = std::ssize(own.parameters());
+    value.num_inputs = std::ssize(own.inputs());
+    value.num_outputs = std::ssize(own.outputs());
     write(out, value);
   });
 }
@@ -46,7 +48,24 @@ wide_status wide_graph_parameter(const wide_graph* graph, int64_t index, wide_pa
     const Graph& own = required(graph, "graph").graph;
     const Value value = element(own.parameters(), index, "parameter");
     const ValueType& type = own.type(value);
-    write_parameter(out, own.name(value), type.dtype, type.shape, false);
+    write_value(out, own.name(value), type.dtype, type.shape, false);
+  });
+}
+wide_status wide_graph_input(const wide_graph* graph, int64_t index, wide_graph_value* out) {
+  return guarded(__func__, [&] {
+    const Graph& own = required(graph, "graph").graph;
+    const Value value = element(own.inputs(), index, "input");
+    const ValueType& type = own.type(value);
+    write_value(out, own.name(value), type.dtype, type.shape,
+                own.kind(value) == ValueKind::shared_input);
+  });
+}
+wide_status wide_graph_output(const wide_graph* graph, int64_t index, wide_graph_value* out) {
+  return guarded(__func__, [&] {
+    const Graph& own = required(graph, "graph").graph;
+    const Operand& output = element(own.outputs(), index, "output");
+    const ValueType& type = own.type(output.value);
+    write_value(out, output.name, type.dtype, type.shape, false);
   });
 }
 wide_status wide_graph_quantize(const wide_graph* graph, const wide_weight_quantization* how,

@@ -98,8 +98,18 @@ void write_view(wide_view* out, const TensorView& view);
 std::vector<MemberParameters> members_of(const wide_parameters* const* members,
                                          int64_t num_members);
 wide_parameters parameters_of(OwnedParameters owned);
-void write_parameter(wide_parameter_info* out, const std::string& name, Dtype dtype,
-                     const Shape& shape, bool is_shared);
+/// A parameter's, input's or output's: structs that have the same fields so far.
+template <class Info>
+void write_value(Info* out, const std::string& name, Dtype dtype, const Shape& shape,
+                 bool is_shared) {
+  Info value{};
+  value.name = name.c_str();
+  value.dtype = static_cast<wide_dtype>(dtype);
+  value.rank = shape.rank();
+  std::copy(shape.begin(), shape.end(), value.shape);
+  value.is_shared = is_shared ? 1 : 0;
+  write(out, value);
+}
 /// The number of rows of each member; `name` is the array's.
 std::vector<int64_t> batches_of(const int64_t* batches, int64_t num_batches, const char* name);
 /// Throws where the device has streams and this is not one.

@@ -174,7 +174,7 @@ wide_status wide_plan_parameter(const wide_plan* plan, int64_t index, wide_param
   return guarded(__func__, [&] {
     const ModelParameter& own =
         element(required(plan, "plan").plan.parameters(), index, "parameter");
-    write_parameter(out, own.name, own.dtype, own.shape, own.is_shared);
+    write_value(out, own.name, own.dtype, own.shape, own.is_shared);
   });
 }
 wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out) {

@@ -5,6 +5,8 @@
 #include "wide/tensor.hpp"
 
 #include "host/c_api/handles.hpp"
+#include "host/core/byte_rows.hpp"
+#include "wide/convert.hpp"
 #include "wide/dlpack.hpp"
 
 using namespace wide;
@@ -43,6 +45,25 @@ struct Exported {
   TensorView view;
 };
 
+void require_convertible(const TensorView& view, const std::string& name) {
+  WIDE_REQUIRE(
+      view.dtype == Dtype::fp32 || view.dtype == Dtype::fp16 || view.dtype == Dtype::bf16,
+      name + " is " + std::string(dtype_name(view.dtype)) + ", expected fp32, fp16 or bf16");
+  WIDE_REQUIRE(view.device.type == DeviceType::cpu,
+               name + " is on " + to_string(view.device) + ", expected cpu");
+  WIDE_REQUIRE(view.data != nullptr || view.num_elements() == 0, name + " is a null pointer");
+}
+
+void convert(const TensorView& from, const TensorView& to, int axis = 0, int64_t first_from = 0,
+             int64_t first_to = 0) {
+  if (axis == from.rank())
+    return store_element(to.data, to.dtype, first_to,
+                         load_element(from.data, from.dtype, first_from));
+  for (int64_t i = 0; i < from.shape[axis]; ++i)
+    convert(from, to, axis + 1, first_from + i * from.strides[axis],
+            first_to + i * to.strides[axis]);
+}
+
 }  // namespace
 
 wide_status wide_tensor_create(const wide_context* context, wide_dtype dtype, const int64_t* shape,
@@ -64,6 +85,18 @@ wide_status wide_copy(const wide_view* source, const wide_view* destination, voi
     const TensorView from = view_of(source, "source"), to = view_of(destination, "destination");
     const Device device = from.device.type == DeviceType::cpu ? to.device : from.device;
     copy(from, to, stream_of(device, stream));
+  });
+}
+wide_status wide_convert(const wide_view* source, const wide_view* destination) {
+  return guarded(__func__, [&] {
+    const TensorView from = view_of(source, "source"), to = view_of(destination, "destination");
+    require_convertible(from, "source");
+    require_convertible(to, "destination");
+    WIDE_REQUIRE(from.shape == to.shape, "source is " + to_string(from.shape) +
+                                             ", expected the destination's " + to_string(to.shape));
+    WIDE_REQUIRE(lies_apart(to), "destination has strides " + to_string(to.strides) +
+                                     ", expected every element at a place of its own");
+    convert(from, to);
   });
 }
 wide_status wide_fill_bytes(const wide_view* view, uint8_t byte, void* stream) {

@@ -83,7 +83,18 @@ typedef struct wide_graph_info {
   size_t struct_size;
   const char* name;
   int64_t num_parameters; /* tensors that each member has */
+  int64_t num_inputs, num_outputs;
 } wide_graph_info;
+
+/* An input or output of a graph; what a plan makes of it for its members: wide_plan_input. */
+typedef struct wide_graph_value {
+  size_t struct_size;
+  const char* name;
+  wide_dtype dtype;
+  int32_t rank;
+  int64_t shape[WIDE_MAX_RANK]; /* of one member; where it has rows, the first is WIDE_BATCH */
+  int32_t is_shared;            /* an input that is one for all members */
+} wide_graph_value;
 
 /* A parameter as members are loaded with it. */
 typedef struct wide_parameter_info {
@@ -98,6 +109,10 @@ typedef struct wide_parameter_info {
 WIDE_API wide_status wide_graph_query(const wide_graph* graph, wide_graph_info* out);
 WIDE_API wide_status wide_graph_parameter(const wide_graph* graph, int64_t index,
                                           wide_parameter_info* out);
+WIDE_API wide_status wide_graph_input(const wide_graph* graph, int64_t index,
+                                      wide_graph_value* out);
+WIDE_API wide_status wide_graph_output(const wide_graph* graph, int64_t index,
+                                       wide_graph_value* out);
 
 /* The same network with quantised weights in its linear layers: members' parameters are unchanged,
  * and are quantised when they are loaded. x is fp16 or bf16 on CUDA. */

@@ -64,6 +64,9 @@ enum {
   WIDE_UINT8 = 7
 };
 
+WIDE_API int64_t wide_dtype_bytes(wide_dtype dtype);    /* of an element; 0: no dtype */
+WIDE_API const char* wide_dtype_name(wide_dtype dtype); /* "fp32"; NULL: no dtype */
+
 /* Images [B, C, H, W] or [B, H, W, C]; WIDE_CHANNELS_AUTO: see its uses. */
 typedef int32_t wide_channels;
 enum { WIDE_CHANNELS_AUTO = 0, WIDE_CHANNELS_FIRST = 1, WIDE_CHANNELS_LAST = 2 };
@@ -158,6 +161,10 @@ WIDE_API void wide_tensor_destroy(wide_tensor* tensor); /* when queued work with
 /* Between host and device, too; both have the same shape and dtype, and strides by which no two
  * elements share a place. They do not overlap. Does not wait on CUDA. */
 WIDE_API wide_status wide_copy(const wide_view* source, const wide_view* destination, void* stream);
+
+/* Each element rounded once to the destination's dtype; fp32, fp16 and bf16, both on the host, of
+ * the same shape, with strides as wide_copy's. They do not overlap. */
+WIDE_API wide_status wide_convert(const wide_view* source, const wide_view* destination);
 
 /* Every byte of the view's elements, and none between them, becomes `byte`: 0 for zeros, 255 for
  * NaNs. Strides as wide_copy's. Does not wait on CUDA. */

@@ -29,6 +29,42 @@ static wide_parameters* make_listed(const wide_graph* graph) {
   return made;
 }
 
+/* What a graph reads and computes, before there is a plan. */
+static void test_values_of_graphs(void) {
+  wide_graph* graph = make_graph();
+  wide_graph_info info = {.struct_size = sizeof info};
+  wide_graph_value value = {.struct_size = sizeof value};
+  OK(wide_graph_query(graph, &info));
+  CHECK(info.num_inputs == 1 && info.num_outputs == 1);
+  OK(wide_graph_input(graph, 0, &value));
+  CHECK(strcmp(value.name, "x") == 0 && value.dtype == WIDE_FP32 && value.rank == 2);
+  CHECK(value.shape[0] == WIDE_BATCH && value.shape[1] == kIn && !value.is_shared);
+  OK(wide_graph_output(graph, 0, &value));
+  CHECK(strcmp(value.name, "y") == 0 && value.dtype == WIDE_FP32 && value.rank == 2);
+  CHECK(value.shape[0] == WIDE_BATCH && value.shape[1] == kOut && !value.is_shared);
+  REFUSED("input is 1, expected one in [0, 1)", wide_graph_input(graph, 1, &value));
+  REFUSED("output is -1, expected one in [0, 1)", wide_graph_output(graph, -1, &value));
+  REFUSED("graph is null", wide_graph_input(NULL, 0, &value));
+  REFUSED("graph is null", wide_graph_output(NULL, 0, &value));
+  REFUSED("out is null", wide_graph_input(graph, 0, NULL));
+  REFUSED("out is null", wide_graph_output(graph, 0, NULL));
+  wide_graph_destroy(graph);
+
+  wide_builder* builder = make_builder();
+  const int64_t shape[3] = {WIDE_BATCH, 2, 3};
+  wide_value x = 0;
+  OK(wide_builder_shared_input(builder, "images", WIDE_FP32, shape, 3, &x));
+  OK(wide_builder_linear(builder, "fc", x, 4, NULL, &x));
+  OK(wide_builder_output(builder, "features", x));
+  OK(wide_graph_create(builder, &graph));
+  OK(wide_graph_input(graph, 0, &value));
+  CHECK(value.is_shared && value.rank == 3 && value.shape[2] == 3);
+  OK(wide_graph_output(graph, 0, &value));
+  CHECK(!value.is_shared && value.shape[2] == 4 && strcmp(value.name, "features") == 0);
+  wide_graph_destroy(graph);
+  wide_builder_destroy(builder);
+}
+
 static void test_listed_parameters(wide_device device) {
   Engine e = make_engine(device);
   wide_graph_info graph = {.struct_size = sizeof graph};

@@ -296,6 +296,7 @@ int main(int argc, char** argv) {
   test_views(device);
   test_listed_parameters(device);
   test_shared_parameters();
+  test_values_of_graphs();
   test_prefixed_parameters(device);
   test_loading_for_a_graph(device);
   test_builders();

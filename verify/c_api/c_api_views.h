@@ -140,6 +140,56 @@ static void test_names_of_loaded_parameters(wide_device device) {
   remove(path);
 }
 
+/* What an engine with numbers of its own does at the border: among 16 and 32 bits, of any strides.
+ */
+static void test_conversion(void) {
+  const int64_t shape[2] = {2, 3}, two[1] = {2};
+  float numbers[2][4] = {{1, -2, 65519, 9}, {0.1f, 1e-8f, 3, 9}};
+  const uint16_t halves[6] = {0x3c00, 0xc000, 0x7bff, 0x2e66, 0x0000, 0x4200};
+  const uint16_t bfloats[6] = {0x3f80, 0xc000, 0x4780, 0x3dcd, 0x322c, 0x4040};
+  const float exact[6] = {1, -2, 65504, 0.0999755859375f, 0, 3};
+  uint16_t got[6];
+  float back[6];
+  wide_view from = host_view(numbers, 2, shape), to = host_view(got, 2, shape);
+  from.strides[0] = 4, from.strides[1] = 1;
+  to.dtype = WIDE_BF16;
+  OK(wide_convert(&from, &to));
+  CHECK(memcmp(got, bfloats, sizeof got) == 0);
+  to.dtype = WIDE_FP16;
+  OK(wide_convert(&from, &to));
+  CHECK(memcmp(got, halves, sizeof got) == 0);
+  wide_view all = host_view(back, 2, shape);
+  OK(wide_convert(&to, &all));
+  CHECK(memcmp(back, exact, sizeof back) == 0);
+  all.strides[0] = 1, all.strides[1] = 2; /* transposed */
+  OK(wide_convert(&to, &all));
+  CHECK(back[0] == 1 && back[1] == exact[3] && back[2] == -2 && back[5] == 3);
+
+  REFUSED("source: view is null", wide_convert(NULL, &to));
+  REFUSED("destination: view is null", wide_convert(&to, NULL));
+  all.strides[1] = 0;
+  REFUSED("destination has strides [1, 0]", wide_convert(&to, &all));
+  all = host_view(back, 1, two);
+  REFUSED("source is [2, 3], expected the destination's [2]", wide_convert(&to, &all));
+  all = host_view(NULL, 2, shape);
+  REFUSED("destination is a null pointer", wide_convert(&to, &all));
+  all = host_view(back, 2, shape);
+  all.dtype = WIDE_INT32;
+  REFUSED("source is int32, expected fp32, fp16 or bf16", wide_convert(&all, &to));
+  all.dtype = WIDE_FP32;
+  all.device.type = WIDE_CUDA;
+  REFUSED("destination is on cuda:0, expected cpu", wide_convert(&to, &all));
+
+  const char* const names[] = {"fp32",     "fp16",  "bf16",  "fp8_e4m3",
+                               "fp8_e5m2", "int32", "int64", "uint8"};
+  const int64_t bytes[] = {4, 2, 2, 1, 1, 4, 8, 1};
+  for (wide_dtype dtype = WIDE_FP32; dtype <= WIDE_UINT8; ++dtype)
+    CHECK(strcmp(wide_dtype_name(dtype), names[dtype]) == 0 &&
+          wide_dtype_bytes(dtype) == bytes[dtype]);
+  CHECK(wide_dtype_name(-1) == NULL && wide_dtype_name(8) == NULL);
+  CHECK(wide_dtype_bytes(-1) == 0 && wide_dtype_bytes(8) == 0);
+}
+
 /* What says that it has axes, and not which. */
 static void refuse_dlpack_without_shape(void) {
   float data[2] = {0};
@@ -159,6 +209,7 @@ static void test_views(wide_device device) {
   test_mapped_parameters(device);
   test_names_of_loaded_parameters(device);
   refuse_dlpack_without_shape();
+  test_conversion();
 }
 
 #endif

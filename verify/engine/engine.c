@@ -222,10 +222,9 @@ static void destroy_operands(Operands* o) {
 
 /* Numbers in [-1, 1]; zeros where ids or lengths are wanted. */
 static void fill(const wide_view* view) {
-  static const size_t kElementBytes[] = {4, 2, 2, 1, 1, 4, 8, 1}; /* by dtype */
   int64_t count = 1;
   for (int32_t axis = 0; axis < view->rank; ++axis) count *= view->shape[axis];
-  memset(view->data, 0, (size_t)count * kElementBytes[view->dtype]);
+  memset(view->data, 0, (size_t)(count * wide_dtype_bytes(view->dtype)));
   for (int64_t i = 0; view->dtype == WIDE_FP32 && i < count; ++i)
     ((float*)view->data)[i] = (float)(i * 37 % 201 - 100) / 100;
 }
