@@ -3,6 +3,7 @@
 //
 // Contexts, streams and vendors' handles.
 #include "host/c_api/handles.hpp"
+#include "wide/pinned.hpp"
 
 using namespace wide;
 using namespace wide::c_api;
@@ -48,6 +49,13 @@ wide_status wide_num_cuda_devices(int32_t* out) {
 wide_status wide_context_create(const wide_context_options* options, wide_context** out) {
   return created(__func__, out, [&] {
     return wide_context{make_context(options_or_default(options, "options"))};
+  });
+}
+
+wide_status wide_context_create_host(const wide_context* device, wide_context** out) {
+  return created(__func__, out, [&] {
+    const Context& context = required(device, "device").context;
+    return wide_context{Context::cpu({.num_threads = 1, .allocator = pinned_allocator(context)})};
   });
 }
 

@@ -12,6 +12,7 @@
 #include "host/core/parallel.hpp"
 #include "host/core/runtime.hpp"
 #include "host/cudnn/cudnn_handle.hpp"
+#include "wide/pinned.hpp"
 
 namespace wide {
 
@@ -43,7 +44,24 @@ class CudaAllocator final : public Allocator {
   int ordinal_;
 };
 
+class PinnedAllocator final : public Allocator {
+ public:
+  explicit PinnedAllocator(int ordinal) : ordinal_(ordinal) {}
+  void* allocate(int64_t bytes) override { return runtime::allocate_pinned(ordinal_, bytes); }
+  void deallocate(void* data, int64_t) noexcept override {
+    runtime::deallocate_pinned(ordinal_, data);
+  }
+
+ private:
+  int ordinal_;
+};
+
 }  // namespace
+
+std::shared_ptr<Allocator> pinned_allocator(const Context& context) {
+  if (context.device().type == DeviceType::cpu) return nullptr;
+  return std::make_shared<PinnedAllocator>(context.device().ordinal);
+}
 
 std::string to_string(const Device& device) {
   return device.type == DeviceType::cpu ? "cpu" : "cuda:" + std::to_string(device.ordinal);

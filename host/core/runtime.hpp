@@ -20,6 +20,9 @@ DeviceInfo device_info(int ordinal);
 
 void* allocate(int ordinal, int64_t bytes);
 void deallocate(int ordinal, void* data) noexcept;
+/// Page-locked memory of the host.
+void* allocate_pinned(int ordinal, int64_t bytes);
+void deallocate_pinned(int ordinal, void* data) noexcept;
 
 enum class Direction : uint8_t { host_to_device, device_to_host, device_to_device };
 void copy_async(int ordinal, void* destination, const void* source, int64_t bytes,

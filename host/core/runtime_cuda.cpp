@@ -54,6 +54,15 @@ cudaMemcpyKind copy_kind(Direction direction) {
                                                   : cudaMemcpyDeviceToDevice;
 }
 
+void require_room(cudaError_t status, int ordinal, int64_t bytes, const char* what) {
+  if (status == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    throw Error(ErrorCode::out_of_memory, "cuda:" + std::to_string(ordinal) + ": no room for " +
+                                              std::to_string(bytes) + " bytes" + what);
+  }
+  WIDE_CHECK_CUDA(status);
+}
+
 /// Whether one call may take a block's rows: steps are pitches to CUDA, which are limited
 /// (cudaDevAttrMaxPitch, the same on all devices). A memory holds few rows that are further apart.
 bool steps_are_pitches(const RowBlock& block) {
@@ -96,19 +105,27 @@ void* allocate(int ordinal, int64_t bytes) {
   const CurrentDevice current(ordinal);
   const BesideCaptures beside;
   void* data = nullptr;
-  const cudaError_t status = cudaMalloc(&data, static_cast<size_t>(bytes));
-  if (status == cudaErrorMemoryAllocation) {
-    (void)cudaGetLastError();
-    throw Error(ErrorCode::out_of_memory, "cuda:" + std::to_string(ordinal) + ": no room for " +
-                                              std::to_string(bytes) + " bytes");
-  }
-  WIDE_CHECK_CUDA(status);
+  require_room(cudaMalloc(&data, static_cast<size_t>(bytes)), ordinal, bytes, "");
   return data;
 }
 
 void deallocate(int, void* data) noexcept {
   const BesideCaptures beside;
   forget_error(cudaFree(data));
+}
+
+void* allocate_pinned(int ordinal, int64_t bytes) {
+  const CurrentDevice current(ordinal);
+  const BesideCaptures beside;
+  void* data = nullptr;
+  require_room(cudaHostAlloc(&data, static_cast<size_t>(bytes), cudaHostAllocPortable), ordinal,
+               bytes, " of page-locked memory of the host");
+  return data;
+}
+
+void deallocate_pinned(int, void* data) noexcept {
+  const BesideCaptures beside;
+  forget_error(cudaFreeHost(data));
 }
 
 void copy_async(int ordinal, void* destination, const void* source, int64_t bytes,

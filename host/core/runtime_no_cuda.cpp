@@ -27,6 +27,10 @@ void* allocate(int, int64_t) {
   refuse();
 }
 void deallocate(int, void*) noexcept {}
+void* allocate_pinned(int, int64_t) {
+  refuse();
+}
+void deallocate_pinned(int, void*) noexcept {}
 void copy_async(int, void*, const void*, int64_t, Direction, Stream) {
   refuse();
 }

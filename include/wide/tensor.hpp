@@ -95,9 +95,9 @@ class Tensor {
 
 /// Copies between any two places (host, device), on `stream`; both views have the same shape and
 /// dtype, and any strides by which no two elements share a place, such as one member's among others
-/// (member_view). On CUDA equidistant rows are copied by one call, which is fast where the
-/// last axis is contiguous in both. Does not allocate or synchronize, may be captured: host memory
-/// must stay valid, and pageable host memory makes CUDA stage the copy. The views do not overlap.
+/// (member_view). On CUDA equidistant rows are copied by one call, fast where the last axis is
+/// contiguous in both. Does not allocate, nor wait, unless to pageable memory of the host, which
+/// CUDA does (pinned.hpp); may be captured: host memory must stay valid. No views overlap.
 /// Errors: invalid_argument, cuda.
 void copy(const ConstTensorView& source, const TensorView& destination, Stream stream);
 

@@ -44,6 +44,7 @@
 #include "wide/operation.hpp"
 #include "wide/pack.hpp"
 #include "wide/parse_enumerator.hpp"
+#include "wide/pinned.hpp"
 #include "wide/plan.hpp"
 #include "wide/pointwise.hpp"
 #include "wide/pointwise_function.hpp"

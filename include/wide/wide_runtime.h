@@ -129,6 +129,10 @@ WIDE_API wide_status wide_num_cuda_devices(int32_t* out);
 /* `options` NULL: the CPU, whose threads serve one run at a time: others run in their own thread. A
  * process may fork while nothing runs; the child runs in the calling thread. */
 WIDE_API wide_status wide_context_create(const wide_context_options* options, wide_context** out);
+/* The CPU as the host of `device`: its tensors lie in page-locked memory where that is on CUDA, so
+ * that wide_copy between them and the device does not wait. It has one thread. Tensors are made and
+ * destroyed also while a stream is captured, but not by what is captured. */
+WIDE_API wide_status wide_context_create_host(const wide_context* device, wide_context** out);
 WIDE_API wide_status wide_context_query(const wide_context* context, wide_context_info* out);
 WIDE_API void wide_context_destroy(wide_context* context);
 
@@ -159,7 +163,9 @@ WIDE_API wide_status wide_tensor_view(const wide_tensor* tensor, wide_view* out)
 WIDE_API void wide_tensor_destroy(wide_tensor* tensor); /* when queued work with it is complete */
 
 /* Between host and device, too; both have the same shape and dtype, and strides by which no two
- * elements share a place. They do not overlap. Does not wait on CUDA. */
+ * elements share a place. They do not overlap. On CUDA it does not wait, unless the host's memory
+ * is pageable, which that of wide_context_create_host is not: then a copy to the host has happened
+ * when it returns, and one from the host has read its source. */
 WIDE_API wide_status wide_copy(const wide_view* source, const wide_view* destination, void* stream);
 
 /* Each element rounded once to the destination's dtype; fp32, fp16 and bf16, both on the host, of

@@ -140,6 +140,35 @@ static void test_names_of_loaded_parameters(wide_device device) {
   remove(path);
 }
 
+/* Memory of the host that copies to and from the device need not wait for. */
+static void test_host_memory(wide_device device) {
+  Engine e = make_engine(device);
+  wide_context* host = NULL;
+  wide_tensor* tensor = NULL;
+  wide_view own = {.struct_size = sizeof own};
+  wide_context_info info = {.struct_size = sizeof info};
+  float y[kBatchRows * kMembers * kOut];
+  OK(wide_context_create_host(e.context, &host));
+  OK(wide_context_query(host, &info));
+  CHECK(info.device.type == WIDE_CPU && info.num_threads == 1);
+  OK(wide_tensor_create(host, e.y_view.dtype, e.y_view.shape, e.y_view.rank, &tensor));
+  OK(wide_tensor_view(tensor, &own));
+  CHECK(own.device.type == WIDE_CPU);
+  OK(run(&e));
+  OK(wide_copy(&e.y_view, &own, e.stream));
+  OK(wide_fill_bytes(&e.y_view, 255, e.stream));
+  OK(wide_copy(&own, &e.y_view, e.stream));
+  OK(wide_synchronize(e.context, e.stream));
+  CHECK(is_right(own.data, (const int[]){0, 1, 2}));
+  read_output(&e, y);
+  CHECK(is_right(y, (const int[]){0, 1, 2}));
+  REFUSED("device is null", wide_context_create_host(NULL, &host));
+  REFUSED("out is null", wide_context_create_host(e.context, NULL));
+  wide_tensor_destroy(tensor);
+  wide_context_destroy(host);
+  destroy_engine(&e);
+}
+
 /* What an engine with numbers of its own does at the border: among 16 and 32 bits, of any strides.
  */
 static void test_conversion(void) {
@@ -206,6 +235,7 @@ static void refuse_dlpack_without_shape(void) {
 static void test_views(wide_device device) {
   test_operand_members(device);
   test_filling(device);
+  test_host_memory(device);
   test_mapped_parameters(device);
   test_names_of_loaded_parameters(device);
   refuse_dlpack_without_shape();

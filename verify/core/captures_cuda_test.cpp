@@ -18,11 +18,13 @@
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
+#include "verify/support/refusals.hpp"
 #include "verify/support/simulation.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/linear.hpp"
 #include "wide/model_replay.hpp"
+#include "wide/pinned.hpp"
 
 namespace wide::test {
 namespace {
@@ -70,6 +72,11 @@ const std::map<std::string, std::function<void(Things&)>>& changes() {
   static const std::map<std::string, std::function<void(Things&)>> all{
       {"a tensor is made", [](Things& t) { Tensor(t.context, Dtype::fp32, {4096}); }},
       {"a tensor goes", [](Things& t) { t.tensor = Tensor(); }},
+      {"page-locked memory is made and goes",
+       [](Things& t) {
+         Tensor(Context::cpu({.num_threads = 1, .allocator = pinned_allocator(t.context)}),
+                Dtype::fp32, {4096});
+       }},
       {"a stream is made", [](Things& t) { OwnedStream(t.context).get(); }},
       {"a stream goes", [](Things& t) { t.stream.reset(); }},
       {"a stream is waited for", [](Things& t) { t.context.synchronize(t.stream->get()); }},
@@ -193,6 +200,38 @@ TEST_CASE("captures: seeding waits for nothing, and may be captured, too") {
   REQUIRE(cudaGraphGetNodes(graph, nullptr, &num_nodes) == cudaSuccess);
   CHECK(num_nodes == 2);  // of 256 members at most
   CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+}
+
+TEST_CASE("captures: copies to page-locked memory of the host are captured") {
+  const Context context = require_cuda();
+  const OwnedStream stream(context);
+  const Context host = Context::cpu({.num_threads = 1, .allocator = pinned_allocator(context)});
+  Tensor from(context, Dtype::uint8, {256}), to(host, Dtype::uint8, {256});
+  CHECK(to.view().device == Device{});
+  cudaPointerAttributes attributes{};
+  REQUIRE(cudaPointerGetAttributes(&attributes, to.data()) == cudaSuccess);
+  CHECK(attributes.type == cudaMemoryTypeHost);
+  fill_bytes(to.view(), 0, Stream::cpu());
+  REQUIRE(cudaStreamBeginCapture(native(stream), cudaStreamCaptureModeGlobal) == cudaSuccess);
+  copy(from, to, stream.get());
+  cudaGraph_t graph{};
+  REQUIRE(cudaStreamEndCapture(native(stream), &graph) == cudaSuccess);
+  cudaGraphExec_t executable{};
+  REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+  for (const uint8_t byte : {uint8_t{7}, uint8_t{9}}) {
+    fill_bytes(from.view(), byte, stream.get());
+    REQUIRE(cudaGraphLaunch(executable, native(stream)) == cudaSuccess);
+    context.synchronize(stream.get());
+    CHECK(static_cast<const uint8_t*>(to.data())[255] == byte);
+  }
+  CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(pinned_allocator(Context::cpu()) == nullptr);
+  const std::string full = message_of(ErrorCode::out_of_memory, [&] {
+    (void)pinned_allocator(context)->allocate(int64_t{1} << 60);  // no system locks as much
+  });
+  CHECK(full.ends_with("no room for 1152921504606846976 bytes of page-locked memory of the host"));
+  CHECK(cudaGetLastError() == cudaSuccess);
 }
 
 TEST_CASE("captures: a thread minds them as before once a call of the library is over") {

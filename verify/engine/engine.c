@@ -252,7 +252,7 @@ static void serve(const Settings* s, const wide_context* context, const wide_pla
   wide_replay* replay = NULL;
   must(wide_plan_query(plan, &info));
   must(wide_context_query(context, &device));
-  must(wide_context_create(NULL, &cpu));
+  must(wide_context_create_host(context, &cpu));
   Operands in = make_operands(context, cpu, plan, info.num_inputs, wide_plan_input);
   Operands out = make_operands(context, cpu, plan, info.num_outputs, wide_plan_output);
   for (int64_t i = 0; i < in.count; ++i) fill(&in.host_views[i]);

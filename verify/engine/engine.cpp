@@ -167,7 +167,8 @@ void fill(wide::Tensor& x) {
 /// Requests one after the other, each from the host and back, as one launch of a captured run.
 void serve(const wide::Context& context, const wide::Model& model, const Settings& s) {
   const wide::ModelPlan& plan = model.plan();
-  const wide::Context cpu = wide::Context::cpu({.num_threads = 1, .allocator = nullptr});
+  const wide::Context cpu =
+      wide::Context::cpu({.num_threads = 1, .allocator = wide::pinned_allocator(context)});
   Operands<wide::ConstTensorView> in(context, cpu, plan.inputs());
   Operands<wide::TensorView> out(context, cpu, plan.outputs());
   for (wide::Tensor& x : in.host) fill(x);
