@@ -28,11 +28,12 @@ std::string text_of(const PrimitivePlan<Problem>& plan) {
 TEST_CASE("plan: every primitive's says the same of itself") {
   const Context cpu = Context::cpu();
   CHECK(text_of(make_softmax_plan(cpu, {.num_members = 3, .rows = 2, .features = 5})) ==
-        "3 members by wide, policy \"\", 0 bytes: the only kernel");
+        "3 members by wide, policy \"\", 0 bytes: wide: one pass over all members keeps "
+        "every thread busy");
   CHECK(text_of(make_linear_plan(
             cpu, {.num_members = 2, .batch = 1, .in_features = 4, .out_features = 4},
             {.strategy = "sequential"})) ==
-        "2 members by sequential, policy \"\", 0 bytes: requested");
+        "2 members by sequential, policy \"\", 0 bytes: sequential: asked for by name");
 }
 
 TEST_CASE("plan: copies share what they say, and one that was moved from takes another") {
