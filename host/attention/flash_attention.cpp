@@ -14,6 +14,7 @@
 #include "host/core/plan_state.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/tuned_choice.hpp"
+#include "host/core/workspace.hpp"
 
 namespace wide {
 
@@ -208,7 +209,7 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
         "; keys in " + std::to_string(parts) + (parts == 1 ? " part" : " parts");
   }
   state.workspace_bytes = state.cudnn
-                              ? state.cudnn->workspace_bytes()
+                              ? aligned_bytes(state.cudnn->workspace_bytes())
                               : flash_attention_workspace_bytes(state.choice.strategy, full);
   state.vendor_calls.cudnn = state.cudnn != nullptr;
   return FlashAttentionPlan(std::make_shared<const FlashAttentionPlan::State>(std::move(state)));

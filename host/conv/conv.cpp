@@ -15,6 +15,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/plan_state.hpp"
 #include "host/core/tuned_choice.hpp"
+#include "host/core/workspace.hpp"
 #include "host/cudnn/cudnn_plan.hpp"
 #include "wide/pack.hpp"
 
@@ -98,7 +99,7 @@ ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
   }
   ConvPlan::State state{
       {kConvName, context, full, std::move(choice)}, std::move(runner), std::move(stand_in)};
-  state.workspace_bytes = state.runner.workspace_bytes;
+  state.workspace_bytes = aligned_bytes(state.runner.workspace_bytes);
   state.vendor_calls.cudnn = state.runner.calls_cudnn;
   return ConvPlan(std::make_shared<const ConvPlan::State>(std::move(state)));
 }
@@ -147,7 +148,7 @@ void ConvPlan::run(const ConvArguments& arguments, const Execution& execution) c
   require_device(kConvName, "y", arguments.y, s.context.device());
   require_same_conv_problem(describe_conv(arguments, s.problem), s.problem);
   if (is_empty(s.problem)) return;
-  require_workspace(kConvName, execution, s.runner.workspace_bytes);
+  require_workspace(kConvName, execution, s.workspace_bytes);
   const NvtxRange range(s.range.c_str());
   const std::string reason =
       s.runner.unsupported_reason ? s.runner.unsupported_reason(arguments) : "";

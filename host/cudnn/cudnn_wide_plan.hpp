@@ -14,6 +14,7 @@
 #include "host/core/check.hpp"
 #include "host/core/pointer.hpp"
 #include "host/core/wide_plan.hpp"
+#include "host/core/workspace.hpp"
 #include "host/cudnn/cudnn_plan.hpp"
 
 namespace wide {
@@ -138,7 +139,7 @@ CudnnWideState<Problem, Cudnn> make_cudnn_wide_state(std::string_view primitive,
              context.device().type == DeviceType::cuda) {
     make_sequential(context, state, parts);
   }
-  if (state.cudnn) state.workspace_bytes = state.cudnn->workspace_bytes();
+  if (state.cudnn) state.workspace_bytes = aligned_bytes(state.cudnn->workspace_bytes());
   state.vendor_calls.cudnn = state.cudnn != nullptr;
   return state;
 }

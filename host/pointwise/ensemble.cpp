@@ -10,6 +10,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/wide_plan.hpp"
+#include "host/core/workspace.hpp"
 #include "host/pointwise/ensemble_run.hpp"
 #include "host/pointwise/packed_rows.hpp"
 #include "kernels/pointwise/ensemble_blocks.hpp"
@@ -126,7 +127,7 @@ EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& p
   if (state.choice.strategy == WideStrategy::sequential ||
       (is_cpu && full.function == EnsembleFunction::vote)) {
     state.workspace_bytes =
-        checked_bytes({ensemble_parts(full.function), full.rows, full.features}, 4);
+        aligned_bytes(checked_bytes({ensemble_parts(full.function), full.rows, full.features}, 4));
   }
   return EnsemblePlan(std::make_shared<const EnsemblePlan::State>(std::move(state)));
 }

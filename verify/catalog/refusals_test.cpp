@@ -71,6 +71,7 @@ TEST_CASE("every primitive refuses unknown strategies and policies, bad workspac
             MessageMatches(ContainsSubstring("policy") && ContainsSubstring("\"no_such\"")));
         const catalog::Prepared prepared = workload->prepare({.strategy = name});
         if (info.device == DeviceType::cuda) check_stream(session, prepared);
+        CHECK(prepared.workspace_bytes % kWorkspaceAlignment == 0);
         if (prepared.workspace_bytes == 0) continue;
         ++with_workspace;
         check_workspace(session, *spec, prepared);

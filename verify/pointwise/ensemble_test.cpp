@@ -369,7 +369,7 @@ TEST_CASE("ensemble: empty problems run, and each wrong operand is named") {
   const EnsemblePlan votes = make_ensemble_plan(
       cpu, describe_ensemble({x, {}, y}, {.num_members = 2, .function = EnsembleFunction::vote}));
   CHECK_THROWS_MATCHES(votes.run({x, {}, y}, {Stream::cpu()}), Error,
-                       Message("ensemble: workspace is 0 bytes, expected workspace_bytes = 48"));
+                       Message("ensemble: workspace is 0 bytes, expected workspace_bytes = 256"));
   CHECK_THROWS_MATCHES(make_ensemble_plan(cpu, problem(EnsembleFunction::vote, 4097, 1, 3)), Error,
                        Message("ensemble: vote of 4097 members on 3 features, expected up to 4096 "
                                "and 2147483647"));
