@@ -267,17 +267,26 @@ HostValue checked_parameter(const Context& context, const Graph& source, int64_t
   return converted(on_host(context, view, stream), source.type(parameter).dtype);
 }
 
+void require_parameters(const Context& context, const Graph& source, int64_t member,
+                        const MemberParameters& parameters) {
+  require_known(source, member, parameters);
+  for (const Value parameter : source.parameters()) {
+    const auto found = parameters.find(source.name(parameter));
+    WIDE_REQUIRE(found != parameters.end(), member_name(member) + " has no parameter " +
+                                                source.name(parameter) + ", expected " +
+                                                to_string(source.type(parameter)));
+    require_parameter(context, source, member, parameter, found->second);
+  }
+}
+
 HostValues checked_parameters(const Context& context, const Graph& source, int64_t member,
                               const MemberParameters& parameters, Stream stream) {
-  require_known(source, member, parameters);
+  require_parameters(context, source, member, parameters);
   HostValues values;
   for (const Value parameter : source.parameters()) {
     const std::string& name = source.name(parameter);
-    const auto found = parameters.find(name);
-    WIDE_REQUIRE(found != parameters.end(), member_name(member) + " has no parameter " + name +
-                                                ", expected " + to_string(source.type(parameter)));
-    values.emplace(name,
-                   checked_parameter(context, source, member, parameter, found->second, stream));
+    values.emplace(
+        name, checked_parameter(context, source, member, parameter, parameters.at(name), stream));
   }
   return values;
 }
@@ -313,7 +322,7 @@ std::set<std::string> parameters_in(const Graph& graph, Value value) {
   return names;
 }
 
-HostValue permuted(const HostValue& value, const Dims& order) {
+HostValue permuted(HostValue value, const Dims& order) {
   if (order.rank() == 0) return value;
   HostValue out{value.type, {}};
   const Strides strides = contiguous_strides(value.type.shape);

@@ -25,8 +25,12 @@ struct HostValue {
 
 using HostValues = std::map<std::string, HostValue, std::less<>>;
 
-/// A member's parameters as the graph expects them: on the host, dense, of its dtype. Throws
-/// invalid_argument, with `member`, for missing or unknown ones and other shapes.
+/// Throws invalid_argument, with `member`, for missing or unknown parameters and those that
+/// require_parameter() refuses.
+void require_parameters(const Context& context, const Graph& source, int64_t member,
+                        const MemberParameters& parameters);
+/// A member's parameters as the graph expects them: on the host, dense, of its dtype. Throws as
+/// require_parameters().
 HostValues checked_parameters(const Context& context, const Graph& source, int64_t member,
                               const MemberParameters& parameters, Stream stream);
 
@@ -63,7 +67,7 @@ HostValue evaluate(const Graph& graph, Value value, const HostValues& parameters
 std::set<std::string> parameters_in(const Graph& graph, Value value);
 
 /// Axes in another order: axis i of the result is axis order[i]; rank 0: as they are.
-HostValue permuted(const HostValue& value, const Dims& order);
+HostValue permuted(HostValue value, const Dims& order);
 /// The order that undoes it.
 Dims inverse(const Dims& order);
 

@@ -5,6 +5,7 @@
 // written, so that members are unchanged when a change fails.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -51,7 +52,15 @@ const ParameterSlot* raw_slot(const ModelPlan::State& s, const std::string& para
 struct SlotContent {
   const ParameterSlot* slot;
   HostValue value;
+  std::optional<ConstTensorView> given{};  ///< then it is this, and `value` is not set
 };
+
+/// Whether a parameter's bytes go into a slot as they are, from wherever they lie.
+bool takes_as_given(const ModelPlan::State& s, const ParameterSlot& slot,
+                    const ConstTensorView& view) {
+  return s.graph.kind(slot.value) == ValueKind::parameter && slot.order.rank() == 0 &&
+         !is_one_for_all(s, slot) && view.dtype == slot.place.dtype && view.is_contiguous();
+}
 
 SlotContent content_of(const ModelPlan::State& s, const ParameterSlot& slot,
                        const HostValues& values, HostContext& host) {
@@ -89,12 +98,22 @@ void settle_shared(const ModelPlan::State& s, const Model::State& state,
   });
 }
 
+/// Waits for copies from the host, whose memory may go.
 void write_slots(const ModelPlan::State& s, Model::State& state, std::vector<SlotContent>& contents,
                  int64_t member, Stream stream) {
+  std::optional<QueuedWork> from_host;
   for (SlotContent& content : contents) {
-    copy(bytes_of(content.value.bytes), slot_bytes(s, *content.slot, state.weights, member),
-         stream);
+    const std::optional<ConstTensorView>& given = content.given;
+    const TensorView slot = slot_bytes(s, *content.slot, state.weights, member);
+    if (!from_host && (!given || given->device.type == DeviceType::cpu))
+      from_host.emplace(state.context, stream);
+    if (given) {
+      copy(*given, TensorView(slot.data, given->dtype, given->shape, slot.device), stream);
+    } else {
+      copy(bytes_of(content.value.bytes), slot, stream);
+    }
   }
+  if (from_host) from_host->wait();
 }
 
 void copy_slots(const ModelPlan::State& s, Model::State& state, int64_t from, int64_t to,
@@ -128,18 +147,36 @@ void Model::load(int64_t member, const MemberParameters& parameters, Stream stre
   const ModelPlan::State& s = plan_.state();
   State& state = *state_;
   require_stream(state.context.device(), stream);
-  HostValues values = checked_parameters(state.context, s.source, member, parameters, stream);
+  require_parameters(state.context, s.source, member, parameters);
   std::vector<SlotContent> contents;
-  for (const ParameterSlot& slot : s.slots) {
-    contents.push_back(content_of(s, slot, values, loads.host));
+  std::set<std::string> on_host;  // those that are kept, or that others' contents are made from
+  for (const Value p : s.source.parameters()) {
+    if (raw_slot(s, s.source.name(p)) == nullptr) on_host.insert(s.source.name(p));
   }
+  std::vector<const ParameterSlot*> computed;
+  for (const ParameterSlot& slot : s.slots) {
+    const bool is_raw = s.graph.kind(slot.value) == ValueKind::parameter;
+    const ConstTensorView* view = is_raw ? &parameters.at(s.graph.name(slot.value)) : nullptr;
+    if (is_raw && takes_as_given(s, slot, *view)) {
+      contents.push_back({&slot, {}, *view});
+    } else {
+      computed.push_back(&slot);
+      on_host.merge(parameters_in(s.graph, slot.value));
+    }
+  }
+  HostValues values;
+  for (const std::string& name : on_host) {
+    values.emplace(name,
+                   checked_parameter(state.context, s.source, member, s.source.find_parameter(name),
+                                     parameters.at(name), stream));
+  }
+  for (const ParameterSlot* slot : computed)
+    contents.push_back(content_of(s, *slot, values, loads.host));
   std::erase_if(values, [&](const auto& value) { return raw_slot(s, value.first) != nullptr; });
   const auto lock = state.lock.for_change();
   settle_shared(s, state, contents, member, stream, loads);
-  QueuedWork work(state.context, stream);
   write_slots(s, state, contents, member, stream);
   state.kept[static_cast<size_t>(member)].swap(values);
-  work.wait();
   if (!loads.makes_model) return;
   for (SlotContent& content : contents) {
     if (is_one_for_all(s, *content.slot)) {
@@ -156,25 +193,35 @@ void Model::set(int64_t member, std::string_view parameter, const ConstTensorVie
   require_stream(state.context.device(), stream);
   const Value place = known_parameter(s.source, member, parameter);
   const std::string& name = s.source.name(place);
-  HostValue value = checked_parameter(state.context, s.source, member, place, view, stream);
+  require_parameter(state.context, s.source, member, place, view);
+  std::vector<std::pair<const ParameterSlot*, std::set<std::string>>> slots;  // what is made of it
+  bool is_as_given = raw_slot(s, name) != nullptr;
+  for (const ParameterSlot& slot : s.slots) {
+    std::set<std::string> names = parameters_in(s.graph, slot.value);
+    if (!names.contains(name)) continue;
+    is_as_given = is_as_given && takes_as_given(s, slot, view);
+    slots.emplace_back(&slot, std::move(names));
+  }
+  HostValue value;
+  if (!is_as_given) value = checked_parameter(state.context, s.source, member, place, view, stream);
   MemberLoads loads{.host = HostContext(state.context)};
   const auto lock = state.lock.for_change();
   std::vector<SlotContent> contents;
-  for (const ParameterSlot& slot : s.slots) {
-    const std::set<std::string> names = parameters_in(s.graph, slot.value);
-    if (!names.contains(name)) continue;
+  for (const auto& [slot, names] : slots) {
+    if (is_as_given) {
+      contents.push_back({slot, {}, view});
+      continue;
+    }
     HostValues values;  // what the slot is made from: others' current values
     for (const std::string& n : names) {
       values.emplace(n, n == name ? value : stored_value(s, state, member, n, stream));
     }
-    contents.push_back(content_of(s, slot, values, loads.host));
+    contents.push_back(content_of(s, *slot, values, loads.host));
   }
   settle_shared(s, state, contents, member, stream, loads);
-  QueuedWork work(state.context, stream);
   write_slots(s, state, contents, member, stream);
   HostValues& kept = state.kept[static_cast<size_t>(member)];
   if (const auto found = kept.find(name); found != kept.end()) std::swap(found->second, value);
-  work.wait();
 }
 
 void Model::clone(int64_t from, int64_t to, Stream stream) {
@@ -217,6 +264,14 @@ void Model::get(int64_t member, std::string_view parameter, const TensorView& de
   WIDE_REQUIRE(destination.is_contiguous(),
                "model: member " + std::to_string(member) + ": " + name + " has strides " +
                    to_string(destination.strides) + ", expected it densely packed");
+  const ParameterSlot* slot = raw_slot(s, name);
+  if (slot != nullptr && slot->order.rank() == 0 && slot->place.dtype == destination.dtype) {
+    const auto lock = state_->lock.for_read();
+    const auto stored = slot_bytes(s, *slot, std::as_const(state_->weights), member);
+    copy(stored, TensorView(destination.data, Dtype::uint8, stored.shape, destination.device),
+         stream);
+    return context.synchronize(stream);
+  }
   HostValue value = [&] {
     const auto lock = state_->lock.for_read();
     return converted(stored_value(s, *state_, member, name, stream), destination.dtype);

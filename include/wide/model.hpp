@@ -73,13 +73,15 @@ class Model {
   /// change of members in between.
   void run_step(int64_t step, const ModelArguments& arguments, const Execution& execution) const;
 
-  /// Replaces all parameters of a member, on `stream`, after whatever writes them there; waits for
-  /// its copies from the host.
+  /// Replaces all parameters of a member, on `stream`, after whatever writes them there. Does not
+  /// wait where all are on the device, dense, of the graph's dtype and stored as they are given:
+  /// then it may be captured, and their memory must last until the stream is past this. What is
+  /// converted, reordered, folded, packed, quantised or shared by members passes through the host.
   void replace(int64_t member, const MemberParameters& parameters, Stream stream);
   /// Sets one parameter of a member, by its name in the graph as given. The others keep their
   /// values; what is computed from several of them is recomputed. Dtypes, places and refusals are
   /// those of replace(), including that of another value for a parameter that all members share.
-  /// Waits for its copies from the host.
+  /// Waits where that does.
   void set(int64_t member, std::string_view parameter, const ConstTensorView& view, Stream stream);
   /// Makes member `to` a copy of member `from`, on the device; does not wait.
   void clone(int64_t from, int64_t to, Stream stream);

@@ -350,8 +350,10 @@ WIDE_API wide_status wide_model_create(const wide_context* context, const wide_p
 WIDE_API wide_status wide_model_run(const wide_model* model, const wide_view* inputs,
                                     int64_t num_inputs, const wide_view* outputs,
                                     int64_t num_outputs, const wide_execution* execution);
-/* Replaces all parameters of a member, on `stream`, after whatever writes them there; waits for its
- * copies from the host. */
+/* Replaces all parameters of a member, on `stream`, after whatever writes them there. Does not wait
+ * where all are on the device, dense, of the graph's dtype and stored as they are given: then it
+ * may be captured, and their memory must last until the stream is past this. What is converted,
+ * reordered, folded, packed, quantised or shared by members passes through the host. */
 WIDE_API wide_status wide_model_replace(wide_model* model, int64_t member,
                                         const wide_parameters* parameters, void* stream);
 /* Sets one parameter of a member, by its name in the graph; the others keep their values. Otherwise

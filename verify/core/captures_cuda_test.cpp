@@ -6,7 +6,9 @@
 // nothing of it is left in the runtime as an error. Nor is what could not be given back.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -199,6 +201,61 @@ TEST_CASE("captures: seeding waits for nothing, and may be captured, too") {
   size_t num_nodes = 0;
   REQUIRE(cudaGraphGetNodes(graph, nullptr, &num_nodes) == cudaSuccess);
   CHECK(num_nodes == 2);  // of 256 members at most
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+}
+
+TEST_CASE("captures: members are replaced from the device without a wait, also in a graph") {
+  const Context context = require_cuda();
+  const Graph net = built([](GraphBuilder& g) {
+    const Value x = layers::linear(g, "fc1", g.input("x", {kBatch, 24}), 8);
+    g.output("y", layers::linear(g, "fc2", x, 5));
+  });
+  ModelRun run(context, net, {.num_members = 3, .batch = 2}, {.strategies = {{"linear", "simt"}}});
+  const MemberParameters given = run.parameters_of(9), other = run.parameters_of(5);
+  std::map<std::string, Tensor> tensors;
+  MemberParameters on_device;
+  for (const auto& [name, view] : given) {
+    const Tensor& own =
+        tensors.emplace(name, Tensor(context, view.dtype, view.shape)).first->second;
+    on_device.emplace(name, own);
+    copy(view, tensors.at(name), run.stream());
+  }
+  Tensor single(context, Dtype::fp32, {5});
+  copy(other.at("fc2.bias"), single, run.stream());
+  context.synchronize(run.stream());
+  const auto stream = static_cast<cudaStream_t>(run.stream().native());
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  run.model().replace(1, on_device, run.stream());
+  run.model().set(2, "fc2.bias", single.view(), run.stream());
+  cudaGraph_t graph{};
+  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);  // a wait would have ended it
+  size_t num_nodes = 0;
+  REQUIRE(cudaGraphGetNodes(graph, nullptr, &num_nodes) == cudaSuccess);
+  CHECK(num_nodes == given.size() + 1);
+  cudaGraphExec_t executable{};
+  REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+  const auto is_member = [&](int64_t member, const MemberParameters& expected) {
+    const OwnedParameters got = run.model().get(member, run.stream());
+    return std::all_of(got.begin(), got.end(), [&](const auto& own) {
+      const auto& [name, tensor] = own;
+      return std::memcmp(tensor.data(), expected.at(name).data,
+                         static_cast<size_t>(tensor.bytes())) == 0;
+    });
+  };
+  CHECK(is_member(1, run.parameters_of(1)));
+  REQUIRE(cudaGraphLaunch(executable, stream) == cudaSuccess);
+  CHECK(is_member(0, run.parameters_of(0)));
+  CHECK(is_member(1, given));
+  MemberParameters mixed = run.parameters_of(2);
+  mixed["fc2.bias"] = other.at("fc2.bias");
+  CHECK(is_member(2, mixed));
+  // Read where it lies, to where it is replaced from.
+  run.model().get(2, "fc2.bias", tensors.at("fc2.bias").view(), run.stream());
+  run.model().replace(0, on_device, run.stream());
+  mixed = given;
+  mixed["fc2.bias"] = other.at("fc2.bias");
+  CHECK(is_member(0, mixed));
+  CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
   CHECK(cudaGraphDestroy(graph) == cudaSuccess);
 }
 
