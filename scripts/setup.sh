@@ -14,7 +14,7 @@ case "${1:-}" in
 esac
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
-libraries=(libcli11-dev nlohmann-json3-dev libfmt-dev libvalijson-dev libdlpack-dev libboost-dev libsqlite3-dev zlib1g-dev libonnx-testdata)
+libraries=(libcli11-dev nlohmann-json3-dev libfmt-dev libvalijson-dev libdlpack-dev libboost-dev libsqlite3-dev zlib1g-dev libonnx-testdata locales)
 # A tool counts wherever it comes from; command:package.
 tools=(c++:build-essential cmake:cmake ninja:ninja-build git:git python3:python3)
 if [ "${1:-}" = --browser ]; then tools+=(chromium:chromium); fi

@@ -100,7 +100,7 @@ double parse_threshold(const std::string& text, const Metric& metric) {
 void set_progress(const GlobalOptions& global, std::ostream& err, RunPlan& plan) {
   if (global.verbose) {
     plan.on_progress = [&err](const Progress& progress) { log_progress(progress, err); };
-    plan.on_checked = [&err](const std::string& name) {
+    plan.on_check_ended = [&err](const std::string& name) {
       err << "  checked " << name << "\n" << std::flush;
     };
   } else if (!global.quiet && ::isatty(STDERR_FILENO) != 0 && !is_dumb_terminal()) {

@@ -53,8 +53,9 @@ struct HistoryRecord {
 HistoryRecord record_of(const RunResult& result, std::string document);
 
 /// Every call is atomic, and durable when it returns; several processes may use a store at a time.
-/// All throw io if the store cannot be read or written, and invalid_argument if what it says is not
-/// what was stored: all of it is kept with SHA-256 digests.
+/// All throw io if the store cannot be read or written, and invalid_argument if what it says of a
+/// run is not what was stored: documents, medians and runs have SHA-256 digests. That a run or tag
+/// is missing is not noticed.
 class HistoryStore {
  public:
   virtual ~HistoryStore() = default;

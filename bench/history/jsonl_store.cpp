@@ -190,8 +190,9 @@ class JsonlStore final : public HistoryStore {
 
   std::string document(const std::string& id) const override {
     const Index index = read();
+    const std::string& digest = index.at(id).run.sha256;
     std::string text = read_file(document_path(id));
-    require_stored(document_path(id), index.at(id).run.sha256, text);
+    require_stored(document_path(id), digest, text);
     return text;
   }
 

@@ -146,6 +146,7 @@ class SqliteStore final : public HistoryStore {
       f(r, rows.text(11));
     }
   }
+
   bool has(const std::string& id) const {
     SqliteStatement row(database_, "SELECT 1 FROM run WHERE id = ?");
     row.bind(id);

@@ -292,7 +292,7 @@ class CaseRunner {
     for (const auto& contender : contenders_) {
       if (is_interrupted()) return;
       guarded(*contender, [&] { contender->verify(reference, phase); });
-      if (plan_.on_checked) plan_.on_checked(contender->result.name);
+      if (plan_.on_check_ended) plan_.on_check_ended(contender->result.name);
     }
   }
 

@@ -58,7 +58,7 @@ bool is_steady(const std::vector<double>& sm_mhz) {
         std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
   }
   const auto [least, most] = std::minmax_element(means.begin(), means.end());
-  return *most - *least <= kSteadyClock_pct / 100 * *most;
+  return *most - *least <= RunConfig().clock_tol_pct / 100 * *most;
 }
 
 }  // namespace

@@ -16,7 +16,6 @@ namespace wide::bench {
 inline constexpr int64_t kReliableSamples = 30, kReliableRounds = 10;
 inline constexpr double kWidestInterval_pct = 1;  ///< half of it; no verdict is decided by less
 inline constexpr double kUnsteadyRounds_pct = 5, kDrift_pct = 1, kDrift_p = 0.01;
-inline constexpr double kSteadyClock_pct = 1;  ///< as --warmup-clock-tol is by default
 
 /// For a measurement that has been evaluated, in a fixed order; empty: it is reliable.
 ///   few_samples      fewer than 30

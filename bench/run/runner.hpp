@@ -50,7 +50,7 @@ struct RunPlan {
   Monitor* monitor = nullptr;  ///< of the device's clocks; null: NVML's, on CUDA
   std::function<void(const Progress&)> on_progress;  ///< may be empty
   /// Called with each strategy or baseline whose check has ended: of large cases it takes seconds.
-  std::function<void(const std::string&)> on_checked;  ///< may be empty
+  std::function<void(const std::string&)> on_check_ended;  ///< may be empty
   /// Called with the run so far, and the case that just completed; may be empty.
   std::function<void(const RunResult&, CaseResult&)> on_case;
 

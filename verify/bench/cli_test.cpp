@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// wbench as its users meet it: what goes where, what is saved, what is listed.
+// wbench as its users meet it: what goes where, what is saved.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -9,12 +9,10 @@
 #include <fstream>
 #include <iostream>
 #include <limits>
-#include <map>
 #include <random>
 #include <set>
 #include <sstream>
 
-#include "bench/document/metrics.hpp"
 #include "bench/document/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
@@ -97,6 +95,7 @@ TEST_CASE("a run that exceeds its budget says so in its last lines and in its re
   };
   CHECK_THAT(codes_of("0.001"), ContainsSubstring("E_BUDGET"));
   CHECK_THAT(codes_of("1000"), !ContainsSubstring("E_BUDGET"));
+  CHECK_THAT(wbench("run " + kTiny + "-v").err, ContainsSubstring("  checked wide\n"));
   const Outcome tune = wbench("tune " + kTiny + "--budget 0.001");
   CHECK_THAT(tune.err, ContainsSubstring("wbench: --budget 0.001 s was exceeded by "));
 }

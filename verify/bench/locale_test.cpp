@@ -4,8 +4,9 @@
 // wbench in a program whose locale has decimal commas reads and writes what it does without.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdio>
+#include <sstream>
+#include <string>
 
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/comma_locale.hpp"

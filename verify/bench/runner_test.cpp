@@ -57,7 +57,7 @@ TEST_CASE("every check is told when it has ended, and time is reserved for those
   const catalog::PrimitiveSpec spec = fake.spec();
   RunPlan plan = fake_plan(spec, short_config());
   std::vector<std::string> checked;
-  plan.on_checked = [&](const std::string& name) { checked.push_back(name); };
+  plan.on_check_ended = [&](const std::string& name) { checked.push_back(name); };
   RunResult result;
   run_plan(plan, result);
   const std::vector<std::string> once{"wide", "other", "loop"};

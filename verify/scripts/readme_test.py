@@ -20,6 +20,11 @@ class ReadmeTest(unittest.TestCase):
         _, compiled = (ROOT / "verify/readme_example.cpp").read_text().split("// [readme]\n")
         self.assertEqual(shown, compiled)
 
+    def test_the_example_of_bench_is_the_compiled_one(self):
+        (shown,) = re.findall(r"^```cpp\n(.*?)^```$", (ROOT / "bench/README.md").read_text(), re.DOTALL | re.MULTILINE)
+        _, compiled = (ROOT / "verify/bench_example.cpp").read_text().split("// [readme]\n")
+        self.assertEqual(shown, compiled)
+
     def test_the_table_is_the_catalogue(self):
         result = subprocess.run([ROOT / "scripts/evidence.py", "status", WBENCH], capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -34,7 +39,8 @@ class ReadmeTest(unittest.TestCase):
         for row in rows:
             self.assertIn(row, results)
         count = sum(line.startswith("| `") for line in results)
-        self.assertIn(f"Of the {count} cases measured there", README)
+        self.assertRegex(README, f"Of the {count} cases\\smeasured there")
+        self.assertRegex(README, re.escape(rows[-1]) + r"\n\n")  # or what follows would be a row
 
     def test_named_files_exist(self):
         rooms = r"`((?:\./)?(?:include|kernels|host|bench|verify|scripts)/[\w./-]+)`"

@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import expectation  # noqa: E402
 import targets  # noqa: E402
 
+
 def say(*arguments):
     """(exit code, output) of targets.py"""
     output = io.StringIO()
