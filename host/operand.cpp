@@ -98,7 +98,8 @@ const std::byte* read_buffer(const Context& context, const Tensor& buffer) {
   if (context.device().type == DeviceType::cpu) return static_cast<const std::byte*>(buffer.data());
   thread_local std::vector<std::byte> scratch;
   const auto bytes = static_cast<size_t>(buffer.bytes());
-  if (scratch.size() < bytes) scratch.resize(bytes);
+  if (scratch.size() < bytes) scratch = {}, scratch.resize(bytes);
+  std::fill_n(scratch.begin(), std::min<size_t>(bytes, 64), std::byte{0});  // no other's guard
   const OwnedStream stream(context);
   copy(buffer, TensorView(scratch.data(), buffer.dtype(), buffer.shape(), Device{}), stream.get());
   context.synchronize(stream.get());

@@ -5,6 +5,7 @@
 // destroys those that libwide_onnx makes: both use these structs.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>

@@ -94,6 +94,17 @@ bool never(const LinearProblem&, const DeviceInfo&) {
   return false;
 }
 
+using LinearRow = StrategyRow<LinearStrategy, LinearProblem>;
+
+/// Quantised weights are read by a kernel of ours, of all members or of one after another.
+constexpr LinearRow kQuantizedTable[] = {
+    {LinearStrategy::decoded, DeviceType::cuda, false,
+     "many rows per member, quantised weights are decoded once and not for every 64",
+     decoded_is_expected_to_win},
+    {LinearStrategy::weight_only, DeviceType::cuda, false, "quantised weights are read once"},
+    {LinearStrategy::sequential, DeviceType::cuda, false, "member after member"},
+};
+
 }  // namespace
 
 LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceInfo& device,
@@ -101,7 +112,6 @@ LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceIn
                                     std::string_view name, const Tuning& tuning) {
   using enum LinearStrategy;
   using enum DeviceType;
-  using LinearRow = StrategyRow<LinearStrategy, LinearProblem>;
   static constexpr std::string_view kAllRows =
       "one tile has all rows of a member, each weight is read once";
   static constexpr std::string_view kOneCall = "one vendor call for all members";
@@ -133,14 +143,6 @@ LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceIn
       {decoded, cuda},
       {wide, cpu, false, "the tiles of all members share the threads"},
       {sequential, cpu, false, "member after member"},
-  };
-  // Quantised weights are read by a kernel of ours, of all members or of one after another.
-  static constexpr LinearRow kQuantizedTable[] = {
-      {decoded, cuda, false,
-       "many rows per member, quantised weights are decoded once and not for every 64",
-       decoded_is_expected_to_win},
-      {weight_only, cuda, false, "quantised weights are read once"},
-      {sequential, cuda, false, "member after member"},
   };
   const bool is_quantized_auto =
       is_automatic(name) && device.device.type == cuda && is_quantized(problem);

@@ -32,7 +32,8 @@ struct LinearProblem {
   WeightFormat weight_format = WeightFormat::packed;
   int64_t group_size = 128;  ///< of quantised weights: inputs that share a scale, 64 or 128
   /// Quantised weights, scale * value of the code, may be rounded to x's dtype before they are
-  /// multiplied: what is beyond its range becomes infinite.
+  /// multiplied: what is beyond its range becomes infinite. `decoded` then has all members' in its
+  /// workspace, two bytes each.
   bool allow_rounded_weights = false;
   Epilogue epilogue{};
   RowStrides x{}, y{};

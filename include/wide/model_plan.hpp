@@ -64,8 +64,8 @@ struct ModelOptions {
   bool fuses_epilogues = true;  ///< activations and residuals into the preceding product
   bool reuses_memory = true;    ///< of activations that are no longer read
   bool allows_tf32 = false;     ///< fp32 products may round their operands to tf32
-  /// Linear layers in 16 bits may round quantised weights to these
-  /// (LinearProblem::allow_rounded_weights).
+  /// Linear layers in 16 bits may round quantised weights to these, in a workspace that holds a
+  /// layer's for all members (LinearProblem::allow_rounded_weights).
   bool allows_rounded_weights = false;
   /// Copies a value where its readers expect its members in different layouts; otherwise such a
   /// graph is refused, with the node's name.

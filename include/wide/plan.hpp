@@ -87,6 +87,8 @@ class PrimitivePlan {
   /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
   int64_t workspace_bytes() const;
   VendorCalls vendor_calls() const;
+  /// As prepare_weights() says; plans that store weights in several formats have their own.
+  std::string_view weight_format() const { return "packed"; }
 
   using State = PlanState<Problem>;
 

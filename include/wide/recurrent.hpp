@@ -104,9 +104,8 @@ class RecurrentPlan : public PrimitivePlan<RecurrentProblem> {
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Parts:  a sequence cut into several calls, each beginning with the states that the previous
-  /// one
-  ///         ended with, has under `fused` the bits of one call where u does; for another number of
-  ///         rows linear may sum u in another order.
+  ///         one ended with, has under `fused` the bits of one call where u does; for another
+  ///         number of rows linear may sum u in another order.
   /// Sources: Hochreiter, Schmidhuber, "Long Short-Term Memory"; Cho et al., arXiv:1406.1078;
   ///          weights that stay on chip: Diamos et al., "Persistent RNNs".
   void run(const RecurrentArguments& arguments, const Execution& execution) const;

@@ -96,8 +96,9 @@ class Tensor {
 /// Copies between any two places (host, device), on `stream`; both views have the same shape and
 /// dtype, and any strides by which no two elements share a place, such as one member's among others
 /// (member_view). On CUDA equidistant rows are copied by one call, fast where the last axis is
-/// contiguous in both. Does not allocate, nor wait, unless to pageable memory of the host, which
-/// CUDA does (pinned.hpp); may be captured: host memory must stay valid. No views overlap.
+/// contiguous in both. Does not allocate, nor wait, unless the host's memory is pageable: CUDA then
+/// stages the copy, and may wait for the stream (pinned.hpp). May be captured: host memory must
+/// stay valid. The views do not overlap.
 /// Errors: invalid_argument, cuda.
 void copy(const ConstTensorView& source, const TensorView& destination, Stream stream);
 

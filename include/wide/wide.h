@@ -210,7 +210,9 @@ typedef struct wide_plan_options {
    * of the first as it has rows. NULL, with num_batches 0: `batch` each. */
   const int64_t* batches;
   int64_t num_batches;
-  const char* preset;  /* NULL: "default"; "fast", "debug", "safe" */
+  /* NULL: "default"; "fast": tf32, and quantised weights may be rounded to 16 bits, in a workspace
+   * that then holds all of a layer's; "debug", "safe" */
+  const char* preset;
   int32_t allows_tf32; /* fp32 products may round their operands to tf32 */
   int32_t drops_out;   /* Monte Carlo: dropout is active */
   /* Parameters that are the same for all members; what depends on these alone is computed once. */

@@ -61,7 +61,8 @@ endmacro()
 
 function(wide_install)
   set(libraries wide)
-  set(not_installed PATTERN catalog.hpp EXCLUDE)  # internal vocabulary of wbench and the tests
+  # Vocabulary of wbench and the tests; a text for readers of the sources.
+  set(not_installed PATTERN catalog.hpp EXCLUDE PATTERN README.md EXCLUDE)
   if(TARGET wide_onnx)
     set_target_properties(wide_onnx PROPERTIES EXPORT_NAME onnx INSTALL_RPATH "\$ORIGIN")  # libwide is in the same folder
     list(APPEND libraries wide_onnx)

@@ -106,6 +106,21 @@ TEST_CASE(
   CHECK(graph.type(graph.outputs()[0].value).shape == Shape{kBatch, 3});
 }
 
+TEST_CASE("onnx: a constant beyond the largest number of 8 bits is cast to it") {
+  const auto cast = [](const std::string& from, const std::string& to, int type) {
+    return node("Cast", {from}, {to}, int_attribute("to", type));
+  };
+  const std::string text =
+      network({500},
+              {cast("many", "most", 17), cast("most", "k", 7),
+               node("Unsqueeze", {"k", "first"}, {"end"}),
+               node("Slice", {"x", "first", "end", "axis"}, {"c"}), node("Relu", {"c"}, {"y"})},
+              {floats("many", {}, {500}), ints("first", {1}, {0}), ints("axis", {1}, {1})})
+          .bytes_of();
+  const Graph graph = parse(text).graph();
+  CHECK(graph.type(graph.outputs()[0].value).shape == Shape{kBatch, 448});
+}
+
 TEST_CASE("onnx: integers are not divided as numbers are") {
   const auto file = [](const Strings& nodes, int type) {
     File f =

@@ -290,6 +290,7 @@ TEST_CASE("the key of a problem is the same for the same problem only") {
   add(p, [](LinearProblem& one) { one.bias_member_stride += 8; });
   add(others[10], [](LinearProblem& one) { one.residual = {400, 48}; });
   add(others[9], [](LinearProblem& one) { one.scale_member_stride = 2; });
+  add(others[14], [](LinearProblem& one) { one.allow_rounded_weights = true; });
   std::vector<std::string> keys{linear_problem_key(p)};
   for (const LinearProblem& other : others) keys.push_back(linear_problem_key(other));
   std::sort(keys.begin(), keys.end());

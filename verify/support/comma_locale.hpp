@@ -18,7 +18,8 @@ class CommaLocale {
   CommaLocale() {
     std::ofstream("commas.txt") << "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\n"
                                    "grouping 3;3\nEND LC_NUMERIC\n";
-    // It warns of all that the locale lacks beside numbers; charmaps are of Debian's package locales.
+    // It warns of all that the locale lacks beside numbers; charmaps are of Debian's package
+    // locales.
     (void)std::system("localedef --quiet --force --inputfile=commas.txt ./commas 2> warnings.txt");
     ::setenv("LOCPATH", std::filesystem::current_path().c_str(), 1);
     old_ = std::locale::global(std::locale("commas"));  // throws where there is none

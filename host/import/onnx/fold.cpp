@@ -172,9 +172,12 @@ Numbers fold_cast(const OnnxNode& node, const Inputs& inputs) {
   if (to->bits < 8 || to->number == 14 || to->number == 15 ||
       (is_float && !is_double && !to->dtype))
     throw_unsupported("casts to " + std::string(to->name));
+  const bool saturates = to->dtype && is_fp8(*to->dtype) && integer(node, "saturate", 1) != 0;
+  const long double largest = saturates && *to->dtype == Dtype::fp8_e4m3 ? 448 : 57344;
   Numbers out = *inputs[0];
   for (long double& value : out.values) {
     if (!out.is_float() && is_batch(value) && (is_float || to->number == 9)) refuse_batch();
+    if (saturates) value = std::clamp(value, -largest, largest);  // NaN stays
     if (is_float || (!out.is_float() && is_batch(value))) continue;
     value = to->number == 9 ? value != 0 : whole(value);
   }

@@ -25,7 +25,7 @@ struct Lowered {
   std::deque<Initializer> made;                ///< those that are not the file's
 };
 
-/// Whole numbers up to this one, and their differences, are exact in a dtype.
+/// Whole numbers up to this one are exact in a dtype; differences of two have the right sign.
 double most_whole(Dtype dtype);
 
 /// What is known of an activation's elements, each including the previous ones: that they are

@@ -23,6 +23,15 @@ constexpr int64_t kMaxElements = int64_t{1} << 40;
 /// Limit on readers followed from an input: far beyond those that compute a mask.
 constexpr int kMaxFollowed = 4096;
 
+/// One number everywhere, as an element type has it.
+Numbers filled(const Shape& shape, int type, double number) {
+  Numbers numbers{shape, is_floating_type(type) ? type : 0, {}};
+  numbers.values.assign(static_cast<size_t>(num_elements(shape)),
+                        numbers.is_float() ? number : std::trunc(number));
+  round_floats(numbers);
+  return numbers;
+}
+
 }  // namespace
 
 bool Lowering::is_small(const Shape& shape) {
@@ -165,16 +174,13 @@ void Lowering::declare_inputs() {
     }
     if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
     if (is_fixed) {
-      Numbers numbers{
-          Shape(extents), is_floating_type(input.type->number) ? input.type->number : 0, {}};
-      numbers.shape[0] = 1;
-      if (num_elements(numbers.shape) > kMaxNumbers)
+      std::vector<int64_t> of_row = extents;
+      of_row[0] = 1;
+      if (num_elements(Shape(of_row)) > kMaxNumbers)
         refuse_input(input, "has more than " + std::to_string(kMaxNumbers) +
                                 " elements, expected fewer of an input that is fixed");
-      numbers.values.assign(static_cast<size_t>(num_elements(numbers.shape)),
-                            numbers.is_float() ? fixed->second : std::trunc(fixed->second));
-      round_floats(numbers);
-      terms_[input.name] = {.numbers = std::move(numbers), .rows = Rows{0, batch_number()}};
+      terms_[input.name] = {.numbers = filled(Shape(of_row), input.type->number, fixed->second),
+                            .rows = Rows{0, batch_number()}};
       continue;
     }
     const auto& shared = options_.shared_inputs;
