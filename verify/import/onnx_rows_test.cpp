@@ -94,6 +94,13 @@ TEST_CASE("onnx: rows that are broadcast to the batch are one row") {
   }
 }
 
+TEST_CASE("onnx: such rows are joined with each sample's own, as class tokens are") {
+  const std::vector<double> joined{1, 2, 3, 4, 10, 20, 30, 40};
+  for (const int64_t batch : {-1, 3})
+    CHECK(result(file_of({node("Concat", {"rows", "x"}, {"y"}, axis(1))}, batch)) ==
+          thrice(joined));
+}
+
 TEST_CASE("onnx: the number of such rows is the batch's") {
   const Strings numbers{node("Shape", {"ones"}, {"so"}), node("Gather", {"so", "list0"}, {"n"}),
                         node("Concat", {"n", "list2", "list2"}, {"square"}, axis(0))};
