@@ -387,6 +387,24 @@ TEST_CASE("onnx: whole numbers are compared with what their type can hold") {
   }
 }
 
+TEST_CASE("onnx: what is compared with or chosen by more axes than it has is refused") {
+  const auto file = [](const Extents& compared, const Extents& chosen) {
+    File own = network(
+        {},
+        {node("Cast", {"mask"}, {"c"}, int_attribute("to", 1)), node("Equal", {"c", "n"}, {"m"}),
+         node("Where", {"m", "t", "zero"}, {"f"}), node("Mul", {"x", "f"}, {"y"})},
+        {filled("n", compared, 2), filled("t", chosen, 2), floats("zero", {}, {0})});
+    own.inputs = {value("x", {-1, 3}, 1), value("mask", {-1, 3}, kInt64)};
+    return own.bytes_of();
+  };
+  CHECK_NOTHROW(parse(file({1, 3}, {3})));
+  CHECK_NOTHROW(parse(file({1}, {1, 1})));
+  for (const Extents& more : {Extents{2, 3}, {1, 1, 3}, {4, 1, 1}}) {
+    CHECK_THROWS_WITH(parse(file(more, {})), ContainsSubstring("repeats elements, by a constant"));
+    CHECK_THROWS_WITH(parse(file({}, more)), ContainsSubstring("repeats elements, by a constant"));
+  }
+}
+
 TEST_CASE("onnx: a number that its type rounds makes no whole numbers") {
   const auto file = [](int64_t number) {
     File own = network(

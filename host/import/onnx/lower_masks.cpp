@@ -83,7 +83,7 @@ void lower_logic(Lowering& at) {
 
 /// The constant that whole numbers are compared with, itself one.
 double compared_with(Lowering& at, const Moved& x, size_t input) {
-  const double number = at.uniform(input);
+  const double number = at.uniform(input, x);
   at.support(x.range >= Range::whole && std::trunc(number) == number,
              "compares what are not known to be whole numbers, for which there is no primitive");
   const Dtype dtype = at.dtype(x.value);
@@ -143,7 +143,8 @@ void lower_where(Lowering& at) {
   if (lower_scores_where(at)) return;
   at.support(at.is_computed(0), "chooses by a constant, for which there is no primitive");
   if (!at.is_computed(1) && !at.is_computed(2)) {
-    at.set(0, choose(at, at.uniform(1), at.uniform(2)));
+    const Moved condition = at.elements(0);
+    at.set(0, choose(at, at.uniform(1, condition), at.uniform(2, condition)));
     return;
   }
   const size_t data = at.is_computed(1) ? 1 : 2;
@@ -154,7 +155,7 @@ void lower_where(Lowering& at) {
                  at.dtype(condition.value) == at.dtype(x.value),
              "chooses among numbers that are not known to be finite or of other axes or another "
              "type than what it chooses by");
-  const double number = finite(at.uniform(3 - data), at.dtype(x.value));
+  const double number = finite(at.uniform(3 - data, x), at.dtype(x.value));
   const double sign = data == 1 ? 1 : -1, start = data == 1 ? 0 : 1;
   const Value is_kept = scaled(at, condition.value, sign, start);
   const Value kept =

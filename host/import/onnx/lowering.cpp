@@ -172,6 +172,24 @@ double Lowering::uniform(size_t input) {
   return number(0);
 }
 
+double Lowering::uniform(size_t input, const Moved& of) {
+  const Shape& shape = constant_shape(input);
+  const View seen = view(of);
+  const auto extent_of = [&](int axis) {
+    int64_t extent = 1;
+    for (const View::Part& part : seen.axis(axis))
+      extent *= part.extent == kBatch ? batch_ : part.extent;
+    return extent;
+  };
+  const int skipped = seen.rank() - shape.rank();
+  bool fits = skipped >= 0;
+  for (int i = 0; fits && i < shape.rank(); ++i)
+    fits = shape[i] == 1 || shape[i] == extent_of(i + skipped);
+  support(fits, "repeats elements, by a constant " + to_string(shape) + " as input " +
+                    std::to_string(input) + ", for which there is no primitive");
+  return uniform(input);
+}
+
 bool Lowering::repeats_rows(size_t input) {
   const Shape& shape = constant_shape(input);
   if (shape.rank() == 0 || shape[0] != batch_ || num_elements(shape) < 1) return false;

@@ -129,6 +129,8 @@ class Lowering {
   void support_rank(size_t input, int most);
   /// The one value of all elements of a constant, however many.
   double uniform(size_t input);
+  /// The same of a constant that lengthens none of an activation's axes.
+  double uniform(size_t input, const Moved& of);
   /// Whether a constant has one row per sample of a file with a numeric batch, all rows equal.
   bool repeats_rows(size_t input);
   /// The range of an activation, or of a constant that is one number, combined with that dtype.
