@@ -13,9 +13,9 @@ _CONV = (f"n batch channels out kernel stride padding dilation groups {_FLOATS} 
 _UNQUANTIZED = "weights=packed"
 
 # By primitive: numbers by name only, words with the supported values. `offset`, `spread` (of
-# flash_attention) and `fill` describe how operands are filled; `group` applies only to quantised weights.
+# flash_attention) and `fill` describe how operands are filled; `group` and `rounded` apply only to quantised weights.
 _KNOWN = {
-    "linear": f"n batch d in out {_FLOATS} {_EPILOGUE} shared=no,yes {_UNQUANTIZED} group=128",
+    "linear": f"n batch d in out {_FLOATS} {_EPILOGUE} shared=no,yes {_UNQUANTIZED} group=128 rounded=no,yes",
     "ragged_linear": f"n batch d in out spread {_FLOATS} {_EPILOGUE}",
     "routing": "n batch spread dropped dtype=int64,int32",
     "top_k": f"n batch choices gate=softmax,softmax_all,sigmoid,none gates=yes,no {_FLOATS} id_dtype=int64,int32",

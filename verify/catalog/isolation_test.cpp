@@ -92,6 +92,20 @@ std::vector<Values> word_pairs(const PrimitiveSpec& spec, bool all) {
   return pairs;
 }
 
+/// A pair with a dtype and a third word: what is quantised, and may be rounded.
+std::vector<Values> word_triples(const PrimitiveSpec& spec) {
+  std::vector<Values> triples;
+  for (const Values& pair : word_pairs(spec, false)) {
+    for (const Values& third : single_words(spec)) {
+      const bool is_new = !third.empty() && third.front().first > pair.back().first &&
+                          third.front().first != pair.front().first;
+      if (!is_new) continue;
+      triples.push_back({pair.front(), pair.back(), third.front()});
+    }
+  }
+  return triples;
+}
+
 /// What the strategy can run of the variants, in two sizes: one below and one above the tiles and
 /// vectors of kernels. Where large cases are too many values, the smaller only.
 std::vector<Subject> subjects_of(const Context& context, const PrimitiveSpec& spec,
@@ -124,7 +138,7 @@ std::vector<Subject> subjects_of(const Context& context, const PrimitiveSpec& sp
 enum class Of : uint8_t { all, separate, joined };
 
 /// Every strategy with every word; a kernel that no single word lets run, with a dtype and a word,
-/// or with features of whole 16 bytes besides.
+/// with features of whole 16 bytes besides, or with one word more.
 std::vector<Subject> subjects(const Context& context, Of which) {
   std::vector<Subject> result;
   for (const PrimitiveSpec* spec : primitives_to_test()) {
@@ -138,6 +152,7 @@ std::vector<Subject> subjects(const Context& context, Of which) {
           found = subjects_of(context, *spec, strategy, word_pairs(*spec, true), true);
           found.resize(std::min<size_t>(found.size(), 4));  // of hundreds
         }
+        if (found.empty()) found = subjects_of(context, *spec, strategy, word_triples(*spec));
         INFO(spec->name << " " << strategy.name << " is run by no case");
         CHECK((!found.empty() || context.info().compute_capability != 90));  // wgmma's alone
       }
