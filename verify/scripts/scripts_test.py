@@ -195,7 +195,7 @@ class RunTestsTest(ScriptTest):
 class SetupTest(ScriptTest):
     """setup.sh on machines made of stubs; what it would do is in the log."""
     LIBRARIES = ("libcli11-dev", "nlohmann-json3-dev", "libfmt-dev", "libvalijson-dev", "libdlpack-dev", "libboost-dev",
-                 "libsqlite3-dev", "zlib1g-dev", "libonnx-testdata")
+                 "libsqlite3-dev", "zlib1g-dev", "libonnx-testdata", "locales")
 
     def setUp(self):
         super().setUp()
