@@ -13,43 +13,16 @@
 
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
-#include "verify/linear/linear_case.hpp"
-#include "verify/support/devices.hpp"
+#include "verify/linear/quantized_linear_case.hpp"
 #include "verify/support/dice.hpp"
 
 namespace wide::test {
 namespace {
 
-WeightFormat any_format() {
-  return GENERATE(WeightFormat::fp8_e4m3, WeightFormat::int8, WeightFormat::fp6_e3m2,
-                  WeightFormat::int4, WeightFormat::fp4_e2m1);
-}
-
 LinearProblem problem_of(WeightFormat format, Dtype dtype, int64_t batch, int64_t in, int64_t out) {
-  LinearProblem problem;
-  problem.num_members = 2;
-  problem.batch = batch;
-  problem.in_features = in;
-  problem.out_features = out;
-  problem.dtype = dtype;
-  problem.weight_format = format;
+  LinearProblem problem = quantized_problem(format, dtype, batch, in, out);
   problem.allow_rounded_weights = true;
-  problem.epilogue.has_bias = true;
   return problem;
-}
-
-std::string text_of(const LinearProblem& p) {
-  return std::string(weight_format_name(p.weight_format)) + ", groups of " +
-         std::to_string(p.group_size) + ", " + std::string(dtype_name(p.dtype)) + ", " +
-         std::to_string(p.batch) + " x " + std::to_string(p.in_features) + " x " +
-         std::to_string(p.out_features);
-}
-
-void upload(TestDevice& bench, const std::vector<float>& from, Tensor& to) {
-  Tensor host(Context::cpu(), to.dtype(), to.shape());
-  encode_row(to.dtype(), from.data(), host.data(), host.num_elements());
-  copy(host, to, bench.stream());
-  bench.context().synchronize(bench.stream());
 }
 
 std::vector<std::byte> download(TestDevice& bench, const Tensor& from) {

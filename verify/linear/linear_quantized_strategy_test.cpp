@@ -7,8 +7,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "host/linear/linear_problem.hpp"
-#include "host/linear/linear_strategy.hpp"
+#include "verify/linear/linear_strategy_case.hpp"
 #include "verify/support/known_devices.hpp"
 #include "wide/error.hpp"
 
@@ -16,24 +15,7 @@ namespace wide {
 namespace {
 
 using Catch::Matchers::ContainsSubstring, Catch::Matchers::Message;
-using namespace test;  // devices
-
-constexpr std::span<const VerifiedStrategy> kNothingProved;
-
-LinearProblem problem_of(int64_t num_members, int64_t batch, int64_t d, Dtype dtype = Dtype::bf16) {
-  LinearProblem problem;
-  problem.num_members = num_members;
-  problem.batch = batch;
-  problem.in_features = problem.out_features = d;
-  problem.dtype = dtype;
-  problem.epilogue.has_bias = true;
-  return complete_linear_problem(problem);
-}
-
-std::string_view chosen(const LinearProblem& problem, const DeviceInfo& device,
-                        std::span<const VerifiedStrategy> verified) {
-  return strategy_name(choose_linear_strategy(problem, device, verified).strategy);
-}
+using namespace test;
 
 TEST_CASE("quantised weights are weight_only's, and packed ones are not") {
   using enum LinearStrategy;
@@ -83,7 +65,7 @@ TEST_CASE("quantised weights are weight_only's, and packed ones are not") {
 
   using enum kernels::LinearWeightOnlyTile;
   const auto tile = [](int64_t num_members, int64_t batch, int64_t d) {
-    return choose_linear_weight_only_tile(problem_of(num_members, batch, d));
+    return choose_linear_weight_only_tile(problem_of(num_members, batch, d, Dtype::bf16));
   };
   for (const int64_t num_members : {1, 7, 1000}) {
     CHECK(tile(num_members, 16, 256) == m16n16);

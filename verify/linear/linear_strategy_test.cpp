@@ -11,8 +11,7 @@
 
 #include "host/core/hopper.hpp"
 #include "host/linear/linear_policy.hpp"
-#include "host/linear/linear_problem.hpp"
-#include "host/linear/linear_strategy.hpp"
+#include "verify/linear/linear_strategy_case.hpp"
 #include "verify/support/known_devices.hpp"
 #include "verify/support/refusals.hpp"
 #include "wide/error.hpp"
@@ -21,25 +20,9 @@ namespace wide {
 namespace {
 
 using Catch::Matchers::ContainsSubstring, Catch::Matchers::Message;
-using namespace test;  // devices
+using namespace test;
 
 constexpr std::array kProvedOnH200{VerifiedStrategy{"linear", "simt", 90}};
-constexpr std::span<const VerifiedStrategy> kNothingProved;
-
-LinearProblem problem_of(int64_t num_members, int64_t batch, int64_t d, Dtype dtype = Dtype::fp32) {
-  LinearProblem problem;
-  problem.num_members = num_members;
-  problem.batch = batch;
-  problem.in_features = problem.out_features = d;
-  problem.dtype = dtype;
-  problem.epilogue.has_bias = true;
-  return complete_linear_problem(problem);
-}
-
-std::string_view chosen(const LinearProblem& problem, const DeviceInfo& device,
-                        std::span<const VerifiedStrategy> verified) {
-  return strategy_name(choose_linear_strategy(problem, device, verified).strategy);
-}
 
 TEST_CASE("auto takes our kernel only where it is proved and small") {
   const LinearProblem small = problem_of(16, 16, 256);

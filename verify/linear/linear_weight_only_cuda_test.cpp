@@ -10,35 +10,10 @@
 #include <limits>
 
 #include "host/linear/linear_strategy.hpp"
-#include "verify/linear/linear_case.hpp"
-#include "verify/support/devices.hpp"
+#include "verify/linear/quantized_linear_case.hpp"
 
 namespace wide::test {
 namespace {
-
-WeightFormat any_format() {
-  return GENERATE(WeightFormat::fp8_e4m3, WeightFormat::int8, WeightFormat::fp6_e3m2,
-                  WeightFormat::int4, WeightFormat::fp4_e2m1);
-}
-
-LinearProblem problem_of(WeightFormat format, Dtype dtype, int64_t batch, int64_t in, int64_t out) {
-  LinearProblem problem;
-  problem.num_members = 2;
-  problem.batch = batch;
-  problem.in_features = in;
-  problem.out_features = out;
-  problem.dtype = dtype;
-  problem.weight_format = format;
-  problem.epilogue.has_bias = true;
-  return problem;
-}
-
-std::string text_of(const LinearProblem& p) {
-  return std::string(weight_format_name(p.weight_format)) + ", groups of " +
-         std::to_string(p.group_size) + ", " + std::string(dtype_name(p.dtype)) + ", " +
-         std::to_string(p.batch) + " x " + std::to_string(p.in_features) + " x " +
-         std::to_string(p.out_features);
-}
 
 TEST_CASE("quantised linear on CUDA: every format and tile around its edges, exactly") {
   TestDevice bench(require_cuda());
@@ -54,7 +29,7 @@ TEST_CASE("quantised linear on CUDA: every format and tile around its edges, exa
       GENERATE(Size{1, 64, 16, m16n16}, Size{16, 140, 257, m16n64}, Size{9, 700, 40, m16n16},
                Size{17, 257, 140, m32n64}, Size{33, 129, 65, m64n64}, Size{64, 1, 1, m64n64},
                Size{5, 600, 270, m16n64}, Size{3, 1100, 18, m16n16}, Size{150, 70, 72, m64n64});
-  LinearProblem problem = problem_of(format, dtype, size.batch, size.in, size.out);
+  LinearProblem problem = quantized_problem(format, dtype, size.batch, size.in, size.out);
   problem.group_size = GENERATE(64, 128);
   INFO(text_of(problem));
   CHECK(choose_linear_weight_only_tile(problem) == size.tile);
@@ -66,7 +41,7 @@ TEST_CASE("quantised linear on CUDA: every layout and epilogue, exactly") {
   const WeightFormat format = any_format();
   const std::string strategy = GENERATE("weight_only", "sequential");
   const int64_t misalign = GENERATE(0, 1);
-  const LinearProblem base = problem_of(format, Dtype::bf16, 5, 200, 35);
+  const LinearProblem base = quantized_problem(format, Dtype::bf16, 5, 200, 35);
   for (auto [name, problem] : layouts(base)) {
     INFO(name << ", " << text_of(problem) << ", " << strategy << ", misaligned by " << misalign);
     if (problem.weight.member != 0) {
@@ -82,7 +57,7 @@ TEST_CASE("quantised linear on CUDA: long rows of 1000, and none at all") {
   const int64_t in = GENERATE(1000, 0);
   const int64_t out = GENERATE(72, 0);
   const int64_t batch = GENERATE(20, 0);
-  const LinearProblem problem = problem_of(format, Dtype::fp16, batch, in, out);
+  const LinearProblem problem = quantized_problem(format, Dtype::fp16, batch, in, out);
   INFO(text_of(problem));
   check_placed(bench, problem, "weight_only");
 }
@@ -114,7 +89,7 @@ TEST_CASE("quantised linear on CUDA: a weight that is no number spoils its outpu
   const WeightFormat format = any_format();
   const float wrong =
       GENERATE(std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity());
-  LinearProblem problem = problem_of(format, Dtype::bf16, 4, 192, 40);
+  LinearProblem problem = quantized_problem(format, Dtype::bf16, 4, 192, 40);
   problem.epilogue.has_bias = false;
   const LinearPlan plan = make_linear_plan(context, problem, {.strategy = "weight_only"});
   CHECK(plan.weight_format() == weight_format_name(format));
@@ -124,19 +99,13 @@ TEST_CASE("quantised linear on CUDA: a weight that is no number spoils its outpu
   std::vector<float> damaged = weights;
   damaged[21 * 192 + 130] = wrong;
   Tensor first(context, Dtype::fp32, {40, 192}), second(context, Dtype::fp32, {40, 192});
-  const auto upload = [&](const std::vector<float>& from, Tensor& to) {
-    Tensor host(Context::cpu(), to.dtype(), to.shape());
-    encode_row(to.dtype(), from.data(), host.data(), host.num_elements());
-    copy(host, to, bench.stream());
-    context.synchronize(bench.stream());
-  };
-  upload(weights, first);
-  upload(damaged, second);
+  upload(bench, weights, first);
+  upload(bench, damaged, second);
   Tensor blobs(context, Dtype::uint8, {2, linear_member_bytes(plan.problem())});
   const LinearMember members[] = {{first.view(), {}}, {second.view(), {}}};
   plan.prepare_weights(members, blobs, {}, bench.stream());
   Tensor x(context, Dtype::bf16, {4, 2 * 192});
-  upload(ones, x);
+  upload(bench, ones, x);
   Tensor outputs(context, Dtype::bf16, {4, 2 * 40}), host(Context::cpu(), Dtype::bf16, {4, 80});
   plan.run({.x = x, .weight = blobs, .bias = {}, .y = outputs}, bench.execution(0));
   copy(outputs, host, bench.stream());
