@@ -68,7 +68,9 @@ class VerifyRuns(unittest.TestCase):
                 (case,) = json.loads(path.read_text())["cases"]
             (one,) = case["strategies"]
             self.assertGreater(one["verify"]["elements_compared"], 0, name)
-            kernels[name] = one["kernels"][0]["name"]  # what it makes may be multiplied by another's
+            own, *others = one["kernels"]
+            self.assertEqual(len(others), name == "decoded", name)  # whose weights another kernel multiplies
+            kernels[name] = own["name"]
         # A step is an operand of the same kernel.
         self.assertEqual(kernels.pop("conv_stride"), kernels["conv"])
         self.assertEqual(len(set(kernels.values())), len(kernels), kernels)
