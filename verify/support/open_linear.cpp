@@ -39,7 +39,11 @@ OpenLinear::OpenLinear(const Context& context, const LinearProblem& problem,
                         Distribution::uniform())),
       y_(add_operand(operands::linear_y, problem.dtype, {problem.batch, problem.out_features},
                      Distribution::none())),
-      real_(make_real(context, problem, options)) {}
+      real_(make_real(context, problem, options)),
+      x_view_(x_.packed()),
+      weight_view_(weight_.packed()),
+      bias_view_(bias_.packed()),
+      y_view_(y_.packed()) {}
 
 double OpenLinear::x(int64_t member, int64_t row, int64_t in) const {
   return load_element(x_data(), problem_.dtype,
@@ -47,13 +51,12 @@ double OpenLinear::x(int64_t member, int64_t row, int64_t in) const {
 }
 
 double OpenLinear::weight(int64_t member, int64_t out, int64_t in) const {
-  const Strides strides = weight_.packed().strides;
+  const Strides& strides = weight_view_.strides;
   return load_element(weight_data(), problem_.dtype, member * strides[0] + out * strides[1] + in);
 }
 
 double OpenLinear::bias(int64_t member, int64_t out) const {
-  const TensorView view = bias_.packed();
-  return load_element(view.data, problem_.dtype, member * view.strides[0] + out);
+  return load_element(bias_view_.data, problem_.dtype, member * bias_view_.strides[0] + out);
 }
 
 double OpenLinear::y(int64_t member, int64_t row, int64_t out) const {
@@ -77,7 +80,7 @@ std::string OpenLinear::unsupported_reason(std::string_view strategy) const {
 }
 
 catalog::Prepared OpenLinear::prepare(const PlanOptions& options) {
-  const LinearArguments arguments{x_.packed(), weight_.packed(), bias_.packed(), y_.packed()};
+  const LinearArguments arguments{x_view_, weight_view_, bias_view_, y_view_};
   const LinearPlan plan =
       make_linear_plan(context(), describe_linear(arguments, problem_), options);
   return {[plan, arguments](const Execution& execution) { plan.run(arguments, execution); },

@@ -28,13 +28,12 @@ class OpenLinear final : public catalog::PackedWorkload {
   double y(int64_t member, int64_t row, int64_t out) const;
   void set_y(int64_t member, int64_t row, int64_t out, double value);
   /// Start of the packed tensors, for errors that no index arithmetic would make.
-  void* x_data() const { return x_.packed().data; }
-  void* weight_data() const { return weight_.packed().data; }
-  void* y_data() const { return y_.packed().data; }
-  int64_t y_elements() const { return y_.packed().num_elements(); }
-  const catalog::Operand& y_operand() const { return y_; }
-  int64_t x_row_stride() const { return x_.packed().strides[0]; }
-  int64_t y_row_stride() const { return y_.packed().strides[0]; }
+  void* x_data() const { return x_view_.data; }
+  void* weight_data() const { return weight_view_.data; }
+  void* y_data() const { return y_view_.data; }
+  int64_t y_elements() const { return y_view_.num_elements(); }
+  int64_t x_row_stride() const { return x_view_.strides[0]; }
+  int64_t y_row_stride() const { return y_view_.strides[0]; }
   /// The library's own plan.
   void run_library(std::string_view strategy);
 
@@ -55,6 +54,8 @@ class OpenLinear final : public catalog::PackedWorkload {
   catalog::Operand& bias_;
   catalog::Operand& y_;
   std::unique_ptr<catalog::Workload> real_;
+  /// Checked once: they are asked for in every multiplication.
+  TensorView x_view_, weight_view_, bias_view_, y_view_;
 };
 
 /// How to compute y, with every step open to error. The defaults are a correct implementation.
