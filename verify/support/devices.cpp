@@ -19,7 +19,11 @@ bool is_set(const char* name) {
 }  // namespace
 
 std::vector<Context> devices_at_hand() {
-  std::vector<Context> devices{Context::cpu({.num_threads = 2, .allocator = {}})};
+  std::vector<Context> devices;
+  // The same program runs without a simulation, too, and there is one CPU.
+  if (!is_set("WIDE_REQUIRE_SIMULATION")) {
+    devices.push_back(Context::cpu({.num_threads = 2, .allocator = {}}));
+  }
   const CudaAvailability cuda = query_cuda();
   if (cuda.num_devices > 0) {
     devices.push_back(Context::cuda(0));
