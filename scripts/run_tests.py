@@ -166,7 +166,8 @@ def run(test, timeout_s, programs):
 
 
 def run_together(tests, timeout_s, programs):
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    """One more at a time than there are cores, because those of gpu_check mostly wait."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
         running = [pool.submit(run, test, timeout_s, programs) for test in tests]
         while concurrent.futures.wait(running, timeout=0.5).not_done:
             pass  # a signal that arrives just before a wait is handled after it
