@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "verify/support/devices.hpp"
+#include "verify/support/dice.hpp"
 #include "verify/support/model_run.hpp"
 #include "wide/chunked_model.hpp"
 #include "wide/error.hpp"
@@ -292,7 +293,8 @@ void check(const Context& context, unsigned seed) {
 TEST_CASE("model fuzz: random graphs compute what they say, whatever passes make of them") {
   for (const Context& context : test::devices_at_hand()) {
     const bool is_cpu = context.device().type == DeviceType::cpu;
-    const unsigned graphs = is_cpu && !test::wants_small_cases() ? 600 : 10;
+    const int64_t usual = is_cpu && !test::wants_small_cases() ? 600 : 10;
+    const auto graphs = static_cast<unsigned>(test::from_environment("WIDE_TEST_CASES", usual));
     for (unsigned seed = 1; seed <= graphs; ++seed) check(context, seed);
   }
 }
