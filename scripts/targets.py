@@ -56,7 +56,8 @@ BATCHED = {"sequential", "cublas_batched"}
 CUDNN = {"sequential", "cudnn"}
 VENDORS = {"linear": LINEARS, "ragged_linear": {"sequential", "cublas_grouped"}, "attention": BATCHED, "mlp": BATCHED, "recurrent": BATCHED,
            "conv1d": CONVOLUTIONS, "conv2d": CONVOLUTIONS, "conv3d": CONVOLUTIONS, "batchnorm1d": CUDNN, "batchnorm2d": CUDNN,
-           "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN, "pooling": CUDNN, "softmax": CUDNN}
+           "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN, "pooling": CUDNN, "softmax": CUDNN,
+           "layernorm": {"cudnn"}, "rmsnorm": {"cudnn"}}  # of rows with gaps between them, as members side by side have, `sequential` is ours
 REGIMES = ("graph", "stream", "cpu")  # the first one that all sides have counts
 SEEN_IN_INTERVAL = ("wide_interval", "timed_out")  # doubts that are ignored: a bound within the interval decides nothing anyway
 PRESET_CASES = 4  # approximately

@@ -88,7 +88,10 @@ Rows refused_rows() {
        "mlp's and recurrent's fused kernels keep a member in one block, larger ones run layer by "
        "layer or step by step; the simulated GPU, which checks kernels, has no loads from other "
        "blocks' shared memory"},
-      {"layernorm, rmsnorm, pointwise, binary, dropout by vendors' libraries",
+      {"members' own gammas in one cuDNN call of layernorm, rmsnorm",
+       "it takes rows without gaps and one gamma for all of them: N separate calls, the baseline, "
+       "are its, and a call without parameters"},
+      {"chain, groupnorm, pointwise, binary, dropout by vendors' libraries",
        "the baseline is our own kernel of one member: what is compared is the launches, and the "
        "floor says how good the kernel is; torch's are peers (scripts/peers)"},
       {"ensemble functions in the last kernel",

@@ -105,6 +105,15 @@ struct CudnnInstancenorm {
   friend bool operator==(const CudnnInstancenorm&, const CudnnInstancenorm&) = default;
 };
 
+/// Every row of x [rows, features, 1, 1], dense, over its mean square, biased variance where the
+/// mean is subtracted first; scale and bias [1, features, 1, 1], or none.
+struct CudnnRowNorm {
+  bool has_mean = true;  ///< layer normalisation; else root mean square
+  CudnnTensorId x = kNoCudnnTensor, scale = kNoCudnnTensor, bias = kNoCudnnTensor;
+  CudnnTensorId epsilon = kNoCudnnTensor, y = kNoCudnnTensor;
+  friend bool operator==(const CudnnRowNorm&, const CudnnRowNorm&) = default;
+};
+
 /// The largest value, or the mean, of every window of x [B, C, positions..]; NaN where one is in
 /// it.
 struct CudnnPooling {
@@ -120,7 +129,7 @@ struct CudnnPooling {
 };
 
 using CudnnOperation = std::variant<CudnnPointwise, CudnnConvolution, CudnnMatmul, CudnnReduction,
-                                    CudnnBatchnorm, CudnnInstancenorm, CudnnPooling>;
+                                    CudnnBatchnorm, CudnnInstancenorm, CudnnRowNorm, CudnnPooling>;
 
 class CudnnGraph {
  public:

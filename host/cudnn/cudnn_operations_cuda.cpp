@@ -159,15 +159,26 @@ cudnnBackendDescriptor_t Operations::add(const CudnnBatchnorm& b, const CudnnGra
                       {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, b.y}});
 }
 
-cudnnBackendDescriptor_t Operations::add(const CudnnInstancenorm& i, const CudnnGraph&) {
+cudnnBackendDescriptor_t Operations::norm_inference(cudnnBackendNormMode_t mode, CudnnTensorId x,
+                                                    CudnnTensorId scale, CudnnTensorId bias,
+                                                    CudnnTensorId epsilon, CudnnTensorId y) {
   Descriptor& d = others_.emplace_back(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
-  d.set(CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_INSTANCE_NORM);
+  d.set(CUDNN_ATTR_OPERATION_NORM_FWD_MODE, mode);
   d.set(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_NORM_FWD_INFERENCE);
-  return finished(d, {{CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, i.x},
-                      {CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, i.scale},
-                      {CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, i.bias},
-                      {CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, i.epsilon},
-                      {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, i.y}});
+  return finished(d, {{CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, x},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, scale},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, bias},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, epsilon},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, y}});
+}
+
+cudnnBackendDescriptor_t Operations::add(const CudnnInstancenorm& i, const CudnnGraph&) {
+  return norm_inference(CUDNN_INSTANCE_NORM, i.x, i.scale, i.bias, i.epsilon, i.y);
+}
+
+cudnnBackendDescriptor_t Operations::add(const CudnnRowNorm& n, const CudnnGraph&) {
+  return norm_inference(n.has_mean ? CUDNN_LAYER_NORM : CUDNN_RMS_NORM, n.x, n.scale, n.bias,
+                        n.epsilon, n.y);
 }
 
 cudnnBackendDescriptor_t Operations::add(const CudnnPooling& p, const CudnnGraph&) {

@@ -36,7 +36,12 @@ class Operations {
   cudnnBackendDescriptor_t add(const CudnnReduction& r, const CudnnGraph& graph);
   cudnnBackendDescriptor_t add(const CudnnBatchnorm& b, const CudnnGraph& graph);
   cudnnBackendDescriptor_t add(const CudnnInstancenorm& i, const CudnnGraph& graph);
+  cudnnBackendDescriptor_t add(const CudnnRowNorm& n, const CudnnGraph& graph);
   cudnnBackendDescriptor_t add(const CudnnPooling& p, const CudnnGraph& graph);
+  /// A norm by the statistics of x itself, which are not kept.
+  cudnnBackendDescriptor_t norm_inference(cudnnBackendNormMode_t mode, CudnnTensorId x,
+                                          CudnnTensorId scale, CudnnTensorId bias,
+                                          CudnnTensorId epsilon, CudnnTensorId y);
   /// An operation that refers to `how`, itself a descriptor.
   Descriptor& operation(cudnnBackendDescriptorType_t type, cudnnBackendAttributeName_t name,
                         Descriptor how);

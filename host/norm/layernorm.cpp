@@ -7,8 +7,9 @@
 #include "host/core/member_fields.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/wide_plan.hpp"
+#include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/row_norm.hpp"
+#include "host/norm/row_norm_cudnn.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {
@@ -25,14 +26,16 @@ LayernormProblem describe_layernorm(const LayernormArguments& arguments,
 }
 
 template <>
-struct PlanState<LayernormProblem> : WideState<LayernormProblem> {};
+struct PlanState<LayernormProblem> : CudnnWideState<LayernormProblem, RowNormCudnn> {};
 template class PrimitivePlan<LayernormProblem>;
 
 LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem& problem,
                                   const PlanOptions& options) {
   const LayernormProblem full = to_layernorm(complete_rows(kLayernormName, to_chain(problem)));
-  return LayernormPlan(std::make_shared<const LayernormPlan::State>(
-      make_wide_state(kLayernormName, context, full, options, row_norm_launches(to_chain(full)))));
+  return LayernormPlan(
+      std::make_shared<const LayernormPlan::State>(make_cudnn_wide_state<RowNormCudnn>(
+          kLayernormName, context, full, options,
+          row_norm_cudnn_parts(kLayernormName, context, to_chain(full)))));
 }
 
 void LayernormPlan::prepare_weights(std::span<const LayernormMember> members,
@@ -64,8 +67,13 @@ void LayernormPlan::run(const LayernormArguments& arguments, const Execution& ex
   const ChainProblem problem = to_chain(s.problem);
   require_same_chain(kLayernormName, describe_rows(kLayernormName, to_chain(arguments), problem),
                      problem);
+  require_workspace(kLayernormName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
-  run_row_norm(s.context, problem, s.choice.strategy, to_chain(arguments), execution.stream);
+  const auto reason = [](const LayernormArguments& a) {
+    return row_norm_cudnn_unsupported_reason(to_chain(a));
+  };
+  if (s.has_run(kLayernormName, reason, arguments, execution)) return;
+  run_row_norm(s.context, problem, s.own_strategy(), to_chain(arguments), execution.stream);
 }
 
 }  // namespace wide

@@ -6,8 +6,9 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/wide_plan.hpp"
+#include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/row_norm.hpp"
+#include "host/norm/row_norm_cudnn.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {
@@ -23,14 +24,15 @@ RmsnormProblem describe_rmsnorm(const RmsnormArguments& arguments, const Rmsnorm
 }
 
 template <>
-struct PlanState<RmsnormProblem> : WideState<RmsnormProblem> {};
+struct PlanState<RmsnormProblem> : CudnnWideState<RmsnormProblem, RowNormCudnn> {};
 template class PrimitivePlan<RmsnormProblem>;
 
 RmsnormPlan make_rmsnorm_plan(const Context& context, const RmsnormProblem& problem,
                               const PlanOptions& options) {
   const RmsnormProblem full = to_rmsnorm(complete_rows(kRmsnormName, to_chain(problem)));
-  return RmsnormPlan(std::make_shared<const RmsnormPlan::State>(
-      make_wide_state(kRmsnormName, context, full, options, row_norm_launches(to_chain(full)))));
+  return RmsnormPlan(std::make_shared<const RmsnormPlan::State>(make_cudnn_wide_state<RowNormCudnn>(
+      kRmsnormName, context, full, options,
+      row_norm_cudnn_parts(kRmsnormName, context, to_chain(full)))));
 }
 
 void RmsnormPlan::prepare_weights(std::span<const ConstTensorView> members, const TensorView& gamma,
@@ -53,8 +55,13 @@ void RmsnormPlan::run(const RmsnormArguments& arguments, const Execution& execut
   const ChainProblem problem = to_chain(s.problem);
   require_same_chain(kRmsnormName, describe_rows(kRmsnormName, to_chain(arguments), problem),
                      problem);
+  require_workspace(kRmsnormName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
-  run_row_norm(s.context, problem, s.choice.strategy, to_chain(arguments), execution.stream);
+  const auto reason = [](const RmsnormArguments& a) {
+    return row_norm_cudnn_unsupported_reason(to_chain(a));
+  };
+  if (s.has_run(kRmsnormName, reason, arguments, execution)) return;
+  run_row_norm(s.context, problem, s.own_strategy(), to_chain(arguments), execution.stream);
 }
 
 }  // namespace wide

@@ -50,6 +50,7 @@ PrimitiveSpec make_spec() {
        offset_axis(),
        residual_axis()},
       0.55);
+  spec.strategies = with_cudnn(std::move(spec.strategies), kRowNormCudnnSummary);
   spec.tolerance_formula =
       "((16 + sqrt(D)) 2^-24 + u_out) |y| + min_subnormal; with a residual, chain's";
   return spec;

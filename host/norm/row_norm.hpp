@@ -18,6 +18,9 @@ LayernormProblem to_layernorm(const ChainProblem& problem);
 RmsnormProblem to_rmsnorm(const ChainProblem& problem);
 ChainArguments to_chain(const LayernormArguments& arguments);
 ChainArguments to_chain(const RmsnormArguments& arguments);
+inline const ChainArguments& to_chain(const ChainArguments& arguments) {
+  return arguments;
+}
 
 /// With all strides filled in; `primitive` is the name in messages.
 ChainProblem complete_rows(std::string_view primitive, ChainProblem problem);

@@ -14,6 +14,7 @@
 
 #include "host/norm/chain_reference.hpp"
 #include "host/norm/norm_spec.hpp"
+#include "host/norm/row_norm_cudnn.hpp"
 #include "host/routed_workload.hpp"
 
 namespace wide::catalog {
@@ -46,8 +47,8 @@ inline ChainProblem rows_of(const Case& point) {
   return p;
 }
 
-/// The baseline is our own kernel, too: cuDNN's layernorm and rmsnorm take dense rows only, hence
-/// no member of `sequential`. PyTorch's are among the peers.
+/// A member of the baseline has rows of its own, which cuDNN's layernorm and rmsnorm take; those of
+/// `sequential` have gaps between them, which it does not. PyTorch's are among the peers.
 template <class Primitive>
 class RowNormWorkload final : public PlanWorkload<Primitive::describe, Primitive::make_plan> {
   using Base = PlanWorkload<Primitive::describe, Primitive::make_plan>;
@@ -115,6 +116,9 @@ class RowNormWorkload final : public PlanWorkload<Primitive::describe, Primitive
         view, [&](const Operand* rows) { return shuffled_ ? all_rows(rows) : view(rows); },
         view(ids_));
   }
+  std::string cudnn_unsupported_reason(const typename Base::Arguments& arguments) const override {
+    return row_norm_cudnn_unsupported_reason(to_chain(arguments));
+  }
   /// Of rows that lie together.
   typename Base::Arguments member_arguments(int64_t n) const override {
     const OperandViews view(n);
@@ -166,6 +170,9 @@ class RowNormWorkload final : public PlanWorkload<Primitive::describe, Primitive
   const Operand *x_ = nullptr, *bias_ = nullptr, *residual_ = nullptr, *gamma_ = nullptr,
                 *beta_ = nullptr, *ids_ = nullptr, *sum_ = nullptr, *y_ = nullptr;
 };
+
+inline constexpr std::string_view kRowNormCudnnSummary =
+    "cuDNN's, over the rows of one member, or of all members where these have no gamma and beta";
 
 /// What the specs of all three share; `own` are the axes after those of sizes.
 template <class Primitive>

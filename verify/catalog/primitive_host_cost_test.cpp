@@ -12,6 +12,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/norm/batchnorm_cudnn.hpp"
 #include "host/norm/instancenorm_cudnn.hpp"
+#include "host/norm/row_norm_cudnn.hpp"
 #include "verify/support/allocations.hpp"
 #include "verify/support/cases.hpp"
 #include "verify/support/devices.hpp"
@@ -103,9 +104,11 @@ TEST_CASE("host cost: operands are handed to cuDNN without an allocation") {
   const BatchnormCudnnGraph batchnorm{.graph = {}, .x = 0, .y = 1, .gamma = 2, .beta = 3};
   const BatchnormProblem problem;
   const InstancenormCudnnGraph instancenorm{};
+  const RowNormCudnnGraph row_norm{};
   const FlashAttentionCudnnGraph attention{.graph = {}, .q = 0, .k = 1, .v = 2, .y = 3};
   const AllocationCount counted;
   const CudnnBindings none = bind_instancenorm_cudnn(instancenorm, {}),
+                      no_rows = bind_row_norm_cudnn(row_norm, {}),
                       three = bind_conv_cudnn(conv, {}, nullptr),
                       four = bind_batchnorm_cudnn(batchnorm, problem, {}, nullptr),
                       all = bind_flash_attention_cudnn(attention, {});
@@ -115,6 +118,7 @@ TEST_CASE("host cost: operands are handed to cuDNN without an allocation") {
     return std::span<const CudnnBinding>(bindings).size();
   };
   CHECK(size(none) == 0);
+  CHECK(size(no_rows) == 0);
   CHECK(size(three) == 3);
   CHECK(size(four) == 4);
   CHECK(size(all) == 4);

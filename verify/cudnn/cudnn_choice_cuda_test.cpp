@@ -24,6 +24,7 @@
 #include "wide/error.hpp"
 #include "wide/flash_attention.hpp"
 #include "wide/groupnorm.hpp"
+#include "wide/layernorm.hpp"
 #include "wide/pooling.hpp"
 #include "wide/softmax.hpp"
 
@@ -224,6 +225,51 @@ TEST_CASE("instancenorm: auto is cuDNN where ours is unverified, and ours for gr
   const GroupnormPlan grouped = make_groupnorm_plan(machine.context, problem);
   CHECK(grouped.strategy() == "sequential");
   CHECK(has(grouped.explain(), "cuDNN has no norm over groups of several channels"));
+}
+
+TEST_CASE("layernorm: auto is cuDNN where its rows and parameters are one member's") {
+  require_simulation();
+  require_cudnn_planning();
+  Machine machine;
+  if (is_verified("layernorm", "wide", 80)) SKIP("wide is verified");
+  struct Operands {
+    explicit Operands(const Context& on)
+        : x(on, Dtype::fp32, {5, 2 * 20}, 1),
+          y(on, Dtype::fp32, {5, 2 * 20}, 2),
+          parameters(upload(on, Dtype::fp32, {2, 20}, uniform(40, -1, 1, 3))) {}
+    LayernormArguments at(int64_t element) { return {x.at(element), {}, {}, y.at(element)}; }
+    LayernormArguments affine() { return {x.at(0), parameters, parameters, y.at(0)}; }
+    Values x, y;
+    Tensor parameters;
+  };
+  Operands ours(Context::cpu()), theirs(machine.context);
+  const LayernormProblem problem = describe_layernorm(theirs.at(0), {.num_members = 2});
+  const LayernormPlan automatic = make_layernorm_plan(machine.context, problem);
+  INFO(automatic.explain());
+  CHECK(automatic.strategy() == "cudnn");
+  CHECK(automatic.vendor_calls().cudnn);
+  machine.run(automatic, theirs.at(0));
+  CHECK(calls_of_cudnn == 1);
+  machine.run(automatic, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  make_layernorm_plan(Context::cpu(), problem).run(ours.at(1), {Stream::cpu()});
+  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
+  const auto named = make_layernorm_plan(machine.context, problem, {.strategy = "cudnn"});
+  CHECK(machine.refusal(named, theirs.at(1)) ==
+        "layernorm: cudnn: x is aligned to 4 bytes, expected cuDNN's = 16");
+
+  // Side by side, members' rows have gaps between them, and their parameters differ.
+  const LayernormPlan affine =
+      make_layernorm_plan(machine.context, describe_layernorm(theirs.affine()));
+  CHECK(affine.strategy() == "sequential");
+  CHECK_FALSE(affine.vendor_calls().cudnn);
+  CHECK(has(affine.explain(), "members have their own"));
+  CHECK(has(affine.explain(),
+            "by our wide, which is unverified on compute capability 80: layernorm: cudnn: cuDNN's "
+            "norms take rows without gaps between them"));
+  machine.run(affine, theirs.affine());
+  make_layernorm_plan(Context::cpu(), affine.problem()).run(ours.affine(), {Stream::cpu()});
+  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
 }
 
 TEST_CASE("pooling: auto is cuDNN where ours is unverified, and ours for windows that differ") {

@@ -116,7 +116,7 @@ class TargetsTest(unittest.TestCase):
                                               ("flash_attention", "attention/flash_attention", True), ("softmax", "pointwise/softmax", True),
                                               ("pooling", "pooling/pooling", True), ("ragged_linear", "linear/ragged_linear", True),
                                               ("routed_linear", "linear/routed_linear", False), ("routed_mlp", "fused/routed_mlp", False),
-                                              ("layernorm", "norm/layernorm", False)):
+                                              ("layernorm", "norm/layernorm", False), ("rmsnorm", "norm/rmsnorm", False)):
             spec = (ROOT / f"host/{path}_spec.cpp").read_text()
             if "with_cudnn(" in spec:
                 spec += (ROOT / "host/spec.hpp").read_text()
@@ -124,9 +124,11 @@ class TargetsTest(unittest.TestCase):
             self.assertEqual(targets.VENDORS.get(op, set()), named | ({"sequential"} if calls_in_sequential else set()), op)
 
     def test_our_own_sequential_is_neither_ours_to_judge_nor_the_vendors(self):
-        layernorm = self.measure(10, 0.1, ours={"wide": 1})[2]["layernorm, 67 MB"]
-        self.assertEqual((layernorm["strategy"], layernorm["verdict"]), ("wide", "met"))
-        self.assertNotIn("vendor", layernorm)
+        results = self.measure(10, 0.1, ours={"wide": 1})[2]
+        added, layernorm = results["x + y, 67 MB"], results["layernorm, 67 MB"]
+        self.assertEqual((added["strategy"], added["verdict"]), ("wide", "met"))
+        self.assertNotIn("vendor", added)
+        self.assertEqual(layernorm["vendor"], "cudnn")
         core = self.measure(10, 50)[2]["attention core, 2048 keys"]
         self.assertEqual((core["strategy"], core["vendor"], core["vs_vendor"]), ("wgmma", "cudnn", 5))
 

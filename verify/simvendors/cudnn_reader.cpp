@@ -158,6 +158,9 @@ class Reader {
                         epsilon = tensor(d, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC),
                         y = tensor(d, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC);
     if (mode == CUDNN_INSTANCE_NORM) return CudnnInstancenorm{x, scale, bias, epsilon, y};
+    if (mode == CUDNN_LAYER_NORM || mode == CUDNN_RMS_NORM) {
+      return CudnnRowNorm{mode == CUDNN_LAYER_NORM, x, scale, bias, epsilon, y};
+    }
     if (mode != CUDNN_BATCH_NORM) throw Refused("norm " + std::to_string(mode));
     return CudnnBatchnorm{x,
                           scale,

@@ -312,6 +312,23 @@ class Interpreter {
     });
   }
 
+  void compute(const CudnnRowNorm& n) {
+    const Shape& shape = graph_.tensor(n.x).shape;
+    const auto count = static_cast<double>(shape[1]);
+    std::vector<double> mean(static_cast<size_t>(shape[0]), 0), square(mean.size(), 0);
+    const auto row = [](const Index& i) { return static_cast<size_t>(i[0]); };
+    if (n.has_mean) for_each(shape, [&](const Index& i) { mean[row(i)] += get(n.x, i) / count; });
+    for_each(shape,
+             [&](const Index& i) { square[row(i)] += std::pow(get(n.x, i) - mean[row(i)], 2); });
+    const double epsilon = get(n.epsilon, {0, 0, 0, 0});
+    for_each(shape, [&](const Index& i) {
+      const double scale = n.scale == kNoCudnnTensor ? 1 : get(n.scale, {0, i[1], 0, 0});
+      const double bias = n.bias == kNoCudnnTensor ? 0 : get(n.bias, {0, i[1], 0, 0});
+      const double deviation = std::sqrt(square[row(i)] / count + epsilon);
+      set(n.y, i, (get(n.x, i) - mean[row(i)]) / deviation * scale + bias);
+    });
+  }
+
   /// Of every axis the positions of a window; -1 where that is padding.
   static std::vector<int64_t> window_of(const CudnnPooling& p, size_t axis, int64_t output,
                                         int64_t size) {

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layernorm and rmsnorm by cuDNN, whose norms take dense rows and one scale for all of them: in one
+// call the rows of one member, or of all members where these have no parameters. Members that lie
+// side by side, as everywhere here, have gaps between a member's rows: a loop of separate calls is
+// cuDNN's, `sequential` is not.
+#pragma once
+
+#include <string>
+
+#include "host/cudnn/cudnn_wide_plan.hpp"
+#include "host/norm/row_norm.hpp"
+
+namespace wide {
+
+/// Why cuDNN cannot express the problem; empty where it can.
+std::string row_norm_cudnn_unsupported_reason(const ChainProblem& problem);
+/// Why a plan of cuDNN's cannot run on the operands, unknown to a plan; empty where it can.
+std::string row_norm_cudnn_unsupported_reason(const ChainArguments& arguments);
+
+/// The problem in cuDNN's terms. Ids are of tensors in memory, or kNoCudnnTensor.
+struct RowNormCudnnGraph {
+  CudnnGraph graph;
+  CudnnRowNorm operation;
+};
+RowNormCudnnGraph describe_row_norm_cudnn(const ChainProblem& problem);
+/// Addresses for all of the graph's tensors in memory.
+CudnnBindings bind_row_norm_cudnn(const RowNormCudnnGraph& graph, const ChainArguments& arguments);
+
+/// The graph with its plan, in the words of layernorm, rmsnorm or chain.
+class RowNormCudnn {
+ public:
+  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
+  RowNormCudnn(const CudnnDevice& device, const ChainProblem& problem);
+  template <class Problem>
+  RowNormCudnn(const CudnnDevice& device, const Problem& problem)
+      : RowNormCudnn(device, to_chain(problem)) {}
+
+  /// Why it cannot run the problem's members one by one; empty where it may.
+  static std::string member_reason(const ChainProblem& problem);
+  template <class Problem>
+  static std::string member_reason(const Problem& problem) {
+    return member_reason(to_chain(problem));
+  }
+  /// Member n's operands, by address alone.
+  template <class Problem, class Arguments>
+  static Arguments member_of(const Problem& problem, const Arguments& arguments, int64_t n) {
+    Arguments own = arguments;
+    const ChainArguments one = member_of(to_chain(problem), to_chain(arguments), n);
+    own.x = one.x;
+    own.y = one.y;
+    own.gamma = one.gamma;
+    if constexpr (requires { own.beta; }) own.beta = one.beta;
+    return own;
+  }
+  static ChainArguments member_of(const ChainProblem& problem, const ChainArguments& arguments,
+                                  int64_t n);
+
+  int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
+  const std::string& explain() const { return plan_->explain(); }
+  /// Operands must have no unsupported reason.
+  void run(const ChainArguments& arguments, const Execution& execution) const;
+  template <class Arguments>
+  void run(const Arguments& arguments, const Execution& execution) const {
+    run(to_chain(arguments), execution);
+  }
+
+ private:
+  RowNormCudnnGraph graph_;
+  std::shared_ptr<const CudnnPlan> plan_;
+};
+
+/// Of a plan that may be cuDNN's.
+CudnnWideParts row_norm_cudnn_parts(std::string_view primitive, const Context& context,
+                                    const ChainProblem& problem);
+
+}  // namespace wide
