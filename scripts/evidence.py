@@ -19,6 +19,9 @@ import subprocess
 import sys
 from typing import NamedTuple
 
+sys.dont_write_bytecode = True
+import vendor_error  # noqa: E402
+
 SCHEMA = "wide.evidence 1"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 NOTHING_RAN = 6  # wbench's exit code of a run that is for none of this device's strategies
@@ -164,6 +167,8 @@ def read_evidence(path):
     for key in ("op", "strategy"):
         if not NAME.fullmatch(document[key]):
             raise EvidenceError(f"{path.name}: {key} is {document[key]!r}, expected a name")
+    if "vendor_error" in document and not vendor_error.is_legal(document["vendor_error"]):
+        raise EvidenceError(f"{path.name}: vendor_error is {document['vendor_error']!r}, expected what vendor_error.py finds")
     return document
 
 
@@ -172,7 +177,8 @@ def state_of(root, evidence):
     worst = evidence.get("worst_error_ratio")
     counts = [evidence["sanitizer"].get(tool) for tool in TOOLS]
     is_number = isinstance(worst, (int, float)) and not isinstance(worst, bool)
-    if evidence["cases_failed"] != 0 or is_number and not worst <= 1 or any(counts):
+    is_inaccurate = evidence.get("vendor_error", {}).get("exceeded", 0) > 0
+    if evidence["cases_failed"] != 0 or is_number and not worst <= 1 or any(counts) or is_inaccurate:
         return "failed"
     if evidence["cases_passed"] <= 0 or not is_number or any(type(n) is not int for n in counts):
         return "incomplete"
@@ -344,7 +350,7 @@ def write_evidence(root, arguments):
         print(f"evidence: {op}: no strategy came to some of its cases, so it has none")
         without.add(op)
     written = 0
-    counts = tally(results)
+    counts, compared = tally(results), vendor_error.compare(results)
     for op, strategy in (name.split("/") for name in arguments.lost):
         counts.setdefault((op, strategy), [0, 0, 0])[1] += 1
     for (op, strategy), (passed, failed, worst) in sorted(counts.items()):
@@ -359,12 +365,16 @@ def write_evidence(root, arguments):
             "driver": arguments.driver or cuda_version(device["cuda_driver"]),
             "toolkit": first["run"]["tool"]["cuda_toolkit"], "date": arguments.date,
             "cases_passed": passed, "cases_failed": failed, "worst_error_ratio": worst,
+            **({"vendor_error": compared[op, strategy]} if (op, strategy) in compared else {}),
             **sanitizer_facts(verdicts, op, strategy)}
         arguments.out.mkdir(parents=True, exist_ok=True)
         path = arguments.out / f"{op}_{strategy}_sm{device['compute_capability']}.json"
         path.write_text(json.dumps(evidence, indent=2) + "\n")
         written += 1
         print(f"evidence: {path.name}: {passed} cases passed, {failed} failed: {state_of(root, evidence)}")
+        if evidence.get("vendor_error", {}).get("exceeded"):
+            error, exceeded, case = vendor_error.words(evidence["vendor_error"])
+            print(f"evidence: {path.name}: less accurate than a vendor's call in {exceeded} cases: its error is {error} in {case}")
     if written == 0:
         raise EvidenceError("the results hold no case of a hand-written strategy")
 
@@ -404,6 +414,23 @@ def print_status(source):
         print(f"| {', '.join(alike)} | {kernels} | {calls} |")
 
 
+def print_errors(root):
+    """Of the evidence in the tree; nothing without any."""
+    rows = []
+    for path in sorted((root / "verify/evidence").glob("*.json")):
+        try:
+            evidence = read_evidence(path)
+        except EvidenceError as error:
+            print(f"evidence: {error}; it does not count", file=sys.stderr)
+            continue
+        if "vendor_error" in evidence:
+            error, exceeded, case = vendor_error.words(evidence["vendor_error"])
+            kernel = f"{evidence['op']} `{evidence['strategy']}` on sm_{evidence['compute_capability']}"
+            rows.append(f"| {kernel} | {error} | {exceeded}{', **failed**' if evidence['vendor_error']['exceeded'] else ''} | {case} |")
+    if rows:
+        print("\n| kernel | its worst error | above twice that and an ulp | in |\n|---|---|---|---|", *rows, sep="\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent,
@@ -426,7 +453,7 @@ def main():
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     command.add_argument("--date", default=today)
     command.add_argument("--sanitizer", type=pathlib.Path, help="lines of gpu_check's part sanitize; left out: not run")
-    command = commands.add_parser("status", help="a Markdown table of all strategies")
+    command = commands.add_parser("status", help="Markdown tables of all strategies, and of kernels' errors over those of vendors' calls")
     command.add_argument("source", type=pathlib.Path, help="wbench, or a file of `wbench list strategies --json -`")
     arguments = parser.parse_args()
     root = arguments.root.resolve()
@@ -441,6 +468,7 @@ def main():
             write_evidence(root, arguments)
         else:
             print_status(arguments.source)
+            print_errors(root)
     except (EvidenceError, OSError, subprocess.CalledProcessError, KeyError, ValueError, TypeError) as error:
         print(f"evidence: {error!r}" if isinstance(error, KeyError) else f"evidence: {error}", file=sys.stderr)
         return 1

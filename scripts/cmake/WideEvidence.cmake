@@ -20,7 +20,7 @@ function(wide_verified_table)
       COMMAND ${Python3_EXECUTABLE} ${script} table ${PROJECT_SOURCE_DIR}/verify/evidence ${table}
       COMMAND ${Python3_EXECUTABLE} ${script} hashes ${hashes}
       COMMAND ${CMAKE_COMMAND} -E touch ${folder}/wide_verified_table.stamp
-      DEPENDS ${script} ${inputs} COMMENT "Looking which strategies are verified" VERBATIM)
+      DEPENDS ${script} ${PROJECT_SOURCE_DIR}/scripts/vendor_error.py ${inputs} COMMENT "Looking which strategies are verified" VERBATIM)
     add_custom_target(wide_verified_table DEPENDS ${folder}/wide_verified_table.stamp)
     add_dependencies(wide wide_verified_table)
   else()

@@ -11,6 +11,7 @@ import sys
 import unittest
 
 from kernel_tree import CLEAN, HEADER, KERNEL, PUBLIC, ROOT, Tree, evidence, run
+import vendor_error
 
 
 class EvidenceTable(Tree):
@@ -164,6 +165,102 @@ class EvidenceWrite(Tree):
             if has_written:
                 self.assertEqual(json.loads((self.root / "evidence/toy_simt_sm90.json").read_text())["cases_failed"], failed)
                 shutil.rmtree(self.root / "evidence")
+
+
+class VendorError(Tree):
+    """Of results and evidence with made-up errors."""
+
+    @staticmethod
+    def case(op="linear", dtype="fp32", d="255", status="ok", **errors):
+        def strategy(name, error):
+            verify = {"before": "fail" if status == "failed" else "pass", "elements_compared": 4, "worst_error_ratio": error}
+            return {"name": name, "status": status, "verify": verify}
+        return {"op": op, "status": "ok", "axes": {"d": d, "dtype": dtype}, "strategies": [strategy(*pair) for pair in errors.items()]}
+
+    def compare(self, *cases):
+        return vendor_error.compare([{"cases": cases}])
+
+    def test_twice_the_vendors_error_and_an_ulp_pass(self):
+        ulp = 2 / (8 * 256 ** 0.5 + 1)  # of a sum of 255 products
+        for ours, exceeded in ((2 * 0.1 + 0.99 * ulp, 0), (2 * 0.1 + 1.01 * ulp, 1)):
+            found = self.compare(self.case(simt=ours, cublaslt=0.1))["linear", "simt"]
+            self.assertEqual((found["cases"], found["judged"], found["exceeded"], found["worst"]["vendor"]), (1, 1, exceeded, "cublaslt"))
+
+    def test_the_least_accurate_vendor_counts(self):
+        found = self.compare(self.case(simt=0.5, cublaslt=0.1, cublas_batched=0.3, sequential=0.9))
+        self.assertEqual(found["linear", "simt"]["exceeded"], 0)
+        self.assertEqual(found["linear", "simt"]["worst"]["vendor"], "cublas_batched")
+        self.assertNotIn(("linear", "cublaslt"), found)
+
+    def test_a_convolution_sums_over_channels_and_taps(self):
+        for more, count in (({}, 32 * 9), ({"groups": 8}, 4 * 9), ({"form": "depthwise"}, 9)):
+            self.assertEqual(vendor_error.terms("conv2d", {"channels": 32, "kernel": 3, "groups": 1} | more), count)
+        self.assertEqual(vendor_error.terms("linear", {"in": "7", "d": "5"}), 7)
+
+    def test_only_sums_of_products_in_fp32_are_judged(self):
+        for facts in ({"dtype": "bf16"}, {"op": "layernorm"}):
+            found = self.compare(self.case(wide=0.9, cudnn=0.1, **facts))
+            (entry,) = found.values()
+            self.assertEqual((entry["cases"], entry["judged"], entry["exceeded"]), (1, 0, 0))
+            self.assertEqual(vendor_error.words(entry)[0], "9.00x `cudnn`'s")
+        both = self.compare(self.case(wide=0.2, cudnn=0.1), self.case(wide=0.9, cudnn=0.1, dtype="bf16"))["linear", "wide"]
+        self.assertEqual((both["cases"], both["judged"], both["worst"]["axes"]["dtype"]), (2, 1, "fp32"))
+
+    def test_what_is_wrong_or_alone_is_not_compared(self):
+        self.assertEqual(self.compare(self.case(simt=0.5), self.case(cublaslt=0.5), self.case(simt=9, cublaslt=0.1, status="verify_failed"),
+                                      self.case(simt=9, cublaslt=0.1, status="failed"), self.case(simt=0.5, cublaslt=None)), {})
+
+    def test_a_vendor_without_an_error(self):
+        one = self.compare(self.case(simt=0.5, cublaslt=0))["linear", "simt"]
+        self.assertEqual((one["exceeded"], vendor_error.words(one)[0]), (1, "infx `cublaslt`'s"))
+        self.assertEqual(vendor_error.words(self.compare(self.case(simt=0, cublaslt=0))["linear", "simt"])[0], "1.00x `cublaslt`'s")
+
+    def test_the_vendors_calls_are_the_catalogues(self):
+        named = set()
+        for path in ROOT.glob("host/**/*spec*"):
+            named |= set(re.findall(r'{"(\w+)",\s*(?:DeviceType::)?cuda,\s*(?:StrategyKind::)?vendor,', path.read_text()))
+        self.assertEqual(vendor_error.VENDOR_CALLS, named)
+
+    def evidence_with(self, ours):
+        """After a run on a device in which a vendor's error is 0.1."""
+        self.put("kernels/linear/linear_simt.cu", KERNEL)
+        device = {"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000}
+        self.put("result.json", json.dumps({
+            "schema": {"name": "wbench.result"}, "run": {"complete": True, "tool": {"cuda_toolkit": "13.0"}}, "devices": [device],
+            "cases": [self.case(simt=ours, cublaslt=0.1)]}))
+        self.put("sanitizer.txt", "".join(f"{tool} {program} 0 0 all\n" for tool in evidence.TOOLS
+                                          for program in ("linear_cuda_test", "isolation_test:linear")))
+        done = run(sys.executable, ROOT / "scripts/evidence.py", "--root", self.root, "write", self.root / "result.json",
+                   "--out", self.root / "verify/evidence", "--sanitizer", self.root / "sanitizer.txt")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def status(self):
+        self.put("strategies.json", json.dumps([{"op": "linear", "strategy": "simt", "device": "cuda", "kind": "hand_written", "verified": "unverified"}]))
+        done = run(sys.executable, ROOT / "scripts/evidence.py", "--root", self.root, "status", self.root / "strategies.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, done.stderr
+
+    def test_a_kernel_that_errs_more_is_not_verified_and_status_says_so(self):
+        self.assertEqual(self.status()[0].count("\n"), 3)  # without evidence no more than the strategies
+        self.assertIn("0 failed: verified", self.evidence_with(0.15))
+        self.assertIn("| linear `simt` on sm_90 | 1.50x `cublaslt`'s | 0 of 1 | d=255 dtype=fp32 |\n", self.status()[0])
+        words = self.evidence_with(0.4)
+        self.assertIn("0 failed: failed\n", words)
+        self.assertIn("less accurate than a vendor's call in 1 of 1 cases: its error is 4.00x `cublaslt`'s in d=255 dtype=fp32", words)
+        self.assertIn("| 4.00x `cublaslt`'s | 1 of 1, **failed** |", self.status()[0])
+
+    def test_doctored_evidence_is_refused(self):
+        self.evidence_with(0.15)
+        path = self.root / "verify/evidence/linear_simt_sm90.json"
+        good = json.loads(path.read_text())
+        entry = good["vendor_error"]
+        for doctored in (None, [], entry | {"exceeded": -1}, entry | {"exceeded": True}, entry | {"judged": "1"}, entry | {"worst": {}},
+                         entry | {"worst": entry["worst"] | {"ours": "low"}}, {key: entry[key] for key in ("cases", "judged", "worst")}):
+            path.write_text(json.dumps(good | {"vendor_error": doctored}))
+            shown, words = self.status()
+            self.assertNotIn("sm_90", shown)
+            self.assertIn("linear_simt_sm90.json: vendor_error is", words)
 
 
 class Normalized(unittest.TestCase):

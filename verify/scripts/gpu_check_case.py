@@ -12,7 +12,7 @@ from kernel_tree import ROOT, Tree, run
 # Of verify, one a primitive; where all are asked for the stubs have one.
 NUM_RUNS = sum(len(ops.split(",")) for ops in re.findall(r"(?m)^\w+ --op (\S+)", (ROOT / "scripts/gpu_check.d/verify_runs").read_text()))
 
-SCRIPTS = ("gpu_check", "evidence.py", "lost.py", "watched.py")
+SCRIPTS = ("gpu_check", "evidence.py", "vendor_error.py", "lost.py", "watched.py")
 
 # Prints what the tool of that name does.
 SANITIZER = """#!/bin/sh
