@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""targets.py expect | notes | measure WBENCH [--out FILE] [--raw FOLDER] [--seconds S] [--lost FILE] [--full]: bench/targets.json, before and after a device.
+"""targets.py expect | notes | measure WBENCH [--out FILE] [--raw FOLDER] [--seconds S] [--lost FILE] [--full] [--only TEXT]:
+bench/targets.json, before and after a device.
 
 expect prints what each strategy of ours should take on an H200 by arithmetic alone (expectation.py, roofline.py), by target; notes
 prints the same with all of its parts, which is bench/results/NOTES.md. measure runs wbench on the CUDA device, S seconds at
@@ -20,9 +21,11 @@ A target is a case ("axes") or a sweep ("preset"), and the minimum that it is to
   vs_other            the time of the strategy that "other" names, one of ours, over that of the target's
   geomean_vs_vendor,  of a preset: vs_vendor's geometric mean over its cases, and the smallest
   least_vs_vendor
+  least_vs_sequential of a preset: the smallest of `sequential`'s time over the automatic choice's, which is 1 where it chooses that.
+                      One case that misses it is a miss, whatever the others decide. "op": "all" stands for every primitive, one target each
 
 "strategy" names the target's; without it, the fastest of ours counts. A target without goals exists to be compared
-with its expectation. Targets with "takes_minutes" are left out unless --full is given.
+with its expectation. Targets with "takes_minutes" are left out unless --full is given, or --only, which takes those whose name has TEXT in it.
 
 Both sides of a ratio are of one regime: graph, since launches are not what is compared, or else the first of stream and cpu that
 both have. Intervals decide, as in suites: a goal is met or missed if all of its interval is, and undecided if the bound lies
@@ -32,11 +35,11 @@ one takes its place. Exit 1 if something could not be measured; a target that is
 """
 import argparse
 import contextlib
-import dataclasses
 import itertools
 import json
 import math
 import pathlib
+import subprocess
 import sys
 import tempfile
 import time
@@ -46,6 +49,7 @@ import expectation  # noqa: E402
 import roofline  # noqa: E402
 from evidence import read_json, read_whole  # noqa: E402
 from lost import Lost  # noqa: E402
+from measured import Reached, is_positive, ratio, time_of  # noqa: E402
 from watched import run_watched, stall_s_of  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -59,75 +63,11 @@ VENDORS = {"linear": LINEARS, "ragged_linear": {"sequential", "cublas_grouped"},
            "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN, "pooling": CUDNN, "softmax": CUDNN,
            "layernorm": {"cudnn"}, "rmsnorm": {"cudnn"}}  # of rows with gaps between them, as members side by side have, `sequential` is ours
 REGIMES = ("graph", "stream", "cpu")  # the first one that all sides have counts
-SEEN_IN_INTERVAL = ("wide_interval", "timed_out")  # doubts that are ignored: a bound within the interval decides nothing anyway
 PRESET_CASES = 4  # approximately
 LEAST_S = 5  # for another process
 LEAST_CASE_S = 1  # for a case: with half of it, strategies have too few rounds to decide anything
-GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "most_us", "vs_other", "geomean_vs_vendor", "least_vs_vendor")
-
-
-def is_positive(value):
-    """Whether it is a number that a time or a rate may be: results have null otherwise."""
-    return value is not None and 0 < value < math.inf
-
-
-@dataclasses.dataclass(frozen=True)
-class Time:
-    """A strategy's time in a regime."""
-    strategy: str
-    measured: dict
-
-    @property
-    def us(self):
-        return self.measured["stats"]["median_ns"] * 1e-3
-
-    @property
-    def interval(self):
-        ci = self.measured["stats"]["ci"]
-        return ci["lo_ns"] * 1e-3, ci["hi_ns"] * 1e-3
-
-    @property
-    def refused(self):
-        """Why it decides nothing; empty if it may."""
-        ci = self.measured["stats"]["ci"]
-        why = [doubt for doubt in self.measured["stats"].get("doubts", ()) if doubt not in SEEN_IN_INTERVAL]
-        if self.measured["below_resolution"] and "below_resolution" not in why:  # results before 1.6 have no doubts
-            why.append("below_resolution")
-        if not (is_positive(ci["lo_ns"]) and is_positive(ci["hi_ns"])):
-            why.append("no interval")
-        return f"{self.strategy}, {self.measured['regime']}: {', '.join(why)}" if why else ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Reached:
-    """A value and its interval, which is NaN if one of its times is refused."""
-    value: float
-    lo: float
-    hi: float
-    refused: str
-
-    @staticmethod
-    def of(value, times, interval):
-        """`interval` is called if all times may decide."""
-        refused = next((time.refused for time in times if time.refused), "")
-        return Reached(value, *((math.nan, math.nan) if refused else interval()), refused)
-
-    def verdict(self, goal, bound):
-        if goal == "most_us":
-            return "met" if self.hi <= bound else "missed" if self.lo > bound else "undecided"
-        return "met" if self.lo >= bound else "missed" if self.hi < bound else "undecided"
-
-
-def time_of(strategy, regime):
-    """None if it did not run right, or not in that regime."""
-    measured = next((m for m in strategy["measurements"] if m["regime"] == regime), None)
-    ran = strategy["status"] == "ok" and measured is not None and is_positive(measured["stats"]["median_ns"])
-    return Time(strategy["name"], measured) if ran else None
-
-
-def ratio(over, under):
-    return Reached.of(over.us / under.us, (over, under),
-                      lambda: (over.interval[0] / under.interval[1], over.interval[1] / under.interval[0]))
+GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "most_us", "vs_other", "geomean_vs_vendor", "least_vs_vendor", "least_vs_sequential")
+AUTOMATIC = ["auto", "sequential"]  # what is measured for the last
 
 
 def rate_of(time, name):
@@ -248,6 +188,47 @@ def judge_preset(target, cases):
     return judge_goals(target, result, {"geomean_vs_vendor": geomean, "least_vs_vendor": smallest})
 
 
+def against_sequential(case):
+    """The automatic choice's ratio in a case; None if one of the two has no time."""
+    auto, sequential = (side_of(case, lambda name, one=one: name == one) for one in AUTOMATIC)
+    regime = common_regime(auto, sequential)
+    if regime is None:
+        return None
+    if auto[0].get("strategy") == "sequential":  # twice the same calls: noise alone would tell them apart
+        return Reached(1, 1, 1, "")
+    return ratio(fastest(sequential, regime), fastest(auto, regime))
+
+
+def judge_automatic(target, cases):
+    """What was reached of a target that is a sweep, by the automatic choice."""
+    result = {"name": target["name"], "preset": target["preset"]}
+    ratios = [(against_sequential(case), case["axes"]) for case in cases]
+    missing = next((axes for one, axes in ratios if one is None), None)
+    if missing is not None or not ratios:
+        return result | {"verdict": "not measured", "why": f"nothing to compare in {missing or 'no case'}"}
+    least, where = min(ratios, key=lambda pair: pair[0].value)
+    bound = target["least_vs_sequential"]
+    lost = [axes for one, axes in ratios if one.hi < bound]
+    refused = next((f"{one.refused} in {axes}" for one, axes in ratios if one.refused), "")
+    refused = "" if lost else refused
+    ends = [[getattr(one, end) for one, _ in ratios if not one.refused] for end in ("lo", "hi")]
+    smallest = Reached(least.value, *((math.nan, math.nan) if refused else map(min, ends)), refused)
+    result |= {"least_vs_sequential": least.value, "cases": len(ratios), "least_at": where, "lost": lost}
+    return judge_goals(target, result, {"least_vs_sequential": smallest})
+
+
+def primitives(wbench):
+    """Their names."""
+    words = subprocess.run([wbench, "list", "ops", "--json", "-"], capture_output=True, text=True, check=True).stdout
+    return [row["op"] for row in json.loads(words)]
+
+
+def each_primitive(targets, wbench):
+    """The targets, with one for every primitive in place of "all"."""
+    return [one for target in targets for one in
+            ([target | {"name": f"{target['name']}, {op}", "op": op} for op in primitives(wbench)] if target["op"] == "all" else [target])]
+
+
 def has_axes(case, axes):
     return all(str(case["axes"].get(axis)) == str(value) for axis, value in axes.items())
 
@@ -262,6 +243,8 @@ def entry_of(index, target, lost):
     axes = {axis: [value, others[axis]] if axis in others else value for axis, value in target.get("axes", {}).items()}
     regimes = ["stream", "graph"] + (["cold"] if "of_floor_pct" in target else [])
     skipped = lost.of(target["op"]) if lost else []
+    if "least_vs_sequential" in target:
+        return {"name": entry_name(index), "op": target["op"], "axes": axes, "regimes": regimes, "preset": target["preset"], "strategies": AUTOMATIC}
     return ({"name": entry_name(index), "op": target["op"], "axes": axes, "regimes": regimes}
             | ({"preset": target["preset"]} if "preset" in target else {}) | ({"skip": skipped} if skipped else {}))
 
@@ -348,7 +331,7 @@ def judged(target, cases, why):
     if why:
         return {"name": target["name"], "verdict": "not measured", "why": why}
     if "preset" in target:
-        return judge_preset(target, cases)
+        return (judge_automatic if "least_vs_sequential" in target else judge_preset)(target, cases)
     axes = target["axes"]
     own = next((case for case in cases if has_axes(case, axes)), None)
     vendor = next((case for case in cases if has_axes(case, axes | target.get("vendor_axes", {}))), None)
@@ -362,6 +345,9 @@ def line(result):
     if result["verdict"] == "not measured":
         return f"{name}  not measured: {result['why']}"
     undecided = [f"{'':32}{goal}: {why}" for goal, why in result["undecided"].items()]
+    if "least_vs_sequential" in result:
+        return "\n".join([f"{name}  {result['verdict']:9} {result['least_vs_sequential']:.2f}x sequential at the least of {result['cases']} cases",
+                          *(f"{'':32}it loses in {axes}" for axes in result["lost"]), *undecided])
     if "preset" in result:
         return "\n".join([f"{name}  {result['verdict']:9} {result['geomean_vs_vendor']:.2f}x the vendor over {result['cases']} cases, "
                           f"{result['least_vs_vendor']:.2f}x at the least", *undecided])
@@ -427,12 +413,16 @@ def main():
     run.add_argument("--seconds", type=float, default=90)
     run.add_argument("--lost", type=pathlib.Path, metavar="FILE")
     run.add_argument("--full", action="store_true")
+    run.add_argument("--only", metavar="TEXT")
     arguments = parser.parse_args()
     targets = json.loads((ROOT / "bench/targets.json").read_text())["targets"]
     if arguments.command != "measure":
         (expect if arguments.command == "expect" else notes)(targets)
         return 0
-    targets = [target for target in targets if arguments.full or not target.get("takes_minutes")]
+    if arguments.only is not None:
+        targets = [target for target in targets if arguments.only in target["name"]]
+    targets = [target for target in targets if arguments.full or arguments.only is not None or not target.get("takes_minutes")]
+    targets = each_primitive(targets, arguments.wbench)
     if arguments.raw:
         arguments.raw.mkdir(parents=True, exist_ok=True)
     with contextlib.nullcontext(arguments.raw) if arguments.raw else tempfile.TemporaryDirectory() as folder:

@@ -300,7 +300,7 @@ signal.sigtimedwait([], 1)
         self.assertEqual((self.check("regimes").returncode, self.kept("regimes")), (1, 0))
 
     def test_targets_keep_the_device_and_what_they_were_judged_by(self):
-        for name in ("scripts/targets.py", "scripts/expectation.py", "scripts/roofline.py"):
+        for name in ("scripts/targets.py", "scripts/measured.py", "scripts/expectation.py", "scripts/roofline.py"):
             self.put(name, (ROOT / name).read_text())
         (self.root / "kernels/linear").symlink_to(ROOT / "kernels/linear")  # whose tiles are expected
         self.put("bench/targets.json", json.dumps({"targets": [{"name": name, "op": "linear", "axes": {"n": 8}} for name in ("toy", "other")]}))

@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 import expectation  # noqa: E402
+import measured  # noqa: E402
 import targets  # noqa: E402
 
 
@@ -67,13 +68,16 @@ class TargetsTest(unittest.TestCase):
             return [cases_of(target) for target in wanted]
 
         def cases_of(target):
+            if "least_vs_sequential" in target:
+                return [{"axes": {"n": "4"}, "strategies": [strategy("auto", own_us, **facts), strategy("sequential", vendor_us)]}], ""
             if "preset" in target:
                 return [case(target["op"], {"n": 4}, 1), case(target["op"], {"n": 8}, 3)], ""
             axes, others = target["axes"], target.get("vendor_axes", {})
             values = [(value, others[axis]) if axis in others else (value,) for axis, value in axes.items()]
             return [case(target["op"], dict(zip(axes, point)), 1) for point in itertools.product(*values)], ""
 
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(targets, "run_cases", run_cases):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(targets, "run_cases", run_cases), \
+                mock.patch.object(targets, "primitives", lambda _: ["linear", "softmax"]):
             path = pathlib.Path(folder) / "out.json"
             code, output = say("measure", "wbench", "--out", path, *options)
             return code, output, {result["name"]: result for result in json.loads(path.read_text())["targets"]}
@@ -94,6 +98,15 @@ class TargetsTest(unittest.TestCase):
         self.assertEqual((preset["least_vs_vendor"], preset["least_at"]), (5 / 3, {"n": "8"}))
         self.assertEqual(self.measure(10, 25)[2]["quick preset"]["missed"], ["least_vs_vendor"])
         self.assertEqual(self.measure(10, 50, ours={})[2]["quick preset"]["verdict"], "not measured")
+
+    def test_every_primitives_automatic_choice_is_a_target(self):
+        for own, vendor, verdict in ((10, 50, "met"), (50, 10, "missed")):
+            for option in (("--full",), ("--only", "automatic")):
+                code, output, results = self.measure(own, vendor, *option)
+                chosen = {name: result["verdict"] for name, result in results.items() if name.startswith("automatic")}
+                self.assertEqual((code, chosen), (0, {"automatic choice, linear": verdict, "automatic choice, softmax": verdict}), output)
+                self.assertEqual(len(results) > 2, option == ("--full",))
+        self.assertNotIn("automatic", self.measure(10, 50)[1])  # it takes minutes
 
     def test_quantised_weights_compare_with_the_vendor_on_packed_ones(self):
         _, _, results = self.measure(10, 10)
@@ -271,7 +284,7 @@ class IntervalTest(unittest.TestCase):
             old = measurement("graph", 10)
             del old["stats"]["reliable"], old["stats"]["doubts"]
             (old if "below_resolution" in change else old["stats"]).update(change)
-            self.assertEqual(targets.Time("wgmma", old).refused, f"wgmma, graph: {why}")
+            self.assertEqual(measured.Time("wgmma", old).refused, f"wgmma, graph: {why}")
 
     def test_a_strategy_without_a_median_did_not_run(self):
         never = {"name": "wgmma", "status": "ok", "measurements": [measurement("graph", 10)]}
@@ -295,6 +308,58 @@ class IntervalTest(unittest.TestCase):
         doubtful = sweep(0.97, (12, 1), (15, 1, ["throttled"]))
         self.assertEqual((doubtful["verdict"], doubtful["undecided"]["least_vs_vendor"]), ("undecided", "wgmma, graph: throttled in {'n': 1}"))
         self.assertIn("undecided 1.34x the vendor over 2 cases", targets.line(doubtful))
+
+
+class AutomaticTest(unittest.TestCase):
+    """The automatic choice beside one call per member."""
+
+    def sweep(self, *cases):
+        """Of (auto's time, spread or doubts, sequential's, what auto chose)."""
+        def of(name, chosen, us, *facts):
+            return {"name": name, "strategy": chosen, "status": "ok", "measurements": [measurement("graph", us, *facts)]}
+
+        made = [{"axes": {"n": n}, "strategies": [of("auto", chosen, *own), of("sequential", "sequential", *other)]}
+                for n, (own, other, chosen) in enumerate(cases)]
+        result = targets.judged({"name": "toy", "op": "linear", "preset": "quick", "least_vs_sequential": 1.0}, made, "")
+        return result, targets.line(result)
+
+    def test_it_never_loses_as_far_as_intervals_tell(self):
+        win, tie, loss = ((10, 1), (15, 1), "wide"), ((10, 1), (10.1, 1), "wide"), ((10, 1), (9.7, 1), "wide")
+        self.assertEqual([self.sweep(win, one)[0]["verdict"] for one in (win, tie, loss)], ["met", "undecided", "missed"])
+        result, words = self.sweep(win, tie, loss)  # a loss is worse than what is undecided
+        self.assertEqual((result["verdict"], result["lost"], result["least_at"], result["cases"]), ("missed", [{"n": 2}], {"n": 2}, 3))
+        self.assertIn("missed    0.97x sequential at the least of 3 cases\n" + " " * 32 + "it loses in {'n': 2}", words)
+        self.assertIn("0.99 to 1.03, wanted 1", self.sweep(tie)[1])
+
+    def test_what_it_chooses_may_be_sequential(self):
+        result, _ = self.sweep(((10, 1), (9, 1), "sequential"), ((10, 1), (15, 1), "wide"))
+        self.assertEqual((result["verdict"], result["least_vs_sequential"]), ("met", 1))
+
+    def test_doubts_decide_nothing_but_hide_no_loss(self):
+        doubtful = ((10, 1, ["drift"]), (15, 1), "wide")
+        result, words = self.sweep(doubtful, ((10, 1), (15, 1), "wide"))
+        self.assertEqual(result["verdict"], "undecided")
+        self.assertIn("auto, graph: drift in {'n': 0}", words)
+        self.assertEqual(self.sweep(doubtful, ((10, 1), (9, 1), "wide"))[0]["verdict"], "missed")
+
+    def test_a_case_without_both_is_not_measured(self):
+        for name in targets.AUTOMATIC:
+            case = {"axes": {"n": 8}, "strategies": [strategy(one, 1, status="failed" if one == name else "ok") for one in targets.AUTOMATIC]}
+            result = targets.judged({"name": "toy", "op": "linear", "preset": "quick", "least_vs_sequential": 1.0}, [case], "")
+            self.assertEqual(result["verdict"], "not measured")
+            self.assertIn("nothing to compare in {'n': 8}", targets.line(result))
+
+    def test_all_are_the_primitives_that_wbench_lists(self):
+        target = {"name": "toy", "op": "all", "preset": "quick", "least_vs_sequential": 1.0}
+        other = {"name": "other", "op": "linear", "axes": {"n": 2}}
+        with tempfile.TemporaryDirectory() as folder:
+            wbench = pathlib.Path(folder) / "wbench"
+            wbench.write_text("""#!/bin/sh\n[ "$*" = "list ops --json -" ] && echo '[{"op": "softmax"}, {"op": "conv2d"}]'\n""")
+            wbench.chmod(0o755)
+            made = targets.each_primitive([other, target], wbench)
+        self.assertEqual(made, [other, *(target | {"name": f"toy, {op}", "op": op} for op in ("softmax", "conv2d"))])
+        self.assertEqual(targets.entry_of(3, made[1], mock.Mock(of=lambda op: ["wide"])), {
+            "name": "t03", "op": "softmax", "axes": {}, "regimes": ["stream", "graph"], "preset": "quick", "strategies": ["auto", "sequential"]})
 
 
 class RunTest(unittest.TestCase):
