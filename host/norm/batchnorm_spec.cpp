@@ -156,7 +156,7 @@ PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
 const PrimitiveSpec& batchnorm1d_spec() {
   static const PrimitiveSpec spec =
       make_spec("batchnorm1d", {{"length", "positions L", int64_t{256}, {}, 0, {7, 13, 67}}},
-                {{"length", ints({256})}}, {{"length", ints({64, 256, 1024})}});
+                {{"length", ints({256})}}, {{"length", ints({1, 64, 256, 1024})}});
   return spec;
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("the sweeps of the catalogue have the sizes they were published with")
   CHECK(count("embedding", "full") == 6 * 4 * 3 * 3 * 3);
   CHECK(count("layernorm", "full") == 7 * 4 * 4 * 4);
   CHECK(count("rmsnorm", "full") == 7 * 4 * 4 * 4);
-  CHECK(count("batchnorm1d", "full") == 7 * 4 * 4 * 3);
+  CHECK(count("batchnorm1d", "full") == 7 * 4 * 4 * 4);
   CHECK(count("batchnorm2d", "full") == 7 * 4 * 4 * 9);  // heights by widths
 }
 
