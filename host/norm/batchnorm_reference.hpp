@@ -37,7 +37,9 @@ std::vector<ChannelStatistics> channel_statistics(const BatchnormProblem& proble
 /// 2048 chunks c = 32 + 10 + 1, taken as 48, and the values of four chunks for every round more.
 /// Few values need less: a lane that adds 32 takes 97 chunks or more, of which every other one may
 /// hold a single value; so M >= 441, and 5 levels add the lanes. c <= 16 + sqrt(M) there, and for
-/// shorter lanes, too.
+/// shorter lanes, too. Columns of one position (kernels/norm/batchnorm_columns.cu) stay below all
+/// this: a lane adds four rows, then every sum of four, of up to 256 rows two, of more rows one for
+/// every 128; a tree of up to 5 levels adds the lanes. On the CPU that is 16 rows, and fp64.
 void batchnorm_reference(const BatchnormProblem& problem, const ChannelStatistics& statistics,
                          double gamma, double beta, std::span<const double> x, std::span<double> y,
                          std::span<double> tolerance);

@@ -89,7 +89,10 @@ class BatchnormPlan : public PrimitivePlan<BatchnormProblem> {
   ///         images do not begin and end at multiples of 16 bytes and a channel takes more than
   ///         half of a block's shared memory (eval only where rows have gaps). Small images of that
   ///         kind are read up to twice where there are gaps between channels or shared memory holds
-  ///         few of them.
+  ///         few of them. Channels of one position take whole sectors only where they lie side by
+  ///         side; where their rows do not begin and end at multiples of 16 bytes, pieces of 256
+  ///         bytes, and in train elements one by one where a block's shared memory does not hold
+  ///         64 bytes of each row.
   /// Limits: on CUDA a launch has up to 2^31 - 1 channels of members, in eval as many blocks of up
   ///         to 16 KiB of one. If one launch for all members exceeds this, wide is unsupported and
   ///         "auto" takes another strategy; if a single member exceeds it, so is sequential: making

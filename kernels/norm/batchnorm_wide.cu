@@ -7,13 +7,15 @@
 // chunks of sixteen bytes per thread of one slice, all loads before the first store; where chunks
 // are not aligned it traverses the images in memory order, across channels, like elementwise
 // functions (packed_runs.cuh). train gives a slice to one block, or several short ones
-// (norm_launch.cuh), which reads and writes it once where it can hold it. Limits: 2^31 - 1 values a
+// (norm_launch.cuh), which reads and writes it once where it can hold it. Channels of one position
+// that lie side by side are columns of a matrix: batchnorm_columns.cu. Limits: 2^31 - 1 values a
 // slice, and as many slices, in eval blocks; few slices that are not held leave multiprocessors
 // idle, and unaligned ones are moved one by one.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
-#include "kernels/norm/batchnorm_wide.hpp"
+#include "kernels/norm/batchnorm_channel.cuh"
+#include "kernels/norm/batchnorm_columns.hpp"
 #include "kernels/norm/norm_blocks.hpp"
 #include "kernels/norm/norm_launch.cuh"
 #include "kernels/pointwise/packed_runs.cuh"
@@ -24,65 +26,33 @@ namespace {
 
 constexpr uint32_t kEvalThreads = 256;  ///< per block, at most
 
-/// One channel of one member: its slice and its parameters.
 template <class T>
-struct Channel {
-  const BatchnormParams& p;
-  int64_t member, channel;
-
-  __device__ Channel(const BatchnormParams& params, uint32_t index) : p(params) {
-    const auto channels = static_cast<uint32_t>(p.channels);
-    member = index / channels;
-    channel = index - static_cast<uint32_t>(member) * channels;
-  }
-  __device__ int64_t base_of(const ChannelStrides& s) const {
-    return member * s.member + channel * s.channel;
-  }
-  __device__ NormSlice<T> slice(bool is_aligned) const {
-    const auto* x = static_cast<const T*>(p.x) + base_of(p.x_strides);
-    auto* y = static_cast<T*>(p.y) + base_of(p.y_strides);
-    return {{x, p.x_strides.batch, p.x_strides.row},
-            {y, p.y_strides.batch, p.y_strides.row},
-            p.batch,
-            p.height,
-            p.width,
-            is_aligned};
-  }
-  __device__ float gamma() const {
-    return channel_parameter<T>(p.gamma, member * p.gamma_member_stride + channel, 1.0f);
-  }
-  __device__ float beta() const {
-    return channel_parameter<T>(p.beta, member * p.beta_member_stride + channel, 0.0f);
-  }
-  __device__ float epsilon() const {
-    return p.epsilons != nullptr ? p.epsilons[member] : p.epsilon;
-  }
-  __device__ float momentum() const {
-    return p.momenta != nullptr ? p.momenta[member] : p.momentum;
-  }
-  __device__ float& running_mean() const {
-    return p.running_mean[member * p.mean_member_stride + channel];
-  }
-  __device__ float& running_variance() const {
-    return p.running_variance[member * p.variance_member_stride + channel];
-  }
-};
+__device__ NormSlice<T> slice_of(const BatchnormChannel<T>& channel, bool is_aligned) {
+  const BatchnormParams& p = channel.p;
+  const auto* x = static_cast<const T*>(p.x) + channel.base_of(p.x_strides);
+  auto* y = static_cast<T*>(p.y) + channel.base_of(p.y_strides);
+  return {{x, p.x_strides.batch, p.x_strides.row},
+          {y, p.y_strides.batch, p.y_strides.row},
+          p.batch,
+          p.height,
+          p.width,
+          is_aligned};
+}
 
 template <class T>
 __global__ void __launch_bounds__(kEvalThreads)
     batchnorm_eval_kernel(const __grid_constant__ BatchnormParams p, bool is_aligned,
                           uint32_t blocks_per_slice) {
   const uint32_t index = blockIdx.x / blocks_per_slice;
-  const Channel<T> channel(p, index);
-  const NormSlice<T> slice = channel.slice(is_aligned);
+  const BatchnormChannel<T> channel(p, index);
+  const NormSlice<T> slice = slice_of(channel, is_aligned);
   const uint32_t first =
       (blockIdx.x - index * blocks_per_slice) * kAtOnce * blockDim.x + threadIdx.x;
   Vec16<T> chunks[kAtOnce];
   arch::follow_grid();
   slice.load(chunks, first, blockDim.x);
   const float mean = channel.running_mean();
-  const float scale = channel.gamma() / sqrtf(channel.running_variance() + channel.epsilon());
-  const float shift = channel.beta();
+  const float scale = channel.scale(channel.running_variance()), shift = channel.shift();
 #pragma unroll
   for (uint32_t c = 0; c < kAtOnce; ++c) {
 #pragma unroll
@@ -103,10 +73,10 @@ __global__ void __launch_bounds__(kPackedThreads)
     PackedSpot spot(cut, place);
     float mean, scale, shift;
     const auto enter_channel = [&] {
-      const Channel<T> channel(p, static_cast<uint32_t>(spot.member));
+      const BatchnormChannel<T> channel(p, static_cast<uint32_t>(spot.member));
       mean = channel.running_mean();
-      scale = channel.gamma() / sqrtf(channel.running_variance() + channel.epsilon());
-      shift = channel.beta();
+      scale = channel.scale(channel.running_variance());
+      shift = channel.shift();
     };
     enter_channel();
 #pragma unroll
@@ -126,23 +96,14 @@ template <class T, bool is_kept>
 __global__ void __launch_bounds__(kSliceThreads, 1)
     batchnorm_train_kernel(const __grid_constant__ BatchnormParams p,
                            const __grid_constant__ SliceAccess access) {
-  const auto slice_of = [&](uint32_t number) {
-    return Channel<T>(p, number).slice(access.is_aligned);
+  const auto slice_at = [&](uint32_t number) {
+    return slice_of(BatchnormChannel<T>(p, number), access.is_aligned);
   };
   const auto function_of = [&](uint32_t number, const NormSlice<T>&, const SliceMoments& m,
                                bool is_first) {
-    const Channel<T> channel(p, number);
-    if (is_first) {
-      const float momentum = channel.momentum();
-      const float unbiased = m.variance * (m.count / (m.count - 1.0f));
-      const auto move = [&](float& statistic, float batch) {
-        statistic = (1.0f - momentum) * statistic + momentum * batch;
-      };
-      move(channel.running_mean(), m.rough_mean + m.mean);
-      move(channel.running_variance(), unbiased);
-    }
-    const float scale = channel.gamma() / sqrtf(m.variance + channel.epsilon());
-    const float shift = channel.beta();
+    const BatchnormChannel<T> channel(p, number);
+    if (is_first) channel.follow(m);
+    const float scale = channel.scale(m.variance), shift = channel.shift();
     return [m, scale, shift](uint32_t, const Vec16<T>& chunk) {
       Vec16<T> out;
 #pragma unroll
@@ -153,7 +114,7 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
     };
   };
   arch::follow_grid();
-  normalize_slices<T, is_kept>(access, slice_of, function_of);
+  normalize_slices<T, is_kept>(access, slice_at, function_of);
 }
 
 /// Channels of all members as a packed tensor's members; no rows where they are not contiguous.
@@ -208,6 +169,7 @@ cudaError_t launch_eval(const BatchnormParams& p, cudaStream_t stream) {
 
 cudaError_t launch_batchnorm_eval(Dtype dtype, const BatchnormParams& p, cudaStream_t stream) {
   if (is_empty_norm(p)) return cudaSuccess;
+  if (has_columns(p)) return launch_batchnorm_columns_eval(dtype, p, stream);
   return dispatch_float(
       dtype, [&](auto type) { return launch_eval<typename decltype(type)::type>(p, stream); });
 }
@@ -215,6 +177,9 @@ cudaError_t launch_batchnorm_eval(Dtype dtype, const BatchnormParams& p, cudaStr
 cudaError_t launch_batchnorm_train(Dtype dtype, const BatchnormParams& p,
                                    int64_t shared_bytes_per_block, cudaStream_t stream) {
   if (is_empty_norm(p)) return cudaSuccess;
+  if (has_columns(p)) {
+    return launch_batchnorm_columns_train(dtype, p, shared_bytes_per_block, stream);
+  }
   return dispatch_float(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return launch_slices<T, BatchnormParams>(

@@ -74,6 +74,25 @@ __device__ inline Vec16<T> vec16_across(const Vec16<T>* vectors, uint32_t elemen
   return *reinterpret_cast<const Vec16<T>*>(&bits);
 }
 
+/// bring_runs() by the whole block, which may then read whole vectors: zeros in the rest of a run's
+/// first one.
+template <class T, class AddressOf>
+__device__ inline void bring_whole_runs(T* brought, const StagedRuns& cut, int runs, int length,
+                                        const AddressOf& address_of) {
+  constexpr uint32_t kSize = Vec16<T>::kSize;
+  bring_runs(brought, cut, runs, length,
+             {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)}, address_of);
+  for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(runs) * kSize; i += blockDim.x) {
+    const auto run = static_cast<int>(i / kSize), place = static_cast<int>(i % kSize);
+    const int phase = phase_of(address_of(run));
+    if (phase > 0 && (place < phase || place >= phase + length)) {
+      brought[run * cut.pitch + place] = from_float<T>(0.0f);
+    }
+  }
+  arch::cp_async_wait<0>();
+  __syncthreads();
+}
+
 /// A block's slices, beginning with `first`.
 template <class T>
 class StagedSlices {
@@ -95,17 +114,7 @@ class StagedSlices {
   __device__ void bring() const {
     const auto from = [this](int run) { return first_.x().first + run * first_.x().run_stride; };
     const int runs = num_runs(access_.x), run_length = length(access_.x);
-    bring_runs(brought_->v, access_.x.cut, runs, run_length, team(), from);
-    // Zeros in the rest of a run's first vector, which is read whole.
-    for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(runs) * kSize; i += blockDim.x) {
-      const auto run = static_cast<int>(i / kSize), place = static_cast<int>(i % kSize);
-      const int phase = phase_of(from(run));
-      if (phase > 0 && (place < phase || place >= phase + run_length)) {
-        brought_->v[run * access_.x.cut.pitch + place] = from_float<T>(0.0f);
-      }
-    }
-    arch::cp_async_wait<0>();
-    __syncthreads();
+    bring_whole_runs(brought_->v, access_.x.cut, runs, run_length, from);
   }
 
   /// A chunk of x of the block's slice `slice`; zeros where nothing exists.

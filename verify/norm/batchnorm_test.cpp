@@ -136,9 +136,13 @@ TEST_CASE("batchnorm: every path and dtype stays within its bound, running stati
   struct Sizes {
     int64_t members, batch, channels, length;
   };
-  // A warp, several, whole chunks and odd ends; the last two are more than a block keeps.
+  // A warp, several, whole chunks and odd ends, and what is more than a block keeps; columns that
+  // are whole chunks and not, of rows for one step of a thread, for several, and more than a block
+  // keeps.
   const std::vector<Sizes> all{{3, 2, 2, 1},   {2, 3, 3, 7},    {3, 5, 1, 33},    {2, 8, 2, 256},
-                               {1, 3, 2, 345}, {2, 8, 1, 1024}, {1, 3, 1, 40004}, {1, 2, 1, 65537}};
+                               {1, 3, 2, 345}, {2, 8, 1, 1024}, {1, 3, 1, 40004}, {1, 2, 1, 65537},
+                               {2, 40, 24, 1}, {3, 300, 67, 1}, {2, 21, 8, 1},    {1, 8000, 8, 1},
+                               {1, 8000, 5, 1}};
   for (const Context& context : test::devices_at_hand()) {
     for (const auto& [members, batch, channels, length] : all) {
       for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
@@ -171,12 +175,14 @@ TEST_CASE("batchnorm: each member may have an epsilon and a momentum of its own"
   for (const Context& context : test::devices_at_hand()) {
     for (const BatchnormMode mode : {kEval, kTrain}) {
       for (const char* strategy : {"sequential", "wide"}) {
-        BatchnormProblem p{.num_members = 3, .batch = 4, .channels = 2};
-        p.width = 9;
-        p.mode = mode;
-        Operands operands(context, p, 3);
-        INFO(to_string(context.device()) << " " << strategy);
-        CHECK(worst_ratio(context, p, operands, strategy, {0.5, 0.001, 2}, {0, 1, 0.25}) <= 1);
+        for (const int64_t length : {9, 1}) {
+          BatchnormProblem p{.num_members = 3, .batch = 4, .channels = 2};
+          p.width = length;
+          p.mode = mode;
+          Operands operands(context, p, 3);
+          INFO(to_string(context.device()) << " " << strategy << " length " << length);
+          CHECK(worst_ratio(context, p, operands, strategy, {0.5, 0.001, 2}, {0, 1, 0.25}) <= 1);
+        }
       }
     }
   }

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels that only move bytes issue for each element of x, as the simulated GPU counts it in
+// PTX, and which sectors they ask for, where rows or channels are so short that a plan for long
+// ones would be lost in its bookkeeping. The limits are what the kernels take, and a tenth.
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+
+#include "verify/support/simulation.hpp"
+#include "verify/support/traffic.hpp"
+
+namespace wide::test {
+namespace {
+
+using Axes = std::vector<std::pair<std::string, catalog::AxisValue>>;
+
+struct Counts {
+  double instructions = 0;
+  Worst worst;
+};
+
+Counts counts_of(Session& session, const char* primitive, const Axes& axes) {
+  const catalog::PrimitiveSpec& spec = catalog::find_primitive(primitive);
+  const auto workload = spec.make_workload(session.context(), catalog::make_case(spec, axes), {});
+  Counts counts;
+  const auto launches = launches_of(session, *workload, "wide");
+  for (const auto& launch : launches) {
+    for (const auto& [name, value] : launch.values) {
+      if (name.starts_with("instructions_")) counts.instructions += static_cast<double>(value);
+    }
+  }
+  REQUIRE(counts.instructions > 0);
+  counts.worst = worst_streamed(launches);
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("batchnorm1d behind a linear layer: what it issues and asks for") {
+  struct Row {
+    int64_t members, batch, channels;
+    const char *dtype, *mode;
+    double instructions, sectors;  ///< for each element; over the bytes of x and y
+  };
+  const Row rows[] = {{4, 128, 64, "fp32", "train", 41, kAlignedBar},
+                      {4, 128, 64, "bf16", "train", 38, kAlignedBar},
+                      {4, 128, 64, "fp32", "eval", 22, kAlignedBar},
+                      {4, 128, 64, "bf16", "eval", 15, kAlignedBar},
+                      {4, 1024, 64, "fp32", "train", 24, kAlignedBar},
+                      // Tiles of 256 bytes that begin and end within a sector.
+                      {3, 100, 67, "fp32", "train", 104, 1.35},
+                      {3, 100, 67, "fp16", "eval", 62, 1.35},
+                      {3, 100, 3, "fp32", "train", 114, kAlignedBar}};
+  require_simulation();
+  Session session(Context::cuda(0));
+  for (const Row& row : rows) {
+    INFO(row.members << " members of " << row.batch << " x " << row.channels << " " << row.dtype
+                     << " " << row.mode);
+    const Counts counts = counts_of(session, "batchnorm1d",
+                                    {{"n", row.members},
+                                     {"batch", row.batch},
+                                     {"channels", row.channels},
+                                     {"length", int64_t{1}},
+                                     {"dtype", std::string(row.dtype)},
+                                     {"mode", std::string(row.mode)}});
+    const auto elements = static_cast<double>(row.members * row.batch * row.channels);
+    CHECK(counts.instructions / elements <= row.instructions);
+    INFO(counts.worst.where);
+    CHECK(counts.worst.ratio <= row.sectors);
+  }
+}
+
+}  // namespace wide::test
