@@ -82,7 +82,7 @@ class EnsembleWorkload final : public PlanWorkload<describe_ensemble, make_ensem
     mask.contents = [](int64_t, bool, std::span<std::byte> bytes) {
       for (size_t n = 0; n < bytes.size(); ++n) {
         bytes[n] =
-            std::byte{static_cast<uint8_t>(is_left_out(static_cast<int64_t>(n)) ? 0 : n + 1)};
+            std::byte{static_cast<uint8_t>(is_left_out(static_cast<int64_t>(n)) ? 0 : n % 255 + 1)};
       }
     };
     return add_operand(std::move(mask));
