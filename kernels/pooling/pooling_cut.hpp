@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cuts x and y into tiles for blocks, as a pure function of the problem: as many whole images as a
-// block can keep, else a band of one, else a piece of its rows.
+// block can keep, fewer where that would leave multiprocessors idle, else a band of one, else a
+// piece of its rows.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 namespace wide::kernels {
 
 constexpr int kTileBytes = 16 * 1024;  // four 16-byte copies per thread: enough in flight
+constexpr int kEnoughTiles = 1024;     // eight for each multiprocessor
 constexpr int kMaxOutputs = 8192;      // per tile: adaptive pools may have more than inputs
 constexpr int kMaxRuns = 1024;
 constexpr int kMaxLanes = 32;
@@ -109,8 +111,8 @@ class Cutter {
   Cut cut() {
     const int rows = p_.rows.out, columns = p_.columns.out;
     if (fits(cut_.run, 1, rows, columns)) {
-      set(largest(cut_.num_images, [&](int n) { return fits(cut_.run, n, rows, columns); }), rows,
-          columns);
+      const int64_t limit = std::min(cut_.num_images, enough_images());
+      set(largest(limit, [&](int n) { return fits(cut_.run, n, rows, columns); }), rows, columns);
     } else {
       // A band is rows of one image, and each piece of one row is a run.
       if (cut_.run == Run::tile) cut_.run = Run::image;
@@ -131,6 +133,12 @@ class Cutter {
   bool is_joined(const ChannelStrides& s) const {
     return (p_.num_members == 1 || s.member == p_.channels * s.channel) &&
            (p_.batch == 1 || s.batch == p_.num_members * p_.channels * s.channel);
+  }
+  /// So many images a tile that there are enough tiles, if each thread of a block has a copy.
+  int64_t enough_images() const {
+    const int64_t least = int64_t{kPoolingThreads} * size_;
+    return std::max(cut_.num_images / kEnoughTiles,
+                    (least - 1) / (int64_t{p_.rows.in} * p_.columns.in) + 1);
   }
   int64_t inputs_per_output() const {
     return int64_t{p_.rows.in} * p_.columns.in / (int64_t{p_.rows.out} * p_.columns.out);
