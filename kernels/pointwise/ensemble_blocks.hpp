@@ -10,6 +10,8 @@
 
 namespace wide::kernels {
 
+/// Threads of a row that is too short for more.
+constexpr int kShortLanes = 8;
 /// Threads of a block of several rows, and the most of any other.
 constexpr int kShortThreads = 128, kMaxThreads = 256;
 /// For votes: threads, and features of all rows of a block that are counted at a time.
@@ -18,7 +20,7 @@ constexpr int kVoteThreads = 256, kVoteCounts = 2048;
 /// Threads per row, or per piece of it.
 constexpr int ensemble_lanes(int64_t features, int64_t vector) {
   const int64_t vectors = (features + vector - 1) / vector;
-  return vectors <= 8 ? 8
+  return vectors <= kShortLanes ? kShortLanes
          : vectors <= 16
              ? 16
              : static_cast<int>(std::min<int64_t>((vectors + 31) / 32 * 32, kMaxThreads));

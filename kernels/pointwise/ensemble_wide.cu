@@ -9,7 +9,7 @@
 // ballot for 32 of them. Where rows are not whole vectors of 16 bytes, four members' pieces at a
 // time are staged in shared memory instead, 16 bytes a copy whatever their first address, and y is
 // stored the same way (staged_runs.cuh): 16 KiB. An element's sum is in the order of members in
-// either case. Votes: ensemble_vote.cuh.
+// either case. Short rows of many members: ensemble_short.cuh. Votes: ensemble_vote.cuh.
 #include <algorithm>
 
 #include "kernels/arch/grid.cuh"
@@ -19,6 +19,7 @@
 #include "kernels/common/staged_runs.cuh"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/pointwise/ensemble_blocks.hpp"
+#include "kernels/pointwise/ensemble_short.cuh"
 #include "kernels/pointwise/ensemble_sums.cuh"
 #include "kernels/pointwise/ensemble_vote.cuh"
 #include "kernels/pointwise/ensemble_wide.hpp"
@@ -235,6 +236,9 @@ EnsembleCut cut_rows(const EnsembleParams& p) {
 template <class T, EnsembleFunction kFunction>
 cudaError_t launch(const EnsembleParams& p, cudaStream_t stream) {
   const EnsembleCut cut = cut_rows<T>(p);
+  if (cut.is_staged && has_short_rows<T>(p)) {
+    return launch_short_rows<T, kFunction>(p, cut_short_rows<T>(p), stream);
+  }
   const int64_t blocks = ensemble_blocks(p.rows, p.features, Vec16<T>::kSize);
   if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   const size_t bytes =

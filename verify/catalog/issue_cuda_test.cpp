@@ -71,4 +71,27 @@ TEST_CASE("batchnorm1d behind a linear layer: what it issues and asks for") {
   }
 }
 
+TEST_CASE("ensemble of many members with a few outputs: what it issues and asks for") {
+  struct Row {
+    const char *dtype, *function;
+    double instructions;
+  };
+  const Row rows[] = {{"fp32", "mean", 41}, {"bf16", "mean", 28}, {"fp32", "variance", 55}};
+  constexpr double kRowBar = 1.05;  // a row of x is as short as 2000 bytes
+  require_simulation();
+  Session session(Context::cuda(0));
+  for (const Row& row : rows) {
+    INFO(row.dtype << " " << row.function);
+    const Counts counts = counts_of(session, "ensemble",
+                                    {{"n", int64_t{100}},
+                                     {"batch", int64_t{32}},
+                                     {"d", int64_t{10}},
+                                     {"dtype", std::string(row.dtype)},
+                                     {"function", std::string(row.function)}});
+    CHECK(counts.instructions / (100 * 32 * 10) <= row.instructions);
+    INFO(counts.worst.where);
+    CHECK(counts.worst.ratio <= kRowBar);
+  }
+}
+
 }  // namespace wide::test

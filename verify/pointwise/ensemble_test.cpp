@@ -123,8 +123,9 @@ TEST_CASE("ensemble: every path, dtype, odd size and mask stays within its bound
   for (const Context& context : test::devices_at_hand()) {
     for (const int64_t d : {1, 3, 8, 31, 64, 65, 257, 1000, 1024, 2049, 4104}) {
       if (test::wants_small_cases() && d > 257 && d != 1024 && d != 2049) continue;
-      for (const int64_t members : {1, 5, 35}) {
+      for (const int64_t members : {1, 5, 35, 300}) {  // of the last several parts are staged
         if (members > 5 && d > 65) continue;
+        if (members > 35 && d != 31) continue;
         const std::vector<double> values = test::uniform(3 * members * d, -4, 4, 1);
         std::vector<double> some;
         for (int64_t n = 0; n < members; ++n) some.push_back(n % 4 == 2 ? 0 : 1);
@@ -144,6 +145,19 @@ TEST_CASE("ensemble: every path, dtype, odd size and mask stays within its bound
         }
       }
     }
+  }
+}
+
+TEST_CASE("ensemble: several short rows a block, and a last block of fewer") {
+  constexpr int64_t rows = 799, members = 8, d = 3;
+  for (const Context& context : test::devices_at_hand()) {
+    const EnsembleProblem p = problem(EnsembleFunction::mean, members, rows, d);
+    const std::vector<double> values = test::uniform(rows * members * d, -4, 4, 8);
+    const std::vector<double> x =
+        download(context, upload(context, p.dtype, {rows, members * d}, values));
+    const std::vector<double> some{1, 1, 0, 1, 0, 0, 1, 1};
+    CHECK(worst_ratio(p, x, ensemble(context, p, values)) <= 1);
+    CHECK(worst_ratio(p, x, ensemble(context, p, values, some), some) <= 1);
   }
 }
 
@@ -252,7 +266,7 @@ TEST_CASE("ensemble: the bound refuses one-pass variance, N for N - 1, and a mem
 }
 
 TEST_CASE("ensemble: padded, misaligned, member-explicit, member-major, and one x for all") {
-  constexpr int64_t rows = 3, members = 5;
+  constexpr int64_t rows = 3, members = 9;
   for (const Context& context : test::devices_at_hand()) {
     for (const int64_t d : {20, 33, 264, 2056}) {
       if (test::wants_small_cases() && d == 264) continue;
