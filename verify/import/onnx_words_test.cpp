@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX files that say the same in other words: extents by other names, pads that are uneven.
+// ONNX files that say the same in other words: extents by other names, pads that are uneven; and
+// what they say in words that no operator of ours has, which must not be passed over.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -10,6 +11,7 @@
 
 #include "host/core/file.hpp"
 #include "verify/import/onnx_case.hpp"
+#include "verify/import/onnx_run.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/error.hpp"
 #include "wide/model.hpp"
@@ -116,4 +118,16 @@ TEST_CASE("onnx: pools whose pads are uneven have the windows that ONNX says") {
       pool("AveragePool", 6, 3, 2,
            ints_attribute("pads", {0, 1}) + int_attribute("count_include_pad", 1));
   CHECK_THROWS_WITH(parse(counted), ContainsSubstring("pads 0 before and 1 after, expected as"));
+}
+
+TEST_CASE("onnx: Squeeze without axes removes a batch whose number is 1 in the file") {
+  const auto file = [](int64_t batch) {
+    File own = network({}, {node("Squeeze", {"x"}, {"s"}),
+                            node("Softmax", {"s"}, {"y"}, int_attribute("axis", 2))});
+    own.inputs = {value("x", {batch, 1, 3, 4})};
+    return own.bytes_of();
+  };
+  CHECK_THROWS_WITH(parse(file(1)), ContainsSubstring("(Squeeze) squeezes the batch"));
+  CHECK_NOTHROW(parse(file(2)));
+  CHECK_NOTHROW(parse(file(-1)));
 }

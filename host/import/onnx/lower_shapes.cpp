@@ -52,7 +52,7 @@ void lower_flatten(Lowering& at) {
 void lower_squeeze(Lowering& at) {
   at.only({"axes"});
   const Moved x = at.moved(0);
-  set_view(at, x, at.view(x).squeezed(at.integers(1, "axes")));
+  set_view(at, x, at.view(x).squeezed(at.integers(1, "axes"), at.batch()));
 }
 void lower_unsqueeze(Lowering& at) {
   at.only({"axes"});

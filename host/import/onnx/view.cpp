@@ -248,17 +248,19 @@ View View::reshaped(const Numbers& wanted, bool copies_zero, int64_t batch) cons
   return out;
 }
 
-View View::squeezed(const std::vector<int64_t>& axes) const {
+View View::squeezed(const std::vector<int64_t>& axes, int64_t batch) const {
   const std::vector<bool> marked = marked_axes(axes, rank());
   View out;
   out.elements_ = elements_;
   for (int i = 0; i < rank(); ++i) {
-    const bool is_squeezed = axes.empty() ? axis(i).empty() : marked[static_cast<size_t>(i)];
+    const Extent extent = extent_of(axis(i));
+    const bool is_one = axis(i).empty() || (extent.has_batch && extent.number * batch == 1);
+    const bool is_squeezed = axes.empty() ? is_one : marked[static_cast<size_t>(i)];
     if (!is_squeezed) {
       out.axes_.push_back(axis(i));
       continue;
     }
-    if (extent_of(axis(i)).has_batch) throw_unsupported("squeezes the batch");
+    if (extent.has_batch) throw_unsupported("squeezes the batch");
     WIDE_REQUIRE(axis(i).empty(),
                  "squeezes axis " + std::to_string(i) + ", expected an extent of 1");
   }

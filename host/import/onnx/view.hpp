@@ -48,7 +48,8 @@ class View {
   View transposed(const Dims& order) const;
   /// `batch` is the batch's number in the file, which literal extents contain; -1: none.
   View reshaped(const Numbers& wanted, bool copies_zero, int64_t batch) const;
-  View squeezed(const std::vector<int64_t>& axes) const;
+  /// Without axes those of 1, which may be the batch.
+  View squeezed(const std::vector<int64_t>& axes, int64_t batch) const;
   View unsqueezed(const std::vector<int64_t>& axes) const;
   View without(int axis) const;  ///< an axis of extent 1
   /// Axes of extent 1 repeated up to the wanted extents, as Expand does.
