@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of a file's element types, which a graph has fewer of, of ids below 0, and of
-// constants with many axes.
+// What becomes of a file's element types, which a graph has fewer of and some of which overflow
+// soon, of ids below 0, and of constants with many axes.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <vector>
 
 #include "verify/import/onnx_case.hpp"
+#include "verify/import/onnx_run.hpp"
 #include "verify/support/model_run.hpp"
 #include "wide/onnx.hpp"
 
@@ -180,5 +181,40 @@ TEST_CASE("onnx: constants of more axes than what they are combined with would m
       CHECK_THROWS_WITH(parse(file(op, {1, 1, 1, 1}, is_moved)),
                         ContainsSubstring("combines 3 axes and the constant [1, 1, 1, 1]"));
     }
+  }
+}
+
+TEST_CASE("onnx: of two numbers that truths choose, neither is rounded away") {
+  struct Case {
+    int type;
+    double high, low;
+  };
+  for (const Case& c : {Case{1, 1, -1e9},
+                        {1, -1e9, 1},
+                        {1, 0.1, -1e4},
+                        {10, 0.1, 100},
+                        {1, 2, 0},
+                        {1, 0, -3e38},
+                        {1, -3e38, 3e38}}) {
+    CAPTURE(c.type, c.high, c.low);
+    File file = network({},
+                        {node("Where", {"c", "h", "l"}, {"w"}),
+                         node("Cast", {"c"}, {"f"}, int_attribute("to", c.type)),
+                         node("Mul", {"f", "zero"}, {"n"}), node("Add", {"w", "n"}, {"y"})},
+                        {typed("h", c.type, {}, {c.high}), typed("l", c.type, {}, {c.low}),
+                         typed("zero", c.type, {}, {0})});
+    file.inputs = {value("c", {-1, 2}, 9)};
+    const double roundoff = c.type == 1 ? 1e-6 : 1e-3;
+    CHECK(is_near(result_of(file.bytes_of(), {{1, 0}}), {c.high, c.low}, roundoff));
+  }
+  for (const bool is_data : {true, false}) {
+    File file =
+        network({},
+                {node("Cast", {"c"}, {"f"}, int_attribute("to", 1)), node("Not", {"c"}, {"d"}),
+                 node("Where", {"d", "nan", is_data ? "f" : "nan"}, {"y"})},
+                {floats("nan", {}, {std::nanf("")})});
+    file.inputs = {value("c", {-1, 2}, 9)};
+    const std::string text = file.bytes_of();
+    CHECK_THROWS_WITH(parse(text), ContainsSubstring("(Where) chooses NaN"));
   }
 }

@@ -131,9 +131,9 @@ void lower_equal(Lowering& at) {
 }
 
 /// Replaces infinities by the largest finite numbers, by which Booleans can be multiplied.
-double finite(double number, Dtype dtype) {
-  const double most = dtype == Dtype::fp16 ? 65504.0 : 0x1.fep127;  // bfloat16's, too
-  return std::clamp(number, -most, most);
+double finite(Lowering& at, double number, Dtype dtype) {
+  at.support(!std::isnan(number), "chooses NaN, by which no truth can be multiplied");
+  return std::clamp(number, -most_finite(dtype), most_finite(dtype));
 }
 
 /// A number where a condition holds, elsewhere another or a computed, finite value.
@@ -155,7 +155,7 @@ void lower_where(Lowering& at) {
                  at.dtype(condition.value) == at.dtype(x.value),
              "chooses among numbers that are not known to be finite or of other axes or another "
              "type than what it chooses by");
-  const double number = finite(at.uniform(3 - data, x), at.dtype(x.value));
+  const double number = finite(at, at.uniform(3 - data, x), at.dtype(x.value));
   const double sign = data == 1 ? 1 : -1, start = data == 1 ? 0 : 1;
   const Value is_kept = scaled(at, condition.value, sign, start);
   const Value kept =
@@ -170,10 +170,14 @@ void lower_where(Lowering& at) {
 Moved choose(Lowering& at, double if_true, double if_false) {
   Moved x = truths(at, 0);
   const Dtype dtype = at.dtype(x.value);
-  const double high = finite(if_true, dtype), low = finite(if_false, dtype);
-  const double step = high - low;
-  at.support(finite(step, dtype) == step, "chooses between numbers that lie too far apart");
-  x.value = scaled(at, x.value, step, low);
+  const double high = finite(at, if_true, dtype), low = finite(at, if_false, dtype);
+  // Each number by itself: their difference would round away the smaller one.
+  Value y = scaled(at, x.value, -low, low);
+  if (low == 0)
+    y = at.multiplied(x.value, high);
+  else if (high != 0)
+    y = combined(at, BinaryFunction::add, at.multiplied(x.value, high), y);
+  x.value = y;
   x.range = Range::finite;
   return x;
 }
