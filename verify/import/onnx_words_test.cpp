@@ -131,3 +131,33 @@ TEST_CASE("onnx: Squeeze without axes removes a batch whose number is 1 in the f
   CHECK_NOTHROW(parse(file(2)));
   CHECK_NOTHROW(parse(file(-1)));
 }
+
+TEST_CASE("onnx: the axis of an addition of old is not passed over where nodes become one") {
+  const std::vector<float> numbers{1, 2, 3, 4};
+  const auto refused = [&](const std::vector<std::string>& nodes, const char* op) {
+    File file = network({4, 4}, nodes,
+                        {filled("w", {4, 4}), floats("b", {4}, numbers), floats("two", {}, {2}),
+                         floats("eps", {}, {1e-5f}), floats("root", {}, {1.41421356f}),
+                         floats("one", {}, {1}), floats("half", {}, {0.5f})});
+    file.opset = 6;
+    const std::string text = file.bytes_of();
+    CHECK_THROWS_WITH(parse(text), ContainsSubstring(std::string("(") + op + ")"));
+  };
+  const std::string along = int_attribute("axis", 1) + int_attribute("broadcast", 1);
+  refused({node("MatMul", {"x", "w"}, {"m"}), node("Add", {"m", "b"}, {"y"}, along)}, "Add");
+  const auto normalised = [&](const std::string& of_mul, const std::string& of_add) {
+    const std::string last = ints_attribute("axes", {-1});
+    return std::vector<std::string>{
+        node("ReduceMean", {"x"}, {"m"}, last), node("Sub", {"x", "m"}, {"d"}),
+        node("Pow", {"d", "two"}, {"p"}),       node("ReduceMean", {"p"}, {"v"}, last),
+        node("Add", {"v", "eps"}, {"e"}),       node("Sqrt", {"e"}, {"r"}),
+        node("Div", {"d", "r"}, {"n"}),         node("Mul", {"n", "b"}, {"g"}, of_mul),
+        node("Add", {"g", "b"}, {"y"}, of_add)};
+  };
+  refused(normalised(along, ""), "Mul");
+  refused(normalised("", along), "Add");
+  refused({node("Div", {"x", "root"}, {"d"}), node("Erf", {"d"}, {"e"}),
+           node("Add", {"e", "one"}, {"a"}, int_attribute("other", 1)),
+           node("Mul", {"x", "a"}, {"m"}), node("Mul", {"m", "half"}, {"y"})},
+          "Erf");
+}

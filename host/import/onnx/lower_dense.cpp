@@ -56,7 +56,9 @@ void lower_gemm(Lowering& at) {
 /// The bias that the only reader of a product adds, if it is an addition.
 const OnnxNode* find_bias(Lowering& at, int64_t out, size_t& place) {
   const OnnxNode* reader = at.only_reader();
-  if (reader == nullptr || reader->op != "Add" || reader->inputs.size() != 2) return nullptr;
+  const bool adds = reader != nullptr && reader->op == "Add" && reader->inputs.size() == 2 &&
+                    reader->attributes.empty();  // before opset 7 they say along which axis
+  if (!adds) return nullptr;
   place = reader->inputs[0] == at.node().outputs[0] ? 1 : 0;
   const std::string_view other = reader->inputs[place];
   if (!at.is_constant(other)) return nullptr;

@@ -4,6 +4,7 @@
 // Operators that exporters spell out, found by their last node, which becomes the operator; nodes
 // that are no longer needed are dropped later. A pattern is taken only where nothing else reads its
 // inner values.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -27,6 +28,7 @@ class Patterns {
   }
   void join() {
     for (OnnxNode& node : file_.nodes) {
+      if (!is_plain(node)) continue;
       if (node.op == "Erf") join_gelu(node);
       if (node.op == "Tanh") join_gelu_tanh(node);
       if (node.op == "Div") join_layernorm(node);
@@ -34,17 +36,25 @@ class Patterns {
   }
 
  private:
+  /// Whether no attribute changes what an operator of the patterns means: before opset 7 one says
+  /// along which axis two operands are combined.
+  static bool is_plain(const OnnxNode& node) {
+    return std::ranges::all_of(node.attributes, [&](const Attribute& a) {
+      return node.op == "Constant" ||
+             (node.op == "ReduceMean" && (a.name == "axes" || a.name == "keepdims"));
+    });
+  }
   OnnxNode* producer(std::string_view name, std::string_view op) const {
     const auto found = producers_.find(name);
-    const bool fits =
-        found != producers_.end() && found->second->op == op && found->second->outputs[0] == name;
+    const bool fits = found != producers_.end() && found->second->op == op &&
+                      found->second->outputs[0] == name && is_plain(*found->second);
     return fits ? found->second : nullptr;
   }
   /// The only reader.
   OnnxNode* reader(const OnnxNode& of, std::string_view op) const {
     const auto found = readers_.find(of.outputs[0]);
-    const bool fits =
-        found != readers_.end() && found->second.size() == 1 && found->second[0]->op == op;
+    const bool fits = found != readers_.end() && found->second.size() == 1 &&
+                      found->second[0]->op == op && is_plain(*found->second[0]);
     return fits ? found->second[0] : nullptr;
   }
   const Initializer* constant(std::string_view name) {
