@@ -161,3 +161,15 @@ TEST_CASE("onnx: the axis of an addition of old is not passed over where nodes b
            node("Mul", {"x", "a"}, {"m"}), node("Mul", {"m", "half"}, {"y"})},
           "Erf");
 }
+
+TEST_CASE("onnx: a norm's scale lies along the axes that are normalised") {
+  const auto file = [](const Extents& scale) {
+    return network({4, 4},
+                   {node("LayerNormalization", {"x", "s"}, {"y"}, int_attribute("axis", -1))},
+                   {filled("s", scale)})
+        .bytes_of();
+  };
+  for (const Extents& scale : {Extents{4}, {1, 4}, {1, 1, 4}}) CHECK_NOTHROW(parse(file(scale)));
+  CHECK_THROWS_WITH(parse(file({4, 1})),
+                    ContainsSubstring("has a scale or bias [4, 1], expected [4]"));
+}

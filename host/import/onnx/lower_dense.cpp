@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operators with weights: products, norms, tables.
+#include <algorithm>
 #include <string>
 
 #include "host/core/text.hpp"
@@ -127,13 +128,19 @@ void lower_groupnorm(Lowering& at) {
       {{"x", x}, {"gamma", at.parameter(1, at.dtype(x))}, {"beta", at.parameter(2, at.dtype(x))}}));
 }
 
-/// gamma or beta, one number per element normalised together.
-Value norm_parameter(Lowering& at, size_t input, int64_t size, Dtype dtype) {
+/// Without axes of 1 in front.
+std::vector<int64_t> core_of(std::span<const int64_t> extents) {
+  const auto first = std::find_if(extents.begin(), extents.end(), [](int64_t e) { return e != 1; });
+  return {first, extents.end()};
+}
+
+/// gamma or beta, one number per element normalised together: of the axes `normalised`.
+Value norm_parameter(Lowering& at, size_t input, const Shape& normalised, Dtype dtype) {
   if (!at.has(input)) return {};
-  at.support(num_elements(at.constant_shape(input)) == size,
-             "has a scale or bias " + to_string(at.constant_shape(input)) + ", expected " +
-                 counted(size, "number"));
-  return at.reshaped(at.parameter(input, dtype), {size});
+  const Shape& own = at.constant_shape(input);
+  at.support(core_of({own.begin(), own.end()}) == core_of({normalised.begin(), normalised.end()}),
+             "has a scale or bias " + to_string(own) + ", expected " + to_string(normalised));
+  return at.reshaped(at.parameter(input, dtype), {num_elements(normalised)});
 }
 
 void lower_layernorm(Lowering& at) {
@@ -149,13 +156,12 @@ void lower_layernorm(Lowering& at) {
   const int axis = is_row ? shape.rank() - 1 : checked_axis(at.integer("axis", -1), shape.rank());
   at.support(axis > 0, "normalises over the batch");
   std::vector<int64_t> rows(shape.begin(), shape.begin() + axis);
-  int64_t size = 1;
-  for (int i = axis; i < shape.rank(); ++i) size *= shape[i];
-  rows.push_back(size);
+  const Shape normalised(std::span(shape.begin() + axis, shape.end()));
+  rows.push_back(num_elements(normalised));
   const Value y = at.append(LayernormOp{at.number("epsilon", 1e-5f), false},
                             {{"x", at.reshaped(x, Shape(rows))},
-                             {"gamma", norm_parameter(at, 1, size, at.dtype(x))},
-                             {"beta", norm_parameter(at, 2, size, at.dtype(x))}});
+                             {"gamma", norm_parameter(at, 1, normalised, at.dtype(x))},
+                             {"beta", norm_parameter(at, 2, normalised, at.dtype(x))}});
   at.set_like(like, at.reshaped(y, shape));
 }
 
