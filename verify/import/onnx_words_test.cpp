@@ -173,3 +173,27 @@ TEST_CASE("onnx: a norm's scale lies along the axes that are normalised") {
   CHECK_THROWS_WITH(parse(file({4, 1})),
                     ContainsSubstring("has a scale or bias [4, 1], expected [4]"));
 }
+
+TEST_CASE("onnx: constants of gelu are taken with the bits that their type has, and no others") {
+  const auto file = [](const std::string& root, int type) {
+    File own = network({},
+                       {node("Div", {"x", "root"}, {"d"}), node("Erf", {"d"}, {"e"}),
+                        node("Add", {"e", "one"}, {"a"}), node("Mul", {"x", "a"}, {"m"}),
+                        node("Mul", {"m", "half"}, {"y"})},
+                       {root, typed("one", type, {}, {1}), typed("half", type, {}, {0.5})});
+    own.inputs = {value("x", {-1, 4}, type)};
+    return own.bytes_of();
+  };
+  for (const int type : {1, 10, 16})
+    CHECK_NOTHROW(parse(file(typed("root", type, {}, {1.41421356}), type)));
+  CHECK_NOTHROW(parse(file(typed("root", 1, {}, {1.4142}), 1)));
+  CHECK_THROWS_WITH(parse(file(typed("root", 1, {}, {1.4152}), 1)), ContainsSubstring("(Erf)"));
+  const std::string root = typed("root", 1, {}, {1.41421356});
+  File other = network({4},
+                       {node("Div", {"x", "root"}, {"d"}), node("Erf", {"d"}, {"e"}),
+                        node("Add", {"e", "one"}, {"a"}), node("Mul", {"x", "a"}, {"m"}),
+                        node("Mul", {"m", "half"}, {"y"})},
+                       {root, floats("one", {}, {1}), floats("half", {}, {0.5004f})});
+  const std::string text = other.bytes_of();
+  CHECK_THROWS_WITH(parse(text), ContainsSubstring("(Erf)"));
+}

@@ -67,9 +67,16 @@ class Patterns {
     made_.push_back(read_tensor(file_, value->tensor, "node"));
     return constants_[name] = &made_.back();
   }
+  /// With the constant's few bits, or as few digits as exporters write.
   bool is_number(std::string_view name, double number) {
     const std::optional<double> value = scalar(name);
-    return value && std::fabs(*value - number) <= 1e-3 * std::fabs(number);
+    if (!value) return false;
+    const int type = constant(name)->type->number;
+    Numbers rounded{{}, is_floating_type(type) ? type : 0, {number}};
+    round_floats(rounded);
+    const bool is_whole = std::trunc(2 * number) == 2 * number;  // as 0.5, and never rounded
+    return *value == static_cast<double>(rounded.values[0]) ||
+           (!is_whole && std::fabs(*value - number) <= 1e-4 * std::fabs(number));
   }
   std::optional<double> scalar(std::string_view name) {
     const Initializer* found = constant(name);
