@@ -218,3 +218,19 @@ TEST_CASE("onnx: of two numbers that truths choose, neither is rounded away") {
     CHECK_THROWS_WITH(parse(text), ContainsSubstring("(Where) chooses NaN"));
   }
 }
+
+TEST_CASE("onnx: factors of moved activations are not multiplied beyond what their type holds") {
+  const auto file = [](const char* op, double a, double b, double c) {
+    File own = network(
+        {},
+        {node("Transpose", {"x"}, {"t"}, ints_attribute("perm", {0, 2, 1})),
+         node(op, {"t", "a"}, {"u"}), node(op, {"u", "b"}, {"v"}), node(op, {"v", "c"}, {"y"})},
+        {typed("a", 10, {}, {a}), typed("b", 10, {}, {b}), typed("c", 10, {}, {c})});
+    own.inputs = {value("x", {-1, 1, 2}, 10)};
+    return own.bytes_of();
+  };
+  CHECK(is_near(result_of(file("Mul", 300, 300, 1), {{0.001, 0.002}}), {90, 180}, 3e-3));
+  CHECK(is_near(result_of(file("Mul", 1e-3, 1e-3, 1e-3), {{6e4, 3e4}}), {6e-5, 3e-5}, 2e-2));
+  CHECK(is_near(result_of(file("Mul", 1e-3, 1e-4, 1e4), {{6e4, 3e4}}), {60, 30}, 3e-3));
+  CHECK(is_near(result_of(file("Div", 60000, 2, 0.5), {{60000, 30000}}), {1, 0.5}, 3e-3));
+}

@@ -271,8 +271,7 @@ void combine_moved(Lowering& at, BinaryFunction function) {
     Moved x = at.moved(data);
     const double number = at.scalar(1 - data);
     x.factor = function == BinaryFunction::divide ? x.factor / number : x.factor * number;
-    at.support(std::isfinite(x.factor), "scales by " + text(number));
-    return at.set(0, x);
+    if (holds(at.dtype(x.value), x.factor)) return at.set(0, x);  // else each by itself
   }
   at.support(data == 0 || function != BinaryFunction::divide,
              "divides a constant by an activation, for which there is no primitive");
