@@ -234,3 +234,15 @@ TEST_CASE("onnx: factors of moved activations are not multiplied beyond what the
   CHECK(is_near(result_of(file("Mul", 1e-3, 1e-4, 1e4), {{6e4, 3e4}}), {60, 30}, 3e-3));
   CHECK(is_near(result_of(file("Div", 60000, 2, 0.5), {{60000, 30000}}), {1, 0.5}, 3e-3));
 }
+
+TEST_CASE("onnx: Celu divides nothing that is above 0") {
+  const auto file = [](double alpha) {
+    File own = network(
+        {}, {node("Celu", {"x"}, {"y"}, float_attribute("alpha", static_cast<float>(alpha)))});
+    own.inputs = {value("x", {-1, 3}, 10)};
+    return own.bytes_of();
+  };
+  CHECK(is_near(result_of(file(1e-3), {{100, -100, 0}}), {100, -1e-3, 0}, 1e-3));
+  CHECK(is_near(result_of(file(2), {{1.5, -1, 0}}), {1.5, 2 * std::expm1(-0.5), 0}, 2e-3));
+  CHECK_THROWS_WITH(parse(file(1e-6)), ContainsSubstring("(Celu) has alpha"));
+}

@@ -86,14 +86,22 @@ void lower_selu(Lowering& at) {
   at.set(with_number(at, BinaryFunction::multiply, elu,
                      static_cast<double>(at.number("gamma", 1.05070102214813232421875f))));
 }
-/// alpha * elu(x / alpha)
+/// relu(x) + alpha * (exp(min(x, 0) / alpha) - 1): what is above 0 is not divided, and so cannot
+/// overflow.
 void lower_celu(Lowering& at) {
   at.only({"alpha"});
-  const double alpha = static_cast<double>(at.number("alpha", 1));
-  at.support(alpha > 0, "has alpha " + text(alpha) + ", expected one above 0");
-  const Value x = with_number(at, BinaryFunction::divide, at.x(0), alpha);
-  at.set(with_number(at, BinaryFunction::multiply,
-                     pointwise(at, x, {.function = PointwiseFunction::elu}), alpha));
+  const float alpha = at.number("alpha", 1);
+  const Value x = at.x(0);
+  at.support(alpha > 0 && holds(at.dtype(x), static_cast<double>(alpha)),
+             "has alpha " + text(static_cast<double>(alpha)) + ", expected one above 0 that " +
+                 std::string(dtype_name(at.dtype(x))) + " has in full");
+  const Value negative =
+      pointwise(at, x, {.function = PointwiseFunction::clamp, .low = -kInfinity, .high = 0});
+  const Value below =
+      pointwise(at, with_number(at, BinaryFunction::divide, negative, static_cast<double>(alpha)),
+                {.function = PointwiseFunction::elu, .alpha = alpha});
+  at.set(binary(at, BinaryFunction::add, pointwise(at, x, {.function = PointwiseFunction::relu}),
+                below));
 }
 void lower_hard_sigmoid(Lowering& at) {
   at.only({"alpha", "beta"});
