@@ -246,3 +246,15 @@ TEST_CASE("onnx: Celu divides nothing that is above 0") {
   CHECK(is_near(result_of(file(2), {{1.5, -1, 0}}), {1.5, 2 * std::expm1(-0.5), 0}, 2e-3));
   CHECK_THROWS_WITH(parse(file(1e-6)), ContainsSubstring("(Celu) has alpha"));
 }
+
+TEST_CASE("onnx: NaN among constants is the largest and the smallest of them") {
+  for (const char* op : {"Max", "Min"}) {
+    for (const bool is_first : {true, false}) {
+      const double nan = std::nan("");
+      const std::vector<double> a{is_first ? nan : 1, 1}, b{is_first ? 1 : nan, 2};
+      File file = network({2}, {node(op, {"a", "b"}, {"m"}), node("Mul", {"x", "m"}, {"y"})},
+                          {typed("a", 1, {2}, a), typed("b", 1, {2}, b)});
+      CHECK(is_near(result_of(file.bytes_of(), {{1, 1}}), {nan, op[1] == 'a' ? 2.0 : 1.0}, 0));
+    }
+  }
+}

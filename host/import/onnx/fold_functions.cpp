@@ -19,13 +19,14 @@ NumberPairFunction modulo(int64_t is_c) {
 
 const NumberPairFunctions& arithmetic() {
   using L = long double;
-  static const NumberPairFunctions table{{"Add", [](L a, L b) { return a + b; }},
-                                         {"Sub", [](L a, L b) { return a - b; }},
-                                         {"Mul", [](L a, L b) { return a * b; }},
-                                         {"Div", [](L a, L b) { return a / b; }},
-                                         {"Pow", [](L a, L b) { return std::pow(a, b); }},
-                                         {"Min", [](L a, L b) { return std::min(a, b); }},
-                                         {"Max", [](L a, L b) { return std::max(a, b); }}};
+  static const NumberPairFunctions table{
+      {"Add", [](L a, L b) { return a + b; }},
+      {"Sub", [](L a, L b) { return a - b; }},
+      {"Mul", [](L a, L b) { return a * b; }},
+      {"Div", [](L a, L b) { return a / b; }},
+      {"Pow", [](L a, L b) { return std::pow(a, b); }},
+      {"Min", [](L a, L b) { return a < b || std::isnan(a) ? a : b; }},
+      {"Max", [](L a, L b) { return a > b || std::isnan(a) ? a : b; }}};
   return table;
 }
 
