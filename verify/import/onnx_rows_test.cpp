@@ -61,7 +61,6 @@ std::vector<double> thrice(const std::vector<double>& row) {
 
 const OnnxOptions kFixed{
     .extents = {}, .shared_inputs = {}, .fixed_inputs = {{"mask", 2}}, .outputs = {}};
-const Strings kTwoByTwo{node("Concat", {"b", "list2", "list2"}, {"square"}, axis(0))};
 
 Strings operator+(Strings a, const Strings& b) {
   a.insert(a.end(), b.begin(), b.end());

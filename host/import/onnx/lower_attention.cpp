@@ -111,11 +111,6 @@ int64_t take_repeats(Lowering& at, Moved& operand) {
   return repeats;
 }
 
-/// Axes of the bias of scores: [B, heads or 1, rows or 1, columns].
-struct BiasAxes {
-  int64_t heads = 1, rows = 1;
-};
-
 /// `own` or 1, else the node is refused.
 int64_t one_or(Lowering& at, int64_t extent, int64_t own) {
   at.support(extent == 1 || extent == own, "adds " + counted(extent, "head") +
