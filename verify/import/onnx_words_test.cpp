@@ -12,6 +12,7 @@
 #include "host/core/file.hpp"
 #include "verify/import/onnx_case.hpp"
 #include "verify/import/onnx_run.hpp"
+#include "verify/support/error_of.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/error.hpp"
 #include "wide/model.hpp"
@@ -22,6 +23,7 @@ namespace {
 using namespace wide::test::onnx;
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
+using Strings = std::vector<std::string>;
 
 OnnxModel parse(const std::string& file) {
   return OnnxModel::parse(std::as_bytes(std::span(file)), "a file");
@@ -196,4 +198,20 @@ TEST_CASE("onnx: constants of gelu are taken with the bits that their type has, 
                        {root, floats("one", {}, {1}), floats("half", {}, {0.5004f})});
   const std::string text = other.bytes_of();
   CHECK_THROWS_WITH(parse(text), ContainsSubstring("(Erf)"));
+}
+
+TEST_CASE("onnx: parts are equal where no number of them is said") {
+  for (const std::string from : {"x", "c"}) {
+    const auto file = [&](const std::string& attributes) {
+      return network({5},
+                     {node("Split", {from}, {"a", "b"}, int_attribute("axis", 1) + attributes),
+                      node("Concat", {"b", "a"}, {"d"}, int_attribute("axis", 1)),
+                      node("Add", {"d", "x"}, {"y"})},
+                     {filled("c", {1, 5})})
+          .bytes_of();
+    };
+    CHECK_NOTHROW(parse(file(int_attribute("num_outputs", 2))));
+    CHECK_THROWS_WITH(parse(file("")), ContainsSubstring("(Split) splits 5 into 2 parts without "
+                                                         "num_outputs, expected equal ones"));
+  }
 }

@@ -105,9 +105,13 @@ Dims transpose_order(std::vector<int64_t> perm, int rank) {
   return Dims(perm);
 }
 
-std::vector<int64_t> split_sizes(int64_t extent, size_t num_parts, std::vector<int64_t> sizes) {
+std::vector<int64_t> split_sizes(int64_t extent, size_t num_parts, std::vector<int64_t> sizes,
+                                 bool may_be_uneven) {
   const auto parts = static_cast<int64_t>(num_parts);
   if (sizes.empty()) {
+    WIDE_REQUIRE(may_be_uneven || extent % parts == 0,
+                 "splits " + std::to_string(extent) + " into " + std::to_string(parts) +
+                     " parts without num_outputs, expected equal ones");
     const int64_t size = (extent + parts - 1) / parts;
     for (int64_t i = 0; i < parts; ++i)
       sizes.push_back(std::clamp<int64_t>(extent - i * size, 0, size));

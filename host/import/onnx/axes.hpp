@@ -34,7 +34,8 @@ std::vector<SliceRange> slice_ranges(const Shape& shape, const std::vector<int64
 Dims transpose_order(std::vector<int64_t> perm, int rank);
 
 /// Empty `sizes`: equal parts, of which the last may be smaller.
-std::vector<int64_t> split_sizes(int64_t extent, size_t num_parts, std::vector<int64_t> sizes);
+std::vector<int64_t> split_sizes(int64_t extent, size_t num_parts, std::vector<int64_t> sizes,
+                                 bool may_be_uneven);
 
 /// Elements of `element_bytes` bytes, axis i of the result being axis order[i].
 std::vector<std::byte> moved_axes(const std::byte* data, int64_t element_bytes, const Shape& shape,

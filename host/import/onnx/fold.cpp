@@ -359,7 +359,8 @@ std::vector<Numbers> fold_split(const OnnxNode& node, const Inputs& inputs) {
   const Numbers& in = *inputs[0];
   const int axis = checked_axis(integer(node, "axis", 0), in.shape.rank());
   const std::vector<int64_t> sizes =
-      split_sizes(in.shape[axis], node.outputs.size(), integers(node, inputs, 1, "split"));
+      split_sizes(in.shape[axis], node.outputs.size(), integers(node, inputs, 1, "split"),
+                  node.find("num_outputs") != nullptr);
   std::vector<Numbers> parts;
   int64_t first = 0;
   for (const int64_t size : sizes) {

@@ -140,8 +140,9 @@ void lower_split(Lowering& at) {
   const Numbers extents = at.view(x).extents();
   const int axis = checked_axis(at.integer("axis", 0), at.view(x).rank());
   at.support(!is_batch(extents, static_cast<size_t>(axis)), "splits the batch");
-  const std::vector<int64_t> sizes = split_sizes(to_integer(extents, static_cast<size_t>(axis)),
-                                                 at.node().outputs.size(), at.integers(1, "split"));
+  const std::vector<int64_t> sizes =
+      split_sizes(to_integer(extents, static_cast<size_t>(axis)), at.node().outputs.size(),
+                  at.integers(1, "split"), at.node().find("num_outputs") != nullptr);
   int64_t first = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (at.is_used(i)) {
