@@ -200,6 +200,36 @@ TEST_CASE("onnx: constants of gelu are taken with the bits that their type has, 
   CHECK_THROWS_WITH(parse(text), ContainsSubstring("(Erf)"));
 }
 
+TEST_CASE("onnx: attributes are not passed over where constants are folded") {
+  const auto complaint = [](const std::string& folded, int64_t size = 3, int64_t opset = 17) {
+    File file = network({size}, {folded, node("Mul", {"x", "r"}, {"y"})},
+                        {filled("a", {size, size}), filled("b", {size})});
+    file.opset = opset;
+    const std::string text = file.bytes_of();
+    return test::error_of([&] { (void)parse(text); });
+  };
+  const std::string along = int_attribute("axis", 0) + int_attribute("broadcast", 1);
+  CHECK_THAT(complaint(node("Add", {"a", "b"}, {"r"}, along), 3, 6),
+             ContainsSubstring("(Add) has attribute \"axis\", which is not supported"));
+  for (const char* op : {"Abs", "Max", "Less", "Mod", "Identity"}) {
+    const bool is_pair = op[0] == 'M' || op[0] == 'L';
+    CHECK_THAT(complaint(node(op, is_pair ? Strings{"b", "b"} : Strings{"b"}, {"r"},
+                              int_attribute("other", 3))),
+               ContainsSubstring("has attribute \"other\", which is not supported"));
+  }
+  const std::string perm = ints_attribute("perm", {1, 0});
+  for (const int64_t size : {3, 100})  // as numbers, and as a tensor
+    CHECK_THAT(complaint(node("Transpose", {"a"}, {"r"}, perm + int_attribute("other", 3)), size),
+               ContainsSubstring("(Transpose) has attribute \"other\""));
+  CHECK_THAT(complaint(node("Transpose", {"a"}, {"r"}, int_attribute("perm", 1))),
+             ContainsSubstring("has attribute \"perm\", expected integers"));
+  CHECK_THAT(complaint(node("Flatten", {"b"}, {"r"}, float_attribute("axis", 0))),
+             ContainsSubstring("has attribute \"axis\", expected an integer"));
+  for (const int64_t size : {3, 100})
+    CHECK_THAT(complaint(node("Concat", {"a", "a"}, {"r"}), size),
+               ContainsSubstring("(Concat) has no axis"));
+}
+
 TEST_CASE("onnx: parts are equal where no number of them is said") {
   for (const std::string from : {"x", "c"}) {
     const auto file = [&](const std::string& attributes) {

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <set>
 
 #include "host/core/check.hpp"
 #include "host/core/text.hpp"
+#include "host/import/messages.hpp"
 #include "host/import/onnx/axes.hpp"
 #include "host/import/onnx/fold_functions.hpp"
 #include "host/import/onnx/numbers.hpp"
@@ -148,11 +151,15 @@ std::vector<int64_t> integers(const OnnxNode& node, const Inputs& inputs, size_t
                               const char* attribute) {
   if (inputs.size() > input && inputs[input] != nullptr) return to_integers(*inputs[input]);
   const Attribute* a = node.find(attribute);
+  WIDE_REQUIRE(a == nullptr || a->type == Attribute::Type::ints,
+               "has attribute " + in_quotes(attribute) + ", expected integers");
   return a == nullptr ? std::vector<int64_t>{} : a->ints;
 }
 
 int64_t integer(const OnnxNode& node, const char* attribute, int64_t usual) {
   const Attribute* a = node.find(attribute);
+  WIDE_REQUIRE(a == nullptr || a->type == Attribute::Type::i,
+               "has attribute " + in_quotes(attribute) + ", expected an integer");
   return a == nullptr ? usual : a->i;
 }
 
@@ -215,6 +222,7 @@ Numbers fold_gather(const OnnxNode& node, const Inputs& inputs) {
 Numbers fold_concat(const OnnxNode& node, const Inputs& inputs) {
   require_count(inputs, 1, inputs.size());
   for (const Numbers* in : inputs) WIDE_REQUIRE(in != nullptr, "has an input without a name");
+  WIDE_REQUIRE(node.find("axis") != nullptr, "has no axis");
   const int axis = checked_axis(integer(node, "axis", 0), inputs[0]->shape.rank());
   Numbers out{inputs[0]->shape, inputs[0]->float_type, {}};
   out.shape[axis] = 0;
@@ -376,7 +384,44 @@ std::vector<Numbers> fold_split(const OnnxNode& node, const Inputs& inputs) {
   return parts;
 }
 
+/// The attributes of operators that are folded.
+std::map<std::string_view, std::set<std::string_view>> known_attributes() {
+  std::map<std::string_view, std::set<std::string_view>> known{
+      {"Cast", {"to", "saturate"}},
+      {"Concat", {"axis"}},
+      {"Expand", {}},
+      {"Flatten", {"axis"}},
+      {"Gather", {"axis"}},
+      {"Identity", {}},
+      {"Mod", {"fmod"}},
+      {"Range", {}},
+      {"ReduceProd", {"axes", "keepdims", "noop_with_empty_axes"}},
+      {"ReduceSum", {"axes", "keepdims", "noop_with_empty_axes"}},
+      {"Reshape", {"allowzero"}},
+      {"Slice", {"axes", "ends", "starts"}},
+      {"Split", {"axis", "num_outputs", "split"}},
+      {"Squeeze", {"axes"}},
+      {"Transpose", {"perm"}},
+      {"Unsqueeze", {"axes"}},
+      {"Where", {}}};
+  for (const NumberPairFunctions* all : {&arithmetic(), &comparisons()}) {
+    for (const auto& [op, function] : *all) known[op] = {};
+  }
+  for (const auto& [op, function] : functions()) known[op] = {};
+  return known;
+}
+
 }  // namespace
+
+void check_attributes(const OnnxNode& node) {
+  static const auto known = known_attributes();
+  const auto own = known.find(node.op);
+  if (own == known.end()) return;
+  for (const Attribute& a : node.attributes) {
+    if (!own->second.contains(a.name))
+      throw_unsupported("has attribute " + in_quotes(a.name) + ", which is not supported");
+  }
+}
 
 std::vector<int64_t> changed_shape(const OnnxNode& node, const Shape& shape, const Inputs& inputs) {
   const int64_t size = num_elements(shape);
@@ -460,6 +505,7 @@ std::optional<std::vector<Numbers>> computed(const OnnxNode& node, const Inputs&
 }  // namespace
 
 std::optional<std::vector<Numbers>> fold(const OnnxNode& node, const Inputs& inputs) {
+  check_attributes(node);
   std::optional<std::vector<Numbers>> outputs = computed(node, inputs);
   if (outputs) std::for_each(outputs->begin(), outputs->end(), round_floats);
   return outputs;

@@ -125,6 +125,7 @@ Initializer Lowering::joined_tensors() {
     const Term& own = term(node_->inputs[i]);
     parts.push_back(own.tensor != nullptr ? own.tensor : &tensor(i, Dtype::fp32));
   }
+  require(node_->find("axis") != nullptr, "has no axis");
   Initializer to = *parts[0];
   const Shape first = to.shape;
   const int axis = checked_axis(integer("axis", 0), first.rank());
@@ -178,6 +179,7 @@ bool Lowering::fold_tensor() {
   const bool is_copy = is_shape || op == "Identity" || op == "Expand";
   const bool is_part = op == "Gather" || op == "Slice", is_join = op == "Concat";
   if (!is_copy && !is_part && !is_join && op != "Transpose") return false;
+  check_attributes(*node_);
   for (size_t i = 0; i < num_inputs(); ++i) {
     if (has(i) && is_computed(i)) return false;
     if (!has(i) && !is_part) return false;

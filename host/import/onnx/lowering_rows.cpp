@@ -178,6 +178,7 @@ std::optional<Rows> Lowering::rows_of_result() {
 bool Lowering::fold_reshaped_rows() {
   const std::optional<Rows> own = sample_rows(0);
   if (node_->op != "Reshape" || !own || !has(1) || sample_rows(1)) return false;
+  check_attributes(*node_);
   if (own->extent != batch_number()) refuse_batch();
   Shape shape = constant_shape(0);
   shape[own->axis] = kBatch;

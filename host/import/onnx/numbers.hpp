@@ -60,6 +60,10 @@ Initializer to_initializer(const Numbers& numbers, const std::string& name);
 std::optional<std::vector<Numbers>> fold(const OnnxNode& node,
                                          const std::vector<const Numbers*>& inputs);
 
+/// Throws unsupported, without the node's name, for attributes that folding does not know, like the
+/// axis of additions before opset 7. Other operators may have any.
+void check_attributes(const OnnxNode& node);
+
 /// The shape of a constant after Reshape, Squeeze, Unsqueeze or Flatten, checked in the same way;
 /// of `inputs` only those after the first are read.
 std::vector<int64_t> changed_shape(const OnnxNode& node, const Shape& shape,
