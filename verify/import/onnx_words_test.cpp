@@ -245,3 +245,15 @@ TEST_CASE("onnx: parts are equal where no number of them is said") {
                                                          "num_outputs, expected equal ones"));
   }
 }
+
+TEST_CASE("onnx: an input that the file has itself is neither fixed nor shared") {
+  File file = network({}, {node("Mul", {"x", "s"}, {"y"})}, {filled("s", {1, 4})});
+  file.inputs = {value("x", {-1, 4}), value("s", {-1, 4})};
+  const std::string text = file.bytes_of();
+  OnnxOptions fixed, shared;
+  fixed.fixed_inputs = {{"s", 2}};
+  shared.shared_inputs = {"s"};
+  for (const OnnxOptions& options : {fixed, shared})
+    CHECK_THROWS_WITH(OnnxModel::parse(std::as_bytes(std::span(text)), "a file", options),
+                      ContainsSubstring("input \"s\" is a weight, which the file has itself"));
+}

@@ -471,6 +471,11 @@ Lowered Lowering::run() && {
                                       [&](const ValueInfo& input) { return input.name == name; });
     if (!is_there) refuse_file("it has no input " + in_quotes(name));
   };
+    const bool is_weight = std::any_of(file_.initializers.begin(), file_.initializers.end(),
+                                       [&](const Initializer& own) { return own.name == name; });
+    if (is_weight)
+      refuse_file("its input " + in_quotes(name) +
+                  " is a weight, which the file has itself, expected one that is given");
   for (const std::string& name : options_.shared_inputs) require_input(name);
   for (const auto& [name, number] : options_.fixed_inputs) {
     require_input(name);
