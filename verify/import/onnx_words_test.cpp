@@ -257,3 +257,18 @@ TEST_CASE("onnx: an input that the file has itself is neither fixed nor shared")
     CHECK_THROWS_WITH(OnnxModel::parse(std::as_bytes(std::span(text)), "a file", options),
                       ContainsSubstring("input \"s\" is a weight, which the file has itself"));
 }
+
+TEST_CASE("onnx: pools that choose their pads by themselves round no number of windows up") {
+  const auto file = [](const char* op, const char* mode) {
+    return network({1, 6},
+                   {node(op, {"x"}, {"y"},
+                         ints_attribute("kernel_shape", {3}) + ints_attribute("strides", {2}) +
+                             int_attribute("ceil_mode", 1) + text_attribute("auto_pad", mode))})
+        .bytes_of();
+  };
+  const std::vector<double> x{1, 2, 3, 4, 5, 6};
+  CHECK(result_of(file("MaxPool", "VALID"), {x}) == std::vector<double>{3, 5});
+  CHECK(result_of(file("AveragePool", "VALID"), {x}) == std::vector<double>{2, 4});
+  CHECK(result_of(file("MaxPool", "SAME_UPPER"), {x}) == std::vector<double>{3, 5, 6});
+  CHECK(result_of(file("MaxPool", "NOTSET"), {x}) == std::vector<double>{3, 5, 6});
+}

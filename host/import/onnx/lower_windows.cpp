@@ -163,7 +163,8 @@ void lower_pool(Lowering& at, PoolingMode mode) {
   const Windows w = windows_of(at, kernel, positions);
   PoolingOp op;
   op.mode = mode;
-  op.ceil_mode = at.integer("ceil_mode", 0) != 0;
+  // Pads that are chosen by the number of windows leave nothing to be rounded.
+  op.ceil_mode = at.integer("ceil_mode", 0) != 0 && at.text("auto_pad", "NOTSET") == "NOTSET";
   op.columns = window(w, w.kernel.size() - 1);
   if (w.kernel.size() >= 2) op.rows = window(w, w.kernel.size() - 2);
   if (mode == PoolingMode::average) op.counts_padding = at.integer("count_include_pad", 0) != 0;
