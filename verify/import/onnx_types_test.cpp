@@ -258,3 +258,30 @@ TEST_CASE("onnx: NaN among constants is the largest and the smallest of them") {
     }
   }
 }
+
+TEST_CASE("onnx: factors of products are not multiplied beyond what their type holds") {
+  const auto file = [](double weight, double alpha, double beta, bool is_transposed) {
+    File own = network({},
+                       {node("Gemm", {"x", "w", "b"}, {"y"},
+                             float_attribute("alpha", static_cast<float>(alpha)) +
+                                 float_attribute("beta", static_cast<float>(beta)) +
+                                 int_attribute("transB", is_transposed))},
+                       {typed("w", 10, {2, 2}, {weight, 0, 0, 1}), typed("b", 10, {2}, {1, 2})});
+    own.inputs = {value("x", {-1, 2}, 10)};
+    return own.bytes_of();
+  };
+  for (const bool is_transposed : {false, true}) {
+    const auto check = [&](double weight, double alpha, double beta, std::vector<double> x) {
+      const std::vector<double> expected{alpha * weight * x[0] + beta, alpha * x[1] + 2 * beta};
+      CHECK(is_near(result_of(file(weight, alpha, beta, is_transposed), {x}), expected, 2e-3));
+    };
+    check(2, 3, 0.5, {1, -1});
+    check(10, 1e4, 0, {1e-3, 1e-3});
+    check(0.01, 1e-3, 0, {1000, 1000});  // 1e-5 would have few bits
+    check(0.01, 1e-3, 3, {1000, 1000});
+    CHECK_THROWS_WITH(parse(file(1, 1e6, 1, is_transposed)),
+                      ContainsSubstring("(Gemm) multiplies by 1e+06, which fp16"));
+    CHECK_THROWS_WITH(parse(file(1, 1, 4e4, is_transposed)),
+                      ContainsSubstring("(Gemm) adds 80000, which fp16 does not have"));
+  }
+}

@@ -3,6 +3,7 @@
 //
 // Operators with weights: products, norms, tables.
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "host/core/text.hpp"
@@ -20,10 +21,30 @@ Value bias_of(Lowering& at, size_t input, int64_t out, Dtype dtype, double facto
   for (int axis = 0; axis + 1 < shape.rank(); ++axis) is_row = is_row && shape[axis] == 1;
   at.support(is_row, "adds " + to_string(shape) + ", expected " + counted(out, "number") +
                          " that all rows share, or one");
+  for (int64_t i = 0; factor != 1 && i < size; ++i) {
+    const double number = at.reader(input)(i);
+    at.support(!(std::fabs(factor * number) > most_finite(dtype)),
+               "adds " + text(factor * number) + ", which " + std::string(dtype_name(dtype)) +
+                   " does not have");
+  }
   if (shape == Shape{out}) return at.scaled(input, dtype, factor);
   return at.changed(input, dtype, {out}, [=](const Initializer& t, int64_t i) {
     return factor * element_of(t, size == 1 ? 0 : i);
   });
+}
+
+/// Whether a factor can be multiplied into a matrix: no output's weights overflow, or come so close
+/// to 0 that bits of all of them are lost.
+bool can_scale(Lowering& at, size_t input, Dtype dtype, double factor, bool is_transposed) {
+  if (factor == 1) return true;
+  const Shape shape = at.constant_shape(input);
+  std::vector<double> most(static_cast<size_t>(shape[is_transposed ? 0 : 1]));
+  const auto number = at.reader(input);
+  for (int64_t i = 0; i < num_elements(shape); ++i) {
+    double& own = most[static_cast<size_t>(is_transposed ? i / shape[1] : i % shape[1])];
+    own = std::max(own, std::fabs(number(i)));
+  }
+  return std::ranges::all_of(most, [&](double own) { return holds(dtype, factor * own); });
 }
 
 void lower_gemm(Lowering& at) {
@@ -39,18 +60,27 @@ void lower_gemm(Lowering& at) {
   const bool is_transposed = at.integer("transB", 0) != 0;
   const Dtype dtype = at.dtype(x);
   const int64_t out = weight_shape[is_transposed ? 0 : 1];
-  Value weight = at.scaled(1, dtype, at.number("alpha", 1));
+  const double alpha = static_cast<double>(at.number("alpha", 1));
+  const bool is_scaled = !can_scale(at, 1, dtype, alpha, is_transposed);  // behind the product
+  at.support(!is_scaled || holds(dtype, alpha), "multiplies by " + text(alpha) + ", which " +
+                                                    std::string(dtype_name(dtype)) +
+                                                    " does not have in full");
+  Value weight = at.scaled(1, dtype, is_scaled ? 1 : alpha);
   if (!is_transposed) weight = at.transposed(weight);
   const float beta = at.number("beta", 1);
   std::vector<Operand> operands{{"x", x}, {"weight", weight}};
   const bool adds = at.has(2) && beta != 0;
-  if (adds && !at.is_computed(2)) operands.push_back({"bias", bias_of(at, 2, out, dtype, beta)});
+  Value added;
+  if (adds) added = at.is_computed(2) ? at.x(2) : bias_of(at, 2, out, dtype, beta);
+  const bool is_fused = adds && !at.is_computed(2) && !is_scaled;
+  if (is_fused) operands.push_back({"bias", added});
   Value y = at.append(LinearOp{}, operands);
+  if (is_scaled) y = at.multiplied(y, alpha);
   if (adds && at.is_computed(2)) {
     at.support(beta == 1, "scales what it adds, which is computed");
     at.support(!rows.view, "adds to rows whose axes were moved");
-    y = at.append(BinaryOp{}, {{"x", y}, {"other", at.x(2)}});
   }
+  if (adds && !is_fused) y = at.append(BinaryOp{}, {{"x", y}, {"other", added}});
   at.set_like(rows, y);
 }
 
