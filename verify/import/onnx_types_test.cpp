@@ -285,3 +285,28 @@ TEST_CASE("onnx: factors of products are not multiplied beyond what their type h
                       ContainsSubstring("(Gemm) adds 80000, which fp16 does not have"));
   }
 }
+
+TEST_CASE("onnx: sums of fp16 are no means, whose bits may be lost") {
+  std::vector<double> x(4096, 0.0);
+  x[0] = 1e-4;
+  for (const Extents& dims : {Extents{4096, 1}, {1, 4096}, {1, 64, 64}, {2, 1024, 2}}) {
+    for (const char* op : {"ReduceSum", "ReduceSumSquare"}) {
+      CAPTURE(dims, op);
+      const bool is_square = op[9] == 'S', is_middle = dims.back() == 2;
+      std::vector<int64_t> axes;
+      for (int64_t i = is_middle ? 2 : 1; i < std::ssize(dims) + (is_middle ? 0 : 1); ++i)
+        axes.push_back(i);
+      const std::string attribute = is_square ? ints_attribute("axes", axes) : "";
+      File file =
+          network({}, {node(op, is_square ? Strings{"x"} : Strings{"x", "axes"}, {"y"}, attribute)},
+                  {ints("axes", {std::ssize(axes)}, axes)});
+      Extents shape{-1};
+      shape.insert(shape.end(), dims.begin(), dims.end());
+      file.inputs = {value("x", shape, 10)};
+      x[0] = is_square ? 0.01 : 1e-4;
+      std::vector<double> expected(is_middle ? 4 : 1, 0.0);
+      expected[0] = 1e-4;
+      CHECK(is_near(result_of(file.bytes_of(), {x}), expected, 3e-3));
+    }
+  }
+}

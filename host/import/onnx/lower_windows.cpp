@@ -246,52 +246,62 @@ Reduction reduction_of(Lowering& at, Value x) {
   return r;
 }
 
-Value reduce(Lowering& at, Value x, PoolingMode mode, double factor) {
+/// The sums of x [B, outer, size, inner] as a product with ones, which is rounded once. A mean
+/// times `size` would be rounded before: in fp16 it may come so close to 0 that its bits are lost.
+Value product_with_ones(Lowering& at, Value x, int64_t outer, int64_t size, int64_t inner) {
+  const auto ones = [&](const Shape& shape) {
+    return at.constants(shape, at.dtype(x), [](int64_t) { return 1; });
+  };
+  if (inner == 1)
+    return at.append(LinearOp{},
+                     {{"x", at.reshaped(x, {kBatch, outer, size})}, {"weight", ones({1, size})}});
+  return at.append(ConvOp{.groups = outer}, {{"x", at.reshaped(x, {kBatch, outer * size, inner})},
+                                             {"weight", ones({outer, size, 1})}});
+}
+
+Value reduce(Lowering& at, Value x, PoolingMode mode, bool is_sum = false) {
   at.only({"axes", "keepdims", "noop_with_empty_axes"});
   const Shape shape = at.shape(x);
   const Reduction r = reduction_of(at, x);
+  int64_t outer = 1, inner = 1;
+  for (int axis = 1; axis < r.first; ++axis) outer *= shape[axis];
+  for (int axis = r.end; axis < shape.rank(); ++axis) inner *= shape[axis];
+  if (is_sum && at.dtype(x) == Dtype::fp16)
+    return at.reshaped(product_with_ones(at, x, outer, r.size, inner), r.kept);
   const bool is_image = r.first == 2 && r.end == shape.rank() && shape.rank() <= 4;
   Value y;
   if (is_image) {
     y = at.append(whole_window(mode, {shape.begin() + 2, shape.end()}), {{"x", x}});
   } else {
-    int64_t outer = 1, inner = 1;
-    for (int axis = 1; axis < r.first; ++axis) outer *= shape[axis];
-    for (int axis = r.end; axis < shape.rank(); ++axis) inner *= shape[axis];
     PoolingOp op;
     op.mode = mode;
     op.rows.kernel = r.size;
     y = at.append(op, {{"x", at.reshaped(x, {kBatch, outer, r.size, inner})}});
   }
-  y = at.reshaped(y, r.kept);
-  if (factor == 0) factor = static_cast<double>(r.size);
-  if (factor == 1) return y;
-  return at.append(BinaryOp{BinaryFunction::multiply},
-                   {{"x", y}, {"other", at.constant(factor, at.dtype(y))}});
+  return at.multiplied(at.reshaped(y, r.kept), is_sum ? static_cast<double>(r.size) : 1);
 }
 
 Value negated(Lowering& at, Value x) {
-  return at.append(BinaryOp{BinaryFunction::multiply},
-                   {{"x", x}, {"other", at.constant(-1, at.dtype(x))}});
+  return at.multiplied(x, -1);
 }
 
 void lower_reduce_mean(Lowering& at) {
   at.support(!at.is_integer(0), "takes the mean of integers, expected floating-point numbers");
-  at.set(reduce(at, at.x(0), PoolingMode::average, 1));
+  at.set(reduce(at, at.x(0), PoolingMode::average));
 }
 void lower_reduce_sum(Lowering& at) {
-  at.set(reduce(at, at.x(0), PoolingMode::average, 0));
+  at.set(reduce(at, at.x(0), PoolingMode::average, true));
 }
 void lower_reduce_max(Lowering& at) {
-  at.set(reduce(at, at.x(0), PoolingMode::max, 1));
+  at.set(reduce(at, at.x(0), PoolingMode::max));
 }
 void lower_reduce_min(Lowering& at) {
-  at.set(negated(at, reduce(at, negated(at, at.x(0)), PoolingMode::max, 1)));
+  at.set(negated(at, reduce(at, negated(at, at.x(0)), PoolingMode::max)));
 }
 void lower_reduce_sum_square(Lowering& at) {
   const Value x = at.x(0);
   const Value square = at.append(BinaryOp{BinaryFunction::multiply}, {{"x", x}, {"other", x}});
-  at.set(reduce(at, square, PoolingMode::average, 0));
+  at.set(reduce(at, square, PoolingMode::average, true));
 }
 
 }  // namespace
