@@ -310,3 +310,15 @@ TEST_CASE("onnx: sums of fp16 are no means, whose bits may be lost") {
     }
   }
 }
+
+TEST_CASE("onnx: a table that is computed from constants keeps their type") {
+  File file =
+      network({}, {node("Add", {"a", "a"}, {"table"}), node("Gather", {"table", "ids"}, {"y"})},
+              {typed("a", 10, {2, 2}, {1, 2, 3, 4})});
+  file.inputs = {value("ids", {-1, 1}, 7)};
+  file.outputs = {value("y", {}, 10)};
+  const std::string text = file.bytes_of();
+  const OnnxModel model = parse(text);
+  CHECK(model.graph().type(model.graph().outputs()[0].value).dtype == Dtype::fp16);
+  CHECK(result_of(text, {{1}}) == std::vector<double>{6, 8});
+}

@@ -282,9 +282,10 @@ Value Lowering::declare(const Initializer& tensor, Dtype dtype, const std::strin
 
 Dtype Lowering::constant_dtype(size_t input) {
   (void)constant_shape(input);  // that it is one
-  const Initializer* found = term(node_->inputs[input]).tensor;
-  const bool is_known = found != nullptr && found->type->dtype;
-  return is_known && is_floating_type(found->type->number) ? *found->type->dtype : Dtype::fp32;
+  const Term& found = term(node_->inputs[input]);
+  const int type = found.tensor != nullptr ? found.tensor->type->number : found.numbers->float_type;
+  const bool is_known = is_floating_type(type) && find_element_type(type)->dtype;
+  return is_known ? *find_element_type(type)->dtype : Dtype::fp32;
 }
 
 Value Lowering::parameter(size_t input, Dtype dtype) {
@@ -470,12 +471,12 @@ Lowered Lowering::run() && {
     const bool is_there = std::any_of(file_.inputs.begin(), file_.inputs.end(),
                                       [&](const ValueInfo& input) { return input.name == name; });
     if (!is_there) refuse_file("it has no input " + in_quotes(name));
-  };
     const bool is_weight = std::any_of(file_.initializers.begin(), file_.initializers.end(),
                                        [&](const Initializer& own) { return own.name == name; });
     if (is_weight)
       refuse_file("its input " + in_quotes(name) +
                   " is a weight, which the file has itself, expected one that is given");
+  };
   for (const std::string& name : options_.shared_inputs) require_input(name);
   for (const auto& [name, number] : options_.fixed_inputs) {
     require_input(name);

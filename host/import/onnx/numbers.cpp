@@ -135,13 +135,14 @@ void round_floats(Numbers& numbers) {
 }
 
 Initializer to_initializer(const Numbers& numbers, const std::string& name) {
-  auto storage = std::make_shared<std::vector<std::byte>>(numbers.values.size() * sizeof(float));
-  for (size_t i = 0; i < numbers.values.size(); ++i) {
-    const auto value = static_cast<float>(numbers.values[i]);
-    std::memcpy(storage->data() + i * sizeof value, &value, sizeof value);
-  }
-  Initializer out{name, find_element_type(1), numbers.shape, storage->data(), std::ssize(*storage),
-                  {}};
+  const int own = numbers.float_type;
+  const ElementType* type = find_element_type(own == 10 || own == 16 ? own : 1);
+  auto storage = std::make_shared<std::vector<std::byte>>(
+      numbers.values.size() * static_cast<size_t>(dtype_bytes(*type->dtype)));
+  for (size_t i = 0; i < numbers.values.size(); ++i)
+    store_element(storage->data(), *type->dtype, static_cast<int64_t>(i),
+                  static_cast<double>(numbers.values[i]));
+  Initializer out{name, type, numbers.shape, storage->data(), std::ssize(*storage), {}};
   out.storage = std::move(storage);
   return out;
 }

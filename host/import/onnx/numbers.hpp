@@ -51,7 +51,7 @@ inline double element_of(const Initializer& tensor, int64_t i) {
 /// Rounds to the nearest of the type, as a device that computes in it does: whole numbers may be
 /// made of floats, and then the last bit counts. Whole numbers are unchanged.
 void round_floats(Numbers& numbers);
-/// Of type FLOAT.
+/// Of the same type where it is FLOAT16 or BFLOAT16, else FLOAT.
 Initializer to_initializer(const Numbers& numbers, const std::string& name);
 
 /// The results of a node of numbers alone; none for unknown operators. Throws invalid_argument,
