@@ -17,7 +17,8 @@
 // integers, and what is computed from them, up to 2^24 in fp32, 2^11 in fp16 and 2^8 in bf16. What
 // is computed from them and added to attention's scores, or selects among them, is
 // flash_attention's bias, read in place. Minus infinity is the lowest number there. A query whose
-// keys are all hidden by it, or by a float's lowest number, gives 0.
+// keys are all hidden by it, or by a float's lowest number, gives 0; where a computed condition
+// replaces all of a query's scores by another number, like -10000, that number is added to them.
 //
 // Ids: Gather and Slice count indices below 0 from the end where the file has them. Ids of a table
 // that is read at run time are embedding's: from 0 on, as tokenizers give them; one outside the

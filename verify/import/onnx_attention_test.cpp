@@ -38,8 +38,11 @@ Tensors constants() {
   all["cap"] = {{}, {0.75}};
   all["below"] = {{}, {-1.5}};
   all["huge"] = {{}, {1e5}};
+  all["minus"] = {{}, {-1}};
+  all["tiny"] = {{}, {0.001}};
+  all["lowest"] = {{}, {-3.4028234663852886e38}};
   all["zeros"] = {{1, 1, 1, kT}, std::vector<double>(kT, 0)};
-  for (const char* name : {"mask", "keep", "some"}) {
+  for (const char* name : {"mask", "keep", "kept", "some", "up"}) {
     const bool is_mask = name[0] != 'k';
     all[name] = {is_mask ? Extents{1, 1, kT, kT} : Extents{kT, kT}, {}};
     for (int64_t i = 0; i < kT * kT; ++i) {
@@ -48,6 +51,8 @@ Tensors constants() {
     }
   }
   all["some"].values[0] = -1e9;
+  all["kept"].values[0] = 0;  // the first query's only key
+  for (double& value : all["up"].values) value *= -1;
   add_tensor(all, "bias", {1, 2, kT, kT});
   return all;
 }
@@ -59,7 +64,7 @@ std::string file_of(const Steps& steps, int64_t batch = -1) {
   Strings initializers;
   for (const auto& [name, tensor] : constants()) {
     if (!read.contains(name)) continue;
-    if (name == "keep") {
+    if (name[0] == 'k') {
       std::string truths;
       for (const double value : tensor.values) truths += static_cast<char>(value);
       initializers.push_back(tensor_head(name, 9, tensor.shape) + bytes(9, truths));
@@ -315,4 +320,33 @@ TEST_CASE("onnx: products of activations that are no attention are refused by na
                       {"Reshape", {"t"}, {"r"}, {kT, kE, 1, -1}},
                       {"Add", {"r", "x"}, {"y"}}}),
              ContainsSubstring("(Add)"));
+}
+
+TEST_CASE("onnx: a causal mask that is weakened afterwards is refused") {
+  const Steps softmax{{"Softmax", {"p0"}, {"p"}}};
+  const Steps masked{{"Where", {"keep", "s", "hidden"}, {"s1"}}};
+  const Steps added{{"Add", {"s", "mask"}, {"s1"}}};
+  for (const Steps& mask : {masked, added}) {
+    check(attention(mask + Steps{{"Div", {"s1", "root"}, {"p0"}}} + softmax), kAttention);
+    check(attention(mask + Steps{{"Add", {"s1", "zeros"}, {"p0"}}} + softmax), kAttention);
+    CHECK_THAT(refusal(attention(mask + Steps{{"Mul", {"s1", "minus"}, {"p0"}}} + softmax)),
+               ContainsSubstring("(Mul) scales a causal mask by -1, expected a number above 0"));
+    CHECK_THAT(refusal(attention(mask + Steps{{"Add", {"s1", "up"}, {"p0"}}} + softmax)),
+               ContainsSubstring("(Add) leaves later keys hidden by "));
+  }
+  CHECK_THAT(refusal(attention(
+                 Steps{{"Add", {"s", "up"}, {"s0"}}, {"Add", {"s0", "mask"}, {"p0"}}} + softmax)),
+             ContainsSubstring("(Add) leaves later keys hidden by 0, expected at most -1000"));
+  check(attention(added + Steps{{"Mul", {"s1", "tiny"}, {"p0"}}} + softmax), kAttention);
+  CHECK_THAT(refusal(attention(masked + Steps{{"Mul", {"s1", "tiny"}, {"p0"}}} + softmax)),
+             ContainsSubstring("(Mul) leaves later keys hidden by -10"));
+}
+
+TEST_CASE("onnx: a query without a key is hidden by minus infinity, or refused") {
+  const auto file = [](const char* hidden) {
+    return attention({{"Where", {"kept", "s", hidden}, {"s1"}}, {"Softmax", {"s1"}, {"p"}}});
+  };
+  CHECK_THAT(refusal(file("hidden")),
+             ContainsSubstring("(Where) replaces all scores of a query by -10000, expected minus"));
+  CHECK_NOTHROW(parse(file_of(file("lowest"))));
 }

@@ -3,6 +3,7 @@
 //
 // Attention as exporters spell it out: q k^T, scaled, capped and masked, softmax, times v. The
 // heads are axes that views track, so that none of the transposes around it is computed.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -150,6 +151,29 @@ Moved computed_bias(Lowering& at, const Scores& scores, const Moved& from) {
   return {value};
 }
 
+/// A causal mask becomes an attribute, which nothing weakens: so nothing in the file may, either. A
+/// thousand below others, a score has no share in any softmax.
+void require_hidden(Lowering& at, const Scores& scores) {
+  const double most = scores.hidden + scores.added;
+  at.support(!scores.is_causal || most <= -1e3,
+             "leaves later keys hidden by " + text(most) + ", expected at most -1000");
+}
+
+/// Scales what was added to scores; a causal mask must stay one.
+void scale_added(Lowering& at, Scores& scores, double factor) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  at.support(!scores.is_causal || factor > 0,
+             "scales a causal mask by " + text(factor) + ", expected a number above 0");
+  if (!scores.bias.value.is_absent() &&
+      !holds(at.dtype(scores.bias.value), scores.bias.factor * factor))
+    scores.bias = {at.multiplied(scores.bias.value, scores.bias.factor)};
+  scores.bias.factor *= factor;
+  if (scores.is_causal) scores.hidden *= factor;
+  // Below 0 what was lowest is highest: too high where there is such a thing.
+  scores.added = factor > 0 ? scores.added * factor : scores.bias.value.is_absent() ? 0 : kInfinite;
+  require_hidden(at, scores);
+}
+
 void add_bias(Lowering& at, Scores& scores, Moved bias) {
   at.support(!scores.is_normalised, "adds after the softmax");
   at.support(at.dtype(bias.value) == at.dtype(scores.q.value),
@@ -224,6 +248,22 @@ bool is_minus_infinity(double number) {
   return number <= -9e3;
 }
 
+/// Notes what a constant adds: to later keys where it is a causal mask, else anywhere.
+void note_constant(Lowering& at, Scores& scores, Mask mask, const Shape& shape, int64_t keys,
+                   const std::function<double(int64_t)>& number) {
+  double most = -std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < num_elements(shape); ++i) {
+    if (mask != Mask::causal || i % keys > i / keys) most = std::max(most, number(i));
+  }
+  if (mask == Mask::causal) {
+    scores.hidden = std::max(scores.hidden, most);
+    scores.is_causal = true;
+  } else {
+    scores.added += most;
+  }
+  require_hidden(at, scores);
+}
+
 /// A constant added to scores: nothing, a causal mask, or other numbers.
 void add_constant(Lowering& at, Scores& scores, const Shape& shape,
                   const std::function<double(int64_t)>& number) {
@@ -234,7 +274,7 @@ void add_constant(Lowering& at, Scores& scores, const Shape& shape,
       shape, q, k, [&](int64_t i) { return is_minus_infinity(number(i)); },
       [&](int64_t i) { return number(i) == 0; });
   at.support(!scores.is_normalised || mask == Mask::none, "adds after the softmax");
-  scores.is_causal = scores.is_causal || mask == Mask::causal;
+  note_constant(at, scores, mask, shape, k.positions, number);
   if (mask != Mask::other) return;
   const int rank = shape.rank(), own_rank = at.view(scores.q).rank();
   const auto extent = [&](int from_last) {
@@ -284,7 +324,7 @@ bool lower_scores_arithmetic(Lowering& at) {
     const double number = at.scalar(other);
     scores.scale = op == "Div" ? scores.scale / number : scores.scale * number;
     at.support(std::isfinite(scores.scale), "scales by " + text(number));
-    scores.bias.factor *= op == "Div" ? 1 / number : number;
+    scale_added(at, scores, op == "Div" ? 1 / number : number);
   }
   at.set_scores(std::move(scores));
   return true;
@@ -316,6 +356,17 @@ bool lower_scores_tanh(Lowering& at) {
   return true;
 }
 
+/// Whether each row of a condition on scores [.., keys] keeps one.
+bool keeps_keys(const Shape& shape, const std::function<bool(int64_t)>& is_kept) {
+  const int64_t keys = shape.rank() == 0 ? 1 : shape.back();
+  bool keeps = true;
+  for (int64_t row = 0; keeps && row < num_elements(shape); row += keys) {
+    keeps = false;
+    for (int64_t i = row; !keeps && i < row + keys; ++i) keeps = is_kept(i);
+  }
+  return keeps;
+}
+
 /// Scores where a condition holds, elsewhere a number that hides them.
 bool lower_scores_where(Lowering& at) {
   const size_t input = at.scores(1) != nullptr ? 1 : 2, other = 3 - input;
@@ -326,10 +377,14 @@ bool lower_scores_where(Lowering& at) {
   at.support(is_minus_infinity(hidden),
              "replaces scores by " + text(hidden) + ", expected minus infinity");
   if (!at.is_computed(0)) {
+    const bool is_lowest = hidden <= -most_finite(at.dtype(scores.q.value));
+    const double number = is_lowest ? -std::numeric_limits<double>::infinity() : hidden;
     const auto condition = at.reader(0);
-    const double nothing = -std::numeric_limits<double>::infinity();
+    const auto is_kept = [=](int64_t i) { return (condition(i) != 0) == (input == 1); };
+    at.support(is_lowest || keeps_keys(at.constant_shape(0), is_kept),
+               "replaces all scores of a query by " + text(hidden) + ", expected minus infinity");
     add_constant(at, scores, at.constant_shape(0),
-                 [=](int64_t i) { return (condition(i) != 0) == (input == 1) ? 0 : nothing; });
+                 [=](int64_t i) { return is_kept(i) ? 0 : number; });
   } else {
     add_bias(
         at, scores,

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -52,6 +53,9 @@ struct Scores {
   double scale = 1;
   std::optional<double> scale_inside{};  ///< of q k^T where `scale` is that of a tanh of it
   bool is_causal = false, is_normalised = false;
+  /// The highest number that hides a later key where they are causal, and the highest that
+  /// constants add anywhere.
+  double hidden = -std::numeric_limits<double>::infinity(), added = 0;
   Moved bias{};  ///< added to them: a parameter [heads or 1, rows or 1, columns], or computed
 };
 
