@@ -241,7 +241,7 @@ TEST_CASE("onnx: what ONNX computes of shapes and other constants is folded to i
       if (!expected) return;
       const onnx::Numbers& got = outputs->at(i);
       CHECK(got.shape == expected->shape);
-      CHECK(got.float_type == expected->float_type);
+      CHECK(got.type == expected->type);
       REQUIRE(got.values.size() == expected->values.size());
       for (size_t k = 0; k < got.values.size(); ++k) {
         const long double e = expected->values[k], g = got.values[k];

@@ -322,3 +322,72 @@ TEST_CASE("onnx: a table that is computed from constants keeps their type") {
   CHECK(model.graph().type(model.graph().outputs()[0].value).dtype == Dtype::fp16);
   CHECK(result_of(text, {{1}}) == std::vector<double>{6, 8});
 }
+
+TEST_CASE("onnx: constants are cast to fewer bits, and computed with in them, as ONNX does") {
+  // x + r for r of whole numbers, a and b, of a type.
+  const auto result = [](const Strings& nodes, int type, const std::vector<double>& a,
+                         const std::vector<double>& b) {
+    Strings all = nodes;
+    all.push_back(node("Cast", {"r"}, {"f"}, int_attribute("to", 1)));
+    all.push_back(node("Add", {"x", "f"}, {"y"}));
+    const Extents dims{std::ssize(a)};
+    const File file = network(dims, all, {typed("a", type, dims, a), typed("b", type, dims, b)});
+    return result_of(file.bytes_of(), {std::vector<double>(a.size(), 0.0)});
+  };
+  using Doubles = std::vector<double>;
+  const auto cast = [](int type) { return node("Cast", {"a"}, {"r"}, int_attribute("to", type)); };
+  const Doubles numbers{200, 300, -129, 5};
+  CHECK(result({cast(3)}, 7, numbers, numbers) == Doubles{-56, 44, 127, 5});
+  CHECK(result({cast(2)}, 6, numbers, numbers) == Doubles{200, 44, 127, 5});
+  CHECK(result({cast(6)}, 7, {0x1p32 + 3, 0x1p31}, {0, 0}) == Doubles{3, -0x1p31});
+  CHECK(result({cast(9)}, 7, {256, 0}, {0, 0}) == Doubles{1, 0});
+  CHECK(result({node("Sub", {"a", "b"}, {"r"})}, 2, {3, 200}, {5, 1}) == Doubles{254, 199});
+  CHECK(result({node("Add", {"a", "b"}, {"r"})}, 6, {0x1p31 - 1}, {1}) == Doubles{-0x1p31});
+  CHECK(result({node("Abs", {"a"}, {"r"})}, 3, {-128, -1}, {0, 0}) == Doubles{-128, 1});
+  CHECK_THROWS_WITH(result({cast(3)}, 1, {300}, {0}),
+                    ContainsSubstring("(Cast) casts 300, which INT8 does not have"));
+  // Extents of 32 bits may be the batch's, shorter ones not.
+  const auto shape = [](int type) {
+    return network({4}, {node("Shape", {"x"}, {"s"}),
+                         node("Cast", {"s"}, {"t"}, int_attribute("to", type)),
+                         node("Cast", {"t"}, {"u"}, int_attribute("to", 7)),
+                         node("Reshape", {"x", "u"}, {"y"})})
+        .bytes_of();
+  };
+  CHECK_NOTHROW(parse(shape(6)));
+  CHECK_THROWS_WITH(parse(shape(5)), ContainsSubstring("(Cast) computes with the batch"));
+}
+
+TEST_CASE("onnx: casts of activations that would discard bits are refused") {
+  struct Case {
+    int from, to;
+    bool is_taken;
+  };
+  for (const Case& c : {Case{6, 3, false},
+                        {7, 2, false},
+                        {7, 12, false},
+                        {3, 2, false},
+                        {2, 3, false},
+                        {5, 3, false},
+                        {7, 6, true},
+                        {2, 5, true},
+                        {2, 12, true},
+                        {3, 5, true},
+                        {12, 7, true},
+                        {9, 3, true},
+                        {9, 2, true}}) {
+    CAPTURE(c.from, c.to);
+    const auto cast = [](const char* from, const char* to, int type) {
+      return node("Cast", {from}, {to}, int_attribute("to", type));
+    };
+    File file =
+        network({}, {cast("c", "r", c.to), cast("r", "f", 1), node("Mul", {"x", "f"}, {"y"})});
+    file.inputs = {value("x", {-1, 2}), value("c", {-1, 2}, c.from)};
+    const std::string text = file.bytes_of();
+    if (c.is_taken)
+      CHECK_NOTHROW(parse(text));
+    else
+      CHECK_THROWS_WITH(parse(text), ContainsSubstring("(Cast) casts ") &&
+                                         ContainsSubstring("which discards bits"));
+  }
+}

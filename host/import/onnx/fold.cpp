@@ -116,7 +116,7 @@ Numbers elementwise(const OnnxNode& node, const Inputs& inputs, const NumberPair
   require_count(inputs, 2, 2);
   WIDE_REQUIRE(inputs[0]->is_float() == inputs[1]->is_float() || node.op == "Pow",
                "combines whole numbers with others");
-  Numbers out{broadcast_shape(inputs), is_bool ? 0 : inputs[0]->float_type, {}};
+  Numbers out{broadcast_shape(inputs), is_bool ? kBool : inputs[0]->type, {}};
   for_each_place(out.shape, [&](const Dims& place) {
     const long double a = inputs[0]->values[broadcast_index(*inputs[0], place)],
                       b = inputs[1]->values[broadcast_index(*inputs[1], place)];
@@ -164,7 +164,7 @@ int64_t integer(const OnnxNode& node, const char* attribute, int64_t usual) {
 }
 
 Numbers with_shape(const Numbers& in, const std::vector<int64_t>& extents) {
-  Numbers out{shape_of(extents), in.float_type, in.values};
+  Numbers out{shape_of(extents), in.type, in.values};
   WIDE_REQUIRE(num_elements(out.shape) == std::ssize(in.values), "makes " + to_string(out.shape) +
                                                                      " of " + to_string(in.shape) +
                                                                      ", expected as many elements");
@@ -183,12 +183,17 @@ Numbers fold_cast(const OnnxNode& node, const Inputs& inputs) {
   const long double largest = saturates && *to->dtype == Dtype::fp8_e4m3 ? 448 : 57344;
   Numbers out = *inputs[0];
   for (long double& value : out.values) {
-    if (!out.is_float() && is_batch(value) && (is_float || to->number == 9)) refuse_batch();
+    if (!out.is_float() && is_batch(value) && (is_float || to->number == kBool)) refuse_batch();
     if (saturates) value = std::clamp(value, -largest, largest);  // NaN stays
     if (is_float || (!out.is_float() && is_batch(value))) continue;
-    value = to->number == 9 ? value != 0 : whole(value);
+    const long double number = to->number == kBool ? value != 0 : whole(value);
+    value = number;
+    // Of whole numbers the higher bits are discarded; what becomes of others is not said.
+    if (out.is_float() && wrapped(number, to->number) != number)
+      throw_unsupported("casts " + text(static_cast<double>(number)) + ", which " +
+                        std::string(to->name) + " does not have");
   }
-  out.float_type = is_float ? to->number : 0;
+  out.type = to->number;
   return out;
 }
 
@@ -199,7 +204,7 @@ Numbers fold_gather(const OnnxNode& node, const Inputs& inputs) {
   std::vector<int64_t> extents(data.shape.begin(), data.shape.begin() + axis);
   extents.insert(extents.end(), at.shape.begin(), at.shape.end());
   extents.insert(extents.end(), data.shape.begin() + axis + 1, data.shape.end());
-  Numbers out{shape_of(extents), data.float_type, {}};
+  Numbers out{shape_of(extents), data.type, {}};
   for_each_place(out.shape, [&](const Dims& place) {
     int64_t which = 0;
     for (int i = 0; i < at.shape.rank(); ++i) which = which * at.shape[i] + place[axis + i];
@@ -224,7 +229,7 @@ Numbers fold_concat(const OnnxNode& node, const Inputs& inputs) {
   for (const Numbers* in : inputs) WIDE_REQUIRE(in != nullptr, "has an input without a name");
   WIDE_REQUIRE(node.find("axis") != nullptr, "has no axis");
   const int axis = checked_axis(integer(node, "axis", 0), inputs[0]->shape.rank());
-  Numbers out{inputs[0]->shape, inputs[0]->float_type, {}};
+  Numbers out{inputs[0]->shape, inputs[0]->type, {}};
   out.shape[axis] = 0;
   for (const Numbers* in : inputs) {
     Shape like = in->shape;
@@ -251,7 +256,7 @@ Numbers fold_slice(const OnnxNode& node, const Inputs& inputs) {
   const std::vector<SliceRange> ranges = slice_ranges(
       data.shape, integers(node, inputs, 1, "starts"), integers(node, inputs, 2, "ends"),
       integers(node, inputs, 3, "axes"), integers(node, inputs, 4, "steps"));
-  Numbers out{data.shape, data.float_type, {}};
+  Numbers out{data.shape, data.type, {}};
   for (int axis = 0; axis < data.shape.rank(); ++axis)
     out.shape[axis] = ranges[static_cast<size_t>(axis)].count;
   for_each_place(out.shape, [&](Dims place) {
@@ -293,16 +298,15 @@ Numbers fold_range(const Inputs& inputs) {
   const long double steps = (limit - start) / delta;  // of floats in double, as others count them
   const long double count = std::ceil(inputs[0]->is_float() ? static_cast<double>(steps) : steps);
   WIDE_REQUIRE(delta != 0 && count <= kMaxNumbers, "ranges over too many numbers");
-  Numbers out{{std::max<int64_t>(0, static_cast<int64_t>(std::max(count, 0.0L)))},
-              inputs[0]->float_type,
-              {}};
+  Numbers out{
+      {std::max<int64_t>(0, static_cast<int64_t>(std::max(count, 0.0L)))}, inputs[0]->type, {}};
   for (int64_t i = 0; i < out.shape[0]; ++i)
     out.values.push_back(start + static_cast<long double>(i) * delta);
   return out;
 }
 
 Numbers fold_filled(const std::vector<int64_t>& extents, const Numbers& value) {
-  Numbers out{shape_of(extents), value.float_type, {}};
+  Numbers out{shape_of(extents), value.type, {}};
   out.values.assign(static_cast<size_t>(checked_size(out.shape)), value.values.at(0));
   return out;
 }
@@ -311,7 +315,7 @@ Numbers fold_where(const Inputs& inputs) {
   require_count(inputs, 3, 3);
   WIDE_REQUIRE(inputs[1]->is_float() == inputs[2]->is_float(),
                "chooses between whole numbers and others");
-  Numbers out{broadcast_shape(inputs), inputs[1]->float_type, {}};
+  Numbers out{broadcast_shape(inputs), inputs[1]->type, {}};
   for_each_place(out.shape, [&](const Dims& place) {
     const Numbers& from =
         *inputs[inputs[0]->values[broadcast_index(*inputs[0], place)] != 0 ? 1 : 2];
@@ -326,9 +330,9 @@ Numbers fold_expand(const Inputs& inputs) {
   std::vector<int64_t> extents;
   for (size_t i = 0; i < inputs[1]->values.size(); ++i)
     extents.push_back(is_batch(*inputs[1], i) ? 1 : to_integer(*inputs[1], i));
-  const Numbers wanted = fold_filled(extents, {{}, 0, {0}});
+  const Numbers wanted = fold_filled(extents, {{}, kInt64, {0}});
   const Inputs both{inputs[0], &wanted};
-  Numbers out{broadcast_shape(both), inputs[0]->float_type, {}};
+  Numbers out{broadcast_shape(both), inputs[0]->type, {}};
   for_each_place(out.shape, [&](const Dims& place) {
     out.values.push_back(inputs[0]->values[broadcast_index(*inputs[0], place)]);
   });
@@ -344,7 +348,7 @@ Numbers fold_reduce(const OnnxNode& node, const Inputs& inputs, bool is_product)
     reduced[static_cast<size_t>(checked_axis(axis, in.shape.rank()))] = true;
   if (axes.empty())
     std::fill(reduced.begin(), reduced.end(), integer(node, "noop_with_empty_axes", 0) == 0);
-  Numbers kept{in.shape, in.float_type, {}};
+  Numbers kept{in.shape, in.type, {}};
   std::vector<int64_t> extents;
   for (int axis = 0; axis < in.shape.rank(); ++axis) {
     const bool is_reduced = reduced[static_cast<size_t>(axis)];
@@ -372,7 +376,7 @@ std::vector<Numbers> fold_split(const OnnxNode& node, const Inputs& inputs) {
   std::vector<Numbers> parts;
   int64_t first = 0;
   for (const int64_t size : sizes) {
-    Numbers part{in.shape, in.float_type, {}};
+    Numbers part{in.shape, in.type, {}};
     part.shape[axis] = size;
     for_each_place(part.shape, [&](Dims place) {
       place[axis] += first;
@@ -497,7 +501,7 @@ std::optional<std::vector<Numbers>> computed(const OnnxNode& node, const Inputs&
   if (op == "Squeeze" || op == "Unsqueeze" || op == "Flatten" || op == "Reshape") {
     WIDE_REQUIRE(!inputs.empty() && inputs[0] != nullptr, "has no first input");
     const Numbers& in = *inputs[0];
-    return one({shape_of(changed_shape(node, in.shape, inputs)), in.float_type, in.values});
+    return one({shape_of(changed_shape(node, in.shape, inputs)), in.type, in.values});
   }
   return {};
 }
@@ -507,7 +511,7 @@ std::optional<std::vector<Numbers>> computed(const OnnxNode& node, const Inputs&
 std::optional<std::vector<Numbers>> fold(const OnnxNode& node, const Inputs& inputs) {
   check_attributes(node);
   std::optional<std::vector<Numbers>> outputs = computed(node, inputs);
-  if (outputs) std::for_each(outputs->begin(), outputs->end(), round_floats);
+  if (outputs) std::for_each(outputs->begin(), outputs->end(), round_to_type);
   return outputs;
 }
 

@@ -142,7 +142,7 @@ Moved computed_bias(Lowering& at, const Scores& scores, const Moved& from) {
                 rows = one_or(at, to_integer(once.extents(), static_cast<size_t>(rank - 2)),
                               q.positions);
   const Numbers wanted{{4},
-                       0,
+                       kInt64,
                        {batch_number(), static_cast<long double>(heads),
                         static_cast<long double>(rows), static_cast<long double>(k.positions)}};
   const Value value = at.laid_out(from.value, once.reshaped(wanted, false, at.batch()));

@@ -44,6 +44,14 @@ Moved truths(Lowering& at, size_t input) {
   return x;
 }
 
+/// Whether a cast keeps every number. Of 32 bits and more a type has all that a graph computes
+/// with.
+bool keeps_numbers(const ElementType& from, const ElementType& to) {
+  const int sign_bit = is_signed_type(from.number) ? 0 : 1;
+  return is_signed_type(to.number) ? to.bits >= std::min(32, from.bits + sign_bit)
+                                   : sign_bit == 1 && to.bits >= std::min(32, from.bits);
+}
+
 /// Whole numbers and Booleans may be cast to one another, and to the type that the graph uses.
 void lower_cast(Lowering& at) {
   at.only({"to", "saturate"});
@@ -55,8 +63,14 @@ void lower_cast(Lowering& at) {
   at.support(to->dtype == from || (is_whole && to->number != 8),
              "casts " + std::string(dtype_name(from)) + " to " + std::string(to->name) +
                  ", for which there is no primitive");
-  if (to->number == 9 && x.range != Range::truth)
+  if (to->number == kBool && x.range != Range::truth)
     return set_truth(at, x, above_zero(at, squared(at, x.value)));
+  const ElementType* integers = find_element_type(at.integer_type(0));
+  const bool discards = integers != nullptr && x.range != Range::truth &&
+                        !is_floating_type(to->number) && !keeps_numbers(*integers, *to);
+  at.support(!discards, "casts " + std::string(integers ? integers->name : "") + " to " +
+                            std::string(to->name) +
+                            ", which discards bits, for which there is no primitive");
   at.set(0, x);
 }
 

@@ -283,7 +283,7 @@ Value Lowering::declare(const Initializer& tensor, Dtype dtype, const std::strin
 Dtype Lowering::constant_dtype(size_t input) {
   (void)constant_shape(input);  // that it is one
   const Term& found = term(node_->inputs[input]);
-  const int type = found.tensor != nullptr ? found.tensor->type->number : found.numbers->float_type;
+  const int type = found.tensor != nullptr ? found.tensor->type->number : found.numbers->type;
   const bool is_known = is_floating_type(type) && find_element_type(type)->dtype;
   return is_known ? *find_element_type(type)->dtype : Dtype::fp32;
 }

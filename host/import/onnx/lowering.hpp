@@ -146,8 +146,10 @@ class Lowering {
   Range range(size_t input, Dtype dtype);
   /// States the range of the first output, an activation.
   void claim(Range range);
-  /// Whether an operand has integers in the file, which a graph has as numbers.
-  bool is_integer(size_t input) const;
+  /// ONNX's number of the type of an operand that has integers in the file, which a graph has as
+  /// numbers; 0 where it has others.
+  int integer_type(size_t input) const;
+  bool is_integer(size_t input) const { return integer_type(input) != 0; }
   /// Elements of a constant of any size, in row-major order.
   std::function<double(int64_t)> reader(size_t input);
   /// A constant as a parameter of that dtype, shaped as in the file.
@@ -198,7 +200,7 @@ class Lowering {
   std::optional<Dtype> mask_dtype(const ValueInfo& input) const;
   void lower_node(const OnnxNode& node);
   void note_integers(const OnnxNode& node);
-  bool has_integers(std::string_view name) const;
+  int integer_type(std::string_view name) const;
   std::optional<Rows> sample_rows(size_t input) const;
   /// Those of a result of constants. Refuses nodes that are wrong with one row for all.
   std::optional<Rows> rows_of_result();
@@ -238,7 +240,7 @@ class Lowering {
   std::map<std::string_view, std::vector<const OnnxNode*>, std::less<>> readers_;
   std::vector<bool> needed_;  ///< of the file's nodes
   std::set<const OnnxNode*> absorbed_;
-  std::set<std::string_view> integers_;  ///< activations of integers
+  std::map<std::string_view, int> integers_;  ///< activations of integers, with their type
   std::map<const Initializer*, Value> declared_;
   std::map<std::string, int64_t, std::less<>> taken_;  ///< with the next number to try
   std::vector<std::string_view> outputs_;

@@ -21,7 +21,7 @@ void Lowering::fold_constant() {
     set_tensor(0, lowered_.made.back());
     return;
   }
-  Numbers numbers{{}, a.type == Type::f || a.type == Type::floats ? 1 : 0, {}};
+  Numbers numbers{{}, a.type == Type::f || a.type == Type::floats ? 1 : kInt64, {}};
   if (a.type == Type::f) numbers.values = {a.f};
   if (a.type == Type::i) numbers.values = {static_cast<long double>(a.i)};
   if (a.type == Type::ints || a.type == Type::floats) {
@@ -45,7 +45,7 @@ void Lowering::fold_shape() {
       if (is_batch(all, i)) unsupported("computes with the batch, whose number is not known");
       size *= all.values[i];
     }
-    return set_numbers(0, {{}, 0, {size}});
+    return set_numbers(0, {{}, kInt64, {size}});
   }
   const int64_t rank = all.shape[0];
   const auto place = [&](int64_t at) {
@@ -53,7 +53,7 @@ void Lowering::fold_shape() {
   };
   const int64_t first = place(std::max(integer("start", 0), -rank)),
                 end = place(std::max(integer("end", rank), -rank));
-  Numbers out{{std::max<int64_t>(0, end - first)}, 0, {}};
+  Numbers out{{std::max<int64_t>(0, end - first)}, kInt64, {}};
   for (int64_t i = first; i < end; ++i) out.values.push_back(all.values[static_cast<size_t>(i)]);
   set_numbers(0, std::move(out));
 }
@@ -231,7 +231,7 @@ void Lowering::fold_filled() {
   const Shape shape(extents);
   support(is_small(shape), "fills " + to_string(shape) + ", which no device holds");
   if (num_elements(shape) <= kMaxNumbers) {
-    Numbers numbers{shape, read->float_type, {}};
+    Numbers numbers{shape, read->type, {}};
     numbers.values.assign(static_cast<size_t>(num_elements(shape)), read->values[0]);
     return set_numbers(0, std::move(numbers));
   }

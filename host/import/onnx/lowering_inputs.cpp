@@ -25,10 +25,10 @@ constexpr int kMaxFollowed = 4096;
 
 /// One number everywhere, as an element type has it.
 Numbers filled(const Shape& shape, int type, double number) {
-  Numbers numbers{shape, is_floating_type(type) ? type : 0, {}};
+  Numbers numbers{shape, type, {}};
   numbers.values.assign(static_cast<size_t>(num_elements(shape)),
                         numbers.is_float() ? number : std::trunc(number));
-  round_floats(numbers);
+  round_to_type(numbers);
   return numbers;
 }
 
@@ -90,24 +90,29 @@ std::optional<Dtype> Lowering::mask_dtype(const ValueInfo& input) const {
 void Lowering::note_integers(const OnnxNode& node) {
   const size_t operand = node.op == "Where" ? 1 : 0;
   if (node.inputs.size() <= operand) return;
-  bool is_integer = has_integers(node.inputs[operand]);
+  int type = integer_type(node.inputs[operand]);
   const auto* to = node.find("to");
   if (node.op == "Cast" && to != nullptr) {
-    const ElementType* type = find_element_type(to->i);
-    is_integer = type != nullptr && !is_floating_type(type->number) && type->number != 9;
+    const ElementType* found = find_element_type(to->i);
+    type = found == nullptr || is_floating_type(found->number) || found->number == kBool
+               ? 0
+               : found->number;
   }
-  if (!is_integer) return;
-  for (const std::string_view output : node.outputs) integers_.insert(output);
+  if (type == 0) return;
+  for (const std::string_view output : node.outputs) integers_[output] = type;
 }
 
-bool Lowering::has_integers(std::string_view name) const {
-  if (!is_constant(name)) return integers_.contains(name);
+int Lowering::integer_type(std::string_view name) const {
+  if (!is_constant(name)) {
+    const auto found = integers_.find(name);
+    return found == integers_.end() ? 0 : found->second;
+  }
   const Term& constant = term(name);
-  if (constant.tensor == nullptr) return !constant.numbers->is_float();
-  return !is_floating_type(constant.tensor->type->number) && constant.tensor->type->number != 9;
+  const int type = constant.tensor ? constant.tensor->type->number : constant.numbers->type;
+  return is_floating_type(type) || type == kBool ? 0 : type;
 }
-bool Lowering::is_integer(size_t input) const {
-  return has(input) && has_integers(node_->inputs[input]);
+int Lowering::integer_type(size_t input) const {
+  return has(input) ? integer_type(node_->inputs[input]) : 0;
 }
 
 /// Extents set by the options must be inputs' extents after the batch, of legal sizes.
@@ -191,7 +196,7 @@ void Lowering::declare_inputs() {
     activation.value = is_shared ? builder_.shared_input(input.name, Shape(extents), dtype)
                                  : builder_.input(input.name, Shape(extents), dtype);
     if (mask) activation.range = input.type->number == 9 ? Range::truth : Range::whole;
-    if (mask && input.type->number != 9) integers_.insert(input.name);
+    if (mask && input.type->number != kBool) integers_[input.name] = input.type->number;
   }
 }
 

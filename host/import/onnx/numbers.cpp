@@ -73,7 +73,7 @@ std::vector<int64_t> to_integers(const Numbers& numbers) {
 }
 
 Numbers extents_of(const Shape& shape) {
-  Numbers out{{shape.rank()}, 0, {}};
+  Numbers out{{shape.rank()}, kInt64, {}};
   for (const int64_t value : shape)
     out.values.push_back(value == kBatch ? batch_number() : static_cast<long double>(value));
   return out;
@@ -118,14 +118,34 @@ std::optional<Numbers> numbers_of(const Initializer& tensor) {
   const int64_t size = num_elements(tensor.shape);
   if (!is_numeric(tensor) || size > kMaxNumbers) return {};
   const int type = tensor.type->number;
-  Numbers out{tensor.shape, is_floating_type(type) ? type : 0, {}};
+  Numbers out{tensor.shape, type, {}};
   for (int64_t i = 0; i < size; ++i) out.values.push_back(load_number(tensor, i));
   return out;
 }
 
-void round_floats(Numbers& numbers) {
-  if (!numbers.is_float()) return;
-  const std::optional<Dtype> dtype = find_element_type(numbers.float_type)->dtype;
+bool is_signed_type(int number) {
+  return number == 3 || (number >= 5 && number <= 7);
+}
+
+long double wrapped(long double whole, int type) {
+  if (type == kBool) return whole;
+  const int bits = find_element_type(type)->bits;
+  if (is_batch(whole)) {  // as long as it is a number of the type, which many rows may exceed
+    if (bits < 32) refuse_batch();
+    return whole;
+  }
+  const long double all = std::ldexp(1.0L, bits);
+  long double rest = std::fmod(whole, all);
+  if (rest < 0) rest += all;
+  return is_signed_type(type) && rest >= all / 2 ? rest - all : rest;
+}
+
+void round_to_type(Numbers& numbers) {
+  if (!numbers.is_float()) {
+    for (long double& value : numbers.values) value = wrapped(value, numbers.type);
+    return;
+  }
+  const std::optional<Dtype> dtype = find_element_type(numbers.type)->dtype;
   for (long double& value : numbers.values) {
     const auto wide = static_cast<double>(value);
     uint64_t place = 0;
@@ -135,7 +155,7 @@ void round_floats(Numbers& numbers) {
 }
 
 Initializer to_initializer(const Numbers& numbers, const std::string& name) {
-  const int own = numbers.float_type;
+  const int own = numbers.type;
   const ElementType* type = find_element_type(own == 10 || own == 16 ? own : 1);
   auto storage = std::make_shared<std::vector<std::byte>>(
       numbers.values.size() * static_cast<size_t>(dtype_bytes(*type->dtype)));

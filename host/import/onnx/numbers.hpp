@@ -14,14 +14,19 @@ namespace wide::onnx {
 /// More elements than any shape's arithmetic has.
 inline constexpr int64_t kMaxNumbers = 4096;
 
+/// ONNX's numbers of element types.
+inline constexpr int kInt64 = 7, kBool = 9;
+bool is_floating_type(int number);
+bool is_signed_type(int number);  ///< of integers
+
 struct Numbers {
   Shape shape;
-  int float_type = 0;  ///< ONNX's number of a floating-point type; 0: whole numbers or Booleans
+  int type = kInt64;  ///< ONNX's number of an element type
   /// Exact for int64 and double alike (64 bits of mantissa, or more). A whole number beyond 64 bits
   /// is a multiple of the batch, whose number is not known.
   std::vector<long double> values;
 
-  bool is_float() const { return float_type != 0; }
+  bool is_float() const { return is_floating_type(type); }
   bool has_batch() const;
 };
 
@@ -38,8 +43,6 @@ std::vector<int64_t> to_integers(const Numbers& numbers);
 
 /// The extents of a shape, with kBatch as the batch.
 Numbers extents_of(const Shape& shape);
-/// For ONNX's numbers of element types.
-bool is_floating_type(int number);
 /// Whether its elements are numbers or Booleans that load_number() reads.
 bool is_numeric(const Initializer& tensor);
 long double load_number(const Initializer& tensor, int64_t i);
@@ -48,9 +51,12 @@ std::optional<Numbers> numbers_of(const Initializer& tensor);
 inline double element_of(const Initializer& tensor, int64_t i) {
   return static_cast<double>(load_number(tensor, i));
 }
-/// Rounds to the nearest of the type, as a device that computes in it does: whole numbers may be
-/// made of floats, and then the last bit counts. Whole numbers are unchanged.
-void round_floats(Numbers& numbers);
+/// The lower bits of a whole number, as many as the type has. Throws unsupported for the batch
+/// where they are few.
+long double wrapped(long double whole, int type);
+/// Rounds floats to the nearest of the type, as a device that computes in it does: whole numbers
+/// may be made of them, and then the last bit counts. Of whole numbers the lower bits remain.
+void round_to_type(Numbers& numbers);
 /// Of the same type where it is FLOAT16 or BFLOAT16, else FLOAT.
 Initializer to_initializer(const Numbers& numbers, const std::string& name);
 

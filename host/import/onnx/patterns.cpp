@@ -71,9 +71,8 @@ class Patterns {
   bool is_number(std::string_view name, double number) {
     const std::optional<double> value = scalar(name);
     if (!value) return false;
-    const int type = constant(name)->type->number;
-    Numbers rounded{{}, is_floating_type(type) ? type : 0, {number}};
-    round_floats(rounded);
+    Numbers rounded{{}, constant(name)->type->number, {number}};
+    round_to_type(rounded);
     const bool is_whole = std::trunc(2 * number) == 2 * number;  // as 0.5, and never rounded
     return *value == static_cast<double>(rounded.values[0]) ||
            (!is_whole && std::fabs(*value - number) <= 1e-4 * std::fabs(number));

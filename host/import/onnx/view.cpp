@@ -179,7 +179,7 @@ View View::of(const Shape& shape) {
 }
 
 Numbers View::extents() const {
-  Numbers out{{rank()}, 0, {}};
+  Numbers out{{rank()}, kInt64, {}};
   for (const Axis& axis : axes_) {
     const Extent extent = extent_of(axis);
     out.values.push_back(extent.has_batch ? batch_number(extent.number)
