@@ -391,3 +391,20 @@ TEST_CASE("onnx: casts of activations that would discard bits are refused") {
                                          ContainsSubstring("which discards bits"));
   }
 }
+
+TEST_CASE("onnx: an input is fixed to what its type has") {
+  const auto result = [](int type, double number) {
+    File file = network(
+        {}, {node("Cast", {"c"}, {"f"}, int_attribute("to", 1)), node("Mul", {"x", "f"}, {"y"})});
+    file.inputs = {value("x", {-1, 2}), value("c", {-1, 2}, type)};
+    OnnxOptions options;
+    options.fixed_inputs = {{"c", number}};
+    return result_of(file.bytes_of(), {{1, 2}}, 1, options);
+  };
+  CHECK(result(9, 1) == std::vector<double>{1, 2});
+  CHECK(result(2, 255) == std::vector<double>{255, 510});
+  CHECK(result(1, 0.5) == std::vector<double>{0.5, 1});
+  CHECK_THROWS_WITH(result(9, 2), ContainsSubstring("is fixed to 2, which BOOL does not have"));
+  CHECK_THROWS_WITH(result(2, 300),
+                    ContainsSubstring("is fixed to 300, which UINT8 does not have"));
+}

@@ -184,8 +184,15 @@ void Lowering::declare_inputs() {
       if (num_elements(Shape(of_row)) > kMaxNumbers)
         refuse_input(input, "has more than " + std::to_string(kMaxNumbers) +
                                 " elements, expected fewer of an input that is fixed");
-      terms_[input.name] = {.numbers = filled(Shape(of_row), input.type->number, fixed->second),
-                            .rows = Rows{0, batch_number()}};
+      Numbers numbers = filled(Shape(of_row), input.type->number, fixed->second);
+      const double wanted = std::trunc(fixed->second),
+                   got = static_cast<double>(numbers.values.at(0));
+      const bool is_there =
+          numbers.is_float() || (got == wanted && (numbers.type != kBool || got == 0 || got == 1));
+      if (!is_there)
+        refuse_input(input, "is fixed to " + wide::text(fixed->second) + ", which " +
+                                std::string(input.type->name) + " does not have");
+      terms_[input.name] = {.numbers = std::move(numbers), .rows = Rows{0, batch_number()}};
       continue;
     }
     const auto& shared = options_.shared_inputs;
