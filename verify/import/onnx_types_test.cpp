@@ -226,13 +226,22 @@ TEST_CASE("onnx: factors of moved activations are not multiplied beyond what the
         {node("Transpose", {"x"}, {"t"}, ints_attribute("perm", {0, 2, 1})),
          node(op, {"t", "a"}, {"u"}), node(op, {"u", "b"}, {"v"}), node(op, {"v", "c"}, {"y"})},
         {typed("a", 10, {}, {a}), typed("b", 10, {}, {b}), typed("c", 10, {}, {c})});
-    own.inputs = {value("x", {-1, 1, 2}, 10)};
+    own.inputs = {value("x", {-1, 2, 2}, 10)};
     return own.bytes_of();
   };
-  CHECK(is_near(result_of(file("Mul", 300, 300, 1), {{0.001, 0.002}}), {90, 180}, 3e-3));
-  CHECK(is_near(result_of(file("Mul", 1e-3, 1e-3, 1e-3), {{6e4, 3e4}}), {6e-5, 3e-5}, 2e-2));
-  CHECK(is_near(result_of(file("Mul", 1e-3, 1e-4, 1e4), {{6e4, 3e4}}), {60, 30}, 3e-3));
-  CHECK(is_near(result_of(file("Div", 60000, 2, 0.5), {{60000, 30000}}), {1, 0.5}, 3e-3));
+  struct Case {
+    const char* op;
+    double a, b, c, x, y;
+  };
+  for (const Case& each : {Case{"Mul", 300, 300, 1, 1e-3, 90},
+                           {"Mul", 1e-3, 1e-4, 1, 1e3, 1e-4},
+                           {"Mul", 1e-3, 1e-4, 1e4, 6e4, 60},
+                           {"Mul", 2, 3, 4, 0.5, 12},
+                           {"Div", 60000, 2, 0.5, 60000, 1}}) {
+    CAPTURE(each.op, each.a, each.b, each.c);
+    const auto got = result_of(file(each.op, each.a, each.b, each.c), {{each.x, 0, each.x / 2, 0}});
+    CHECK(is_near(got, {each.y, each.y / 2, 0, 0}, 3e-3));
+  }
 }
 
 TEST_CASE("onnx: Celu divides nothing that is above 0") {
