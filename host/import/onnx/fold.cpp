@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
-#include <set>
 
 #include "host/core/check.hpp"
 #include "host/core/text.hpp"
@@ -388,44 +386,7 @@ std::vector<Numbers> fold_split(const OnnxNode& node, const Inputs& inputs) {
   return parts;
 }
 
-/// The attributes of operators that are folded.
-std::map<std::string_view, std::set<std::string_view>> known_attributes() {
-  std::map<std::string_view, std::set<std::string_view>> known{
-      {"Cast", {"to", "saturate"}},
-      {"Concat", {"axis"}},
-      {"Expand", {}},
-      {"Flatten", {"axis"}},
-      {"Gather", {"axis"}},
-      {"Identity", {}},
-      {"Mod", {"fmod"}},
-      {"Range", {}},
-      {"ReduceProd", {"axes", "keepdims", "noop_with_empty_axes"}},
-      {"ReduceSum", {"axes", "keepdims", "noop_with_empty_axes"}},
-      {"Reshape", {"allowzero"}},
-      {"Slice", {"axes", "ends", "starts"}},
-      {"Split", {"axis", "num_outputs", "split"}},
-      {"Squeeze", {"axes"}},
-      {"Transpose", {"perm"}},
-      {"Unsqueeze", {"axes"}},
-      {"Where", {}}};
-  for (const NumberPairFunctions* all : {&arithmetic(), &comparisons()}) {
-    for (const auto& [op, function] : *all) known[op] = {};
-  }
-  for (const auto& [op, function] : functions()) known[op] = {};
-  return known;
-}
-
 }  // namespace
-
-void check_attributes(const OnnxNode& node) {
-  static const auto known = known_attributes();
-  const auto own = known.find(node.op);
-  if (own == known.end()) return;
-  for (const Attribute& a : node.attributes) {
-    if (!own->second.contains(a.name))
-      throw_unsupported("has attribute " + in_quotes(a.name) + ", which is not supported");
-  }
-}
 
 std::vector<int64_t> changed_shape(const OnnxNode& node, const Shape& shape, const Inputs& inputs) {
   const int64_t size = num_elements(shape);

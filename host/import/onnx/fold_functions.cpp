@@ -1,12 +1,17 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators of one number and of two.
+// Operators of one number and of two, and the attributes of operators that are folded.
 #include "host/import/onnx/fold_functions.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
+#include <set>
+
+#include "host/core/check.hpp"
+#include "host/import/messages.hpp"
+#include "host/import/onnx/numbers.hpp"
 
 namespace wide::onnx {
 
@@ -54,6 +59,47 @@ const NumberFunctions& functions() {
                                      {"Reciprocal", [](L a) { return 1 / a; }},
                                      {"Not", [](L a) { return static_cast<L>(a == 0); }}};
   return table;
+}
+
+namespace {
+
+/// The attributes of operators that are folded.
+std::map<std::string_view, std::set<std::string_view>> known_attributes() {
+  std::map<std::string_view, std::set<std::string_view>> known{
+      {"Cast", {"to", "saturate"}},
+      {"Concat", {"axis"}},
+      {"Expand", {}},
+      {"Flatten", {"axis"}},
+      {"Gather", {"axis"}},
+      {"Identity", {}},
+      {"Mod", {"fmod"}},
+      {"Range", {}},
+      {"ReduceProd", {"axes", "keepdims", "noop_with_empty_axes"}},
+      {"ReduceSum", {"axes", "keepdims", "noop_with_empty_axes"}},
+      {"Reshape", {"allowzero"}},
+      {"Slice", {"axes", "ends", "starts"}},
+      {"Split", {"axis", "num_outputs", "split"}},
+      {"Squeeze", {"axes"}},
+      {"Transpose", {"perm"}},
+      {"Unsqueeze", {"axes"}},
+      {"Where", {}}};
+  for (const NumberPairFunctions* all : {&arithmetic(), &comparisons()}) {
+    for (const auto& [op, function] : *all) known[op] = {};
+  }
+  for (const auto& [op, function] : functions()) known[op] = {};
+  return known;
+}
+
+}  // namespace
+
+void check_attributes(const OnnxNode& node) {
+  static const auto known = known_attributes();
+  const auto own = known.find(node.op);
+  if (own == known.end()) return;
+  for (const Attribute& a : node.attributes) {
+    if (!own->second.contains(a.name))
+      throw_unsupported("has attribute " + in_quotes(a.name) + ", which is not supported");
+  }
 }
 
 }  // namespace wide::onnx

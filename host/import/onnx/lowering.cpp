@@ -203,18 +203,6 @@ bool Lowering::repeats_rows(size_t input) {
   return true;
 }
 
-double most_whole(Dtype dtype) {
-  return 1 / unit_roundoff(dtype);
-}
-
-double most_finite(Dtype dtype) {
-  return dtype == Dtype::fp16 ? 65504.0 : 0x1.fep127;
-}
-bool holds(Dtype dtype, double number) {
-  const double least = dtype == Dtype::fp16 ? 0x1p-14 : 0x1p-126, size = std::fabs(number);
-  return number == 0 || (size >= least && size <= most_finite(dtype));
-}
-
 Range Lowering::range(size_t input, Dtype dtype) {
   if (is_computed(input)) return moved(input).range;
   if (num_elements(constant_shape(input)) != 1) return Range::any;

@@ -26,14 +26,6 @@ struct Lowered {
   std::deque<Initializer> made;                ///< those that are not the file's
 };
 
-/// Whole numbers up to this one are exact in a dtype; differences of two have the right sign.
-double most_whole(Dtype dtype);
-/// The largest finite number of a dtype; of fp32 that of bf16, which both have.
-double most_finite(Dtype dtype);
-/// Whether a dtype has a number as exactly as any of usual size: it neither overflows nor comes so
-/// close to 0 that bits are lost.
-bool holds(Dtype dtype, double number);
-
 /// What is known of an activation's elements, each including the previous ones: that they are
 /// finite, whole numbers, or 0 and 1. Masks are computed from these: a graph has numbers only.
 enum class Range : uint8_t { any, finite, whole, truth };

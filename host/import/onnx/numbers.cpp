@@ -72,6 +72,18 @@ std::vector<int64_t> to_integers(const Numbers& numbers) {
   return out;
 }
 
+double most_whole(Dtype dtype) {
+  return 1 / unit_roundoff(dtype);
+}
+
+double most_finite(Dtype dtype) {
+  return dtype == Dtype::fp16 ? 65504.0 : 0x1.fep127;
+}
+bool holds(Dtype dtype, double number) {
+  const double least = dtype == Dtype::fp16 ? 0x1p-14 : 0x1p-126, size = std::fabs(number);
+  return number == 0 || (size >= least && size <= most_finite(dtype));
+}
+
 Numbers extents_of(const Shape& shape) {
   Numbers out{{shape.rank()}, kInt64, {}};
   for (const int64_t value : shape)

@@ -41,6 +41,14 @@ int64_t batch_multiple(const Numbers& numbers, size_t i);
 int64_t to_integer(const Numbers& numbers, size_t i);
 std::vector<int64_t> to_integers(const Numbers& numbers);
 
+/// Whole numbers up to this one are exact in a dtype; differences of two have the right sign.
+double most_whole(Dtype dtype);
+/// The largest finite number of a dtype; of fp32 that of bf16, which both have.
+double most_finite(Dtype dtype);
+/// Whether a dtype has a number as exactly as any of usual size: it neither overflows nor comes so
+/// close to 0 that bits are lost.
+bool holds(Dtype dtype, double number);
+
 /// The extents of a shape, with kBatch as the batch.
 Numbers extents_of(const Shape& shape);
 /// Whether its elements are numbers or Booleans that load_number() reads.
