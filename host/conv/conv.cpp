@@ -4,6 +4,7 @@
 // conv's verbs: validate, choose, launch.
 #include "wide/conv.hpp"
 
+#include <utility>
 #include <vector>
 
 #include "host/conv/conv_problem.hpp"
@@ -83,9 +84,12 @@ ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
   ConvRunner runner, stand_in;
   ConvChoice choice = choose_conv_strategy(
       computed, context.info(), options.strategy, verified_strategies(),
-      [&](const ConvStrategy& strategy) {
-        return is_empty(full) ? "there is nothing to compute"
-                              : cudnn_refusal([&] { runner = strategy.make(context, computed); });
+      [&](const ConvStrategy& strategy) -> std::string {
+        if (is_empty(full)) return "there is nothing to compute";
+        const std::string refusal =
+            cudnn_refusal([&] { runner = strategy.make(context, computed); });
+        if (!refusal.empty() || runner.calls_cudnn) return refusal;
+        return std::exchange(runner, {}).note;
       },
       tuning_of(options, kConvName, full));
   if (!is_empty(full) && !runner.run) runner = choice.strategy->make(context, computed);
@@ -93,8 +97,10 @@ ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
   const bool can_be_stood_in_for = runner.unsupported_reason && is_automatic(options.strategy) &&
                                    conv_direct_unsupported_reason(computed, context.info()).empty();
   if (can_be_stood_in_for) {
-    stand_in = make_conv_cuda_sequential(context, computed);
-    choice.explain += "; where operands are not aligned to 16 bytes a launch per member of our " +
+    const bool is_direct = conv_takes_direct(computed, context.info(), options.strategy);
+    stand_in = (is_direct ? make_conv_direct : make_conv_cuda_sequential)(context, computed);
+    choice.explain += "; where operands are not aligned to 16 bytes a launch " +
+                      std::string(is_direct ? "" : "per member ") + "of our " +
                       conv_direct_text(computed, context.info());
   }
   ConvPlan::State state{

@@ -58,6 +58,10 @@ constexpr ConvStrategy kStrategies[] = {
      make_conv_grouped},
     {"channels_last", cuda, true, conv_channels_last_unsupported_reason,
      leaves_multiprocessors_idle, kOneCall, make_conv_grouped},
+    {"sequential", cuda, true, conv_direct_unsupported_reason, always,
+     "one call of cuDNN's a member", make_conv_sequential},
+    {"direct", cuda, false, conv_direct_unsupported_reason, always,
+     "one launch of what cuDNN does not take", make_conv_direct},
     {"sequential", cuda, false, conv_direct_unsupported_reason, always, "member after member",
      make_conv_sequential},
     {"wide", cpu, false, runs_anything, always, "the tiles of all members share the threads",
@@ -94,6 +98,12 @@ std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProb
            " only";
   }
   return is_empty(problem) ? "" : strategy.unsupported_reason(problem, device);
+}
+
+bool conv_takes_direct(const ConvProblem& problem, const DeviceInfo& device,
+                       std::string_view automatic) {
+  return automatic == kAutoUnverified ||
+         proved_by(verified_strategies(), device, is_volume(problem))("direct");
 }
 
 std::string conv_direct_text(const ConvProblem& problem, const DeviceInfo& device) {

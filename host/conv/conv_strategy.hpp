@@ -28,10 +28,15 @@ struct ConvStrategy {
   ConvRunner (*make)(const Context& context, const ConvProblem& problem);
 };
 
-/// All, in the order in which "auto" prefers them; `sequential` is the last of each device.
+/// All, in the order in which "auto" prefers them; `sequential` is the last of each device. A
+/// strategy may appear twice, as in StrategyRow: `sequential` where it is cuDNN's.
 std::span<const ConvStrategy> conv_strategies();
 
 std::string_view strategy_name(const ConvStrategy* strategy);
+
+/// Whether the automatic choice of that name may launch `direct` for all members at once.
+bool conv_takes_direct(const ConvProblem& problem, const DeviceInfo& device,
+                       std::string_view automatic);
 
 /// Describes the kernel that stands in for cuDNN: own_kernel_text() by this build's evidence.
 std::string conv_direct_text(const ConvProblem& problem, const DeviceInfo& device);

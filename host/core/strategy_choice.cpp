@@ -29,6 +29,9 @@ class PassedOver {
                                      [&](const auto& known) { return known.first == name; });
     if (!is_told) list_.emplace_back(name, reason);
   }
+  void drop(std::string_view name) {
+    std::erase_if(list_, [&](const auto& known) { return known.first == name; });
+  }
   void drop(std::string_view name, const std::string& reason) {
     std::erase(list_, std::pair(name, reason));
   }
@@ -81,6 +84,7 @@ ChosenCandidate choose_by_name(const StrategyRequest& request,
 std::string explain_automatic(const StrategyRequest& request, const StrategyCandidate& chosen,
                               std::string_view why, PassedOver passed) {
   const std::string name = std::string(chosen.name) + ": ";
+  passed.drop(chosen.name);  // for what another row takes it
   if (!launches_own_kernel(request, chosen)) {
     const std::string unverified =
         is_proved(request, chosen) ? "" : ", " + unverified_text(request.device);

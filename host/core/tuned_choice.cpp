@@ -54,10 +54,11 @@ std::optional<ChosenCandidate> tuned_candidate(const StrategyRequest& request,
     why_not = "tuned " + entry->strategy + " not taken: " + why;
     return std::nullopt;
   };
+  // The last of its rows, which has the least conditions.
   const auto found = std::find_if(
-      candidates.begin(), candidates.end(),
+      candidates.rbegin(), candidates.rend(),
       [&](const StrategyCandidate& candidate) { return candidate.name == entry->strategy; });
-  if (found == candidates.end()) return refuse("this build has no such strategy");
+  if (found == candidates.rend()) return refuse("this build has no such strategy");
   std::string reason = found->unsupported_reason();
   if (reason.empty()) reason = policy_reason(request, *entry);
   if (!reason.empty()) return refuse(reason);
@@ -69,7 +70,7 @@ std::optional<ChosenCandidate> tuned_candidate(const StrategyRequest& request,
   if (!reason.empty()) return refuse(reason);
   std::string explain = explain_tuned(request, *entry);
   if (launches_own_kernel(request, *found)) explain += "; " + member_text(request);
-  return ChosenCandidate{static_cast<size_t>(found - candidates.begin()), std::move(explain),
+  return ChosenCandidate{static_cast<size_t>(candidates.rend() - found - 1), std::move(explain),
                          entry->policy};
 }
 

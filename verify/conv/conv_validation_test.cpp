@@ -308,6 +308,22 @@ TEST_CASE("conv: what auto is, for devices that are not at hand") {
   ConvProblem large = stem;
   large.batch = 128;
   CHECK(chosen(large, h200, {}) == "sequential");
+  CHECK(choose(large, h200, {}).strategy->is_vendors);
+  // One launch of our kernel instead of one per member, if cuDNN is not what runs member by member.
+  ConvProblem wide = large;
+  wide.in_channels = 64;
+  CHECK(chosen(wide, h200, proved) == "sequential");
+  refusal = "no engine";
+  CHECK(chosen(wide, h200, proved) == "direct");
+  wide.batch = 8;
+  CHECK_THAT(choose(wide, h200, proved).explain,
+             StartsWith("direct: one launch of what cuDNN does not take; ") &&
+                 ContainsSubstring("; grouped, sequential: no engine"));
+  const ConvChoice per_member = choose(wide, h200, {});
+  CHECK_FALSE(per_member.strategy->is_vendors);
+  CHECK_THAT(per_member.explain, StartsWith("sequential: member after member; ") &&
+                                     !ContainsSubstring("; grouped, sequential"));
+  refusal = "";
   ConvProblem one = stem;
   one.num_members = 1;
   CHECK(chosen(one, h200, {}) == "sequential");

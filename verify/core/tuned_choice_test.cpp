@@ -32,6 +32,7 @@ struct Chooser {
         {"steady", false, "one launch", none, none, wins},
         {"odd", false, "", cannot, none, wins},
         {"vendor", true, "one call", none, refuses, wins},
+        {"sequential", true, "one call a member", none, refuses, wins},
         {"sequential", false, "member after member", none, none, wins}};
     const ChosenCandidate chosen = choose_candidate(request, candidates, {});
     CHECK(chosen.explain.starts_with(std::string(candidates[chosen.index].name) + ": "));
@@ -85,6 +86,7 @@ TEST_CASE("tuned choice: our kernels need the hash that was measured, or evidenc
   choose.entry.strategy = "vendor";
   CHECK(choose().starts_with("vendor: tuned: "));
   choose.entry.strategy = "sequential";
+  choose.refusal = "no engine";  // for one of its rows
   CHECK(choose().starts_with("sequential: tuned: "));
 }
 
