@@ -18,11 +18,15 @@ namespace wide {
 
 namespace {
 
+int64_t keys_of(const FlashAttentionProblem& problem) {
+  return problem.kv_seq.value_or(problem.seq);
+}
+
 /// Why `short` cannot keep a head's keys and values, padded to a power of two of elements.
 std::string short_reason(const FlashAttentionProblem& problem) {
   if (problem.dtype == Dtype::fp32) return "it takes fp16 and bf16, not fp32";
   const int64_t most = problem.head_dim <= 64 ? 256 : problem.head_dim <= 128 ? 128 : 64;
-  const int64_t keys = problem.kv_seq.value_or(problem.seq);
+  const int64_t keys = keys_of(problem);
   if (keys <= most) return "";
   return "it takes up to " + std::to_string(most) + " keys of heads of " +
          counted(problem.head_dim, "element") + ", kv_seq is " + std::to_string(keys);
@@ -70,10 +74,24 @@ std::string grid_reason(FlashAttentionStrategy strategy, const FlashAttentionPro
   return "a launch has more than 2^31 - 1 blocks";
 }
 
-/// wgmma pads heads to at least 64 elements: half of them would be zeros.
+// What instructions of a thread say, counted on the simulated GPU for 16 to 320 queries and keys of
+// heads of 32, 64 and 128 elements.
+
+/// Whether at least half of the scores of wgmma's tiles are the problem's.
+bool half_fills_tiles(const FlashAttentionProblem& problem) {
+  const auto part = [](int64_t extent) {
+    constexpr int64_t kTile = 128;
+    return static_cast<double>(extent) / static_cast<double>((extent + kTile - 1) / kTile * kTile);
+  };
+  return part(problem.seq) * part(keys_of(problem)) >= 0.5;
+}
+
+/// wgmma pads heads to at least 64 elements. With tiles full of scores it spends less on 32 than
+/// the others, on half of them as much.
 bool fills_wgmma(const FlashAttentionProblem& problem, const DeviceInfo&) {
   constexpr int64_t kHalfOfLeastWidth = 32;
-  return problem.head_dim > kHalfOfLeastWidth;
+  return problem.head_dim > kHalfOfLeastWidth ||
+         (problem.head_dim == kHalfOfLeastWidth && half_fills_tiles(problem));
 }
 
 /// Bulk tensor copies load heads and store y.
@@ -87,7 +105,7 @@ std::string wgmma_reason(const FlashAttentionProblem& p, const DeviceInfo& devic
     return "it takes heads of whole 16 bytes, head_dim is " + std::to_string(p.head_dim) +
            "; tensor_core takes any";
   }
-  const int64_t keys = p.batch * p.kv_seq.value_or(p.seq), queries = p.batch * p.seq;
+  const int64_t keys = p.batch * keys_of(p), queries = p.batch * p.seq;
   const int64_t features = p.heads * p.head_dim;
   const int64_t kv_features = (p.kv_heads == 0 ? p.heads : p.kv_heads) * p.head_dim;
   const auto add = [&](const char* what, const RowStrides& strides, int64_t rows, int64_t width) {
@@ -107,8 +125,19 @@ std::string wgmma_reason(const FlashAttentionProblem& p, const DeviceInfo& devic
 /// whole tiles, those are bound by memory and `short` is not.
 bool short_is_expected_to_win(const FlashAttentionProblem& p, const DeviceInfo& device) {
   constexpr int64_t kHalfOfTile = 64;  // keys, and queries of a block of wgmma
-  const bool has_tiles = p.kv_seq.value_or(p.seq) > kHalfOfTile && p.seq > kHalfOfTile;
+  const bool has_tiles = keys_of(p) > kHalfOfTile && (p.seq > kHalfOfTile || half_fills_tiles(p));
   return !has_tiles || !fills_wgmma(p, device) || !wgmma_reason(p, device).empty();
+}
+
+/// Of whole tiles, tensor_core spends a tenth to two fifths less than `short`; of ragged ones up to
+/// a fifth more. Wider heads do not gain.
+bool tensor_core_beats_short(const FlashAttentionProblem& p, const DeviceInfo&) {
+  constexpr int64_t kTile = 64, kMostWidth = 64;
+  return short_reason(p).empty() && p.head_dim <= kMostWidth && p.seq > 0 && p.seq % kTile == 0 &&
+         keys_of(p) % kTile == 0;
+}
+bool tensor_core_is_expected_to_win(const FlashAttentionProblem& p, const DeviceInfo& device) {
+  return tensor_core_beats_short(p, device) && short_is_expected_to_win(p, device);
 }
 
 }  // namespace
@@ -130,6 +159,7 @@ std::vector<FlashAttentionStrategy> flash_attention_kernels(const FlashAttention
   std::vector<FlashAttentionStrategy> kernels;
   const bool is_short = short_reason(problem).empty();
   const bool is_short_first = short_is_expected_to_win(problem, device);
+  if (tensor_core_is_expected_to_win(problem, device)) kernels.push_back(tensor_core);
   if (is_short && is_short_first) kernels.push_back(short_keys);
   if (flash_attention_unsupported_reason(decode, problem, device).empty())
     kernels.push_back(decode);
@@ -205,9 +235,11 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
   using enum DeviceType;
   static constexpr std::string_view kOneLaunch = "one launch for all members";
   static constexpr StrategyRow<FlashAttentionStrategy, FlashAttentionProblem> kTable[] = {
+      {tensor_core, cuda, false, kOneLaunch, tensor_core_is_expected_to_win},
       {short_keys, cuda, false, kOneLaunch, short_is_expected_to_win},
       {decode, cuda, false, kOneLaunch},
       {wgmma, cuda, false, kOneLaunch, fills_wgmma},
+      {tensor_core, cuda, false, kOneLaunch, tensor_core_beats_short},
       {short_keys, cuda, false, kOneLaunch},
       {simt, cuda, false, kOneLaunch},
       {tensor_core, cuda, false, kOneLaunch},

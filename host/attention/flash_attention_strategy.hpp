@@ -32,9 +32,9 @@ std::string_view strategy_name(FlashAttentionStrategy strategy);
 /// CUDA's kernel for any problem of the dtype: tensor_core for 16 bits, simt for fp32.
 FlashAttentionStrategy flash_attention_kernel(const FlashAttentionProblem& problem);
 /// CUDA's kernels for the problem, in the expected order of speed: short where it takes the
-/// problem, as it reads keys once, rescales nothing and wastes no warp on missing queries; decode
-/// for few queries; wgmma, where heads fill more than half of their padded width; the one for any
-/// problem.
+/// problem, as it reads keys once, rescales nothing and wastes no warp on missing queries, unless
+/// tensor_core has whole tiles of it; decode for few queries; wgmma, where heads fill their padded
+/// width, or scores half of its tiles; the one for any problem.
 std::vector<FlashAttentionStrategy> flash_attention_kernels(const FlashAttentionProblem& problem,
                                                             const DeviceInfo& device);
 

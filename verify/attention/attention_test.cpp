@@ -342,9 +342,13 @@ TEST_CASE("attention: AUTO takes fused where it is verified, else the vendor's G
   };
   CHECK(parts(p).projections == std::vector<std::string>{"wgmma"});
   CHECK(parts(p).output == "wgmma");
-  CHECK(parts(p).core == "short");
+  CHECK(parts(p).core == "wgmma");
   p.batch = 1, p.seq = p.kv_seq.emplace(40);
   CHECK(parts(p).output == "small_m");
+  CHECK(parts(p).core == "short");
+  p.seq = p.kv_seq.emplace(64);  // half a tile of wgmma's
+  CHECK(parts(p).core == "tensor_core");
+  p.seq = p.kv_seq.emplace(40);
   gpu.compute_capability = 80, p.batch = 8;
   CHECK(parts(p).output == "tensor_core");
   p.dtype = Dtype::fp32;

@@ -110,13 +110,21 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
                                    {"flash_attention", "short", 90}};
   CHECK(choose(Dtype::bf16, gpu, "auto", both).strategy == short_keys);
   CHECK(choose(Dtype::bf16, gpu, "auto", both, 129, 128).strategy == tensor_core);
-  CHECK(choose(Dtype::bf16, gpu, "auto", both, 256, 64).strategy == short_keys);
+  CHECK(choose(Dtype::bf16, gpu, "auto", both, 256, 64).strategy == tensor_core);  // whole tiles
+  CHECK(choose(Dtype::bf16, gpu, "auto", both, 64, 32, 64).strategy == tensor_core);
+  CHECK(choose(Dtype::bf16, gpu, "auto", both, 240, 64).strategy == short_keys);
+  CHECK(choose(Dtype::bf16, gpu, "auto", both, 256, 64, 120).strategy == short_keys);
+  CHECK(choose(Dtype::bf16, gpu, "auto", both, 128, 128).strategy == short_keys);
   CHECK(choose(Dtype::bf16, gpu, "auto", both, 64, 256).strategy == short_keys);
   const VerifiedStrategy all[] = {{"flash_attention", "tensor_core", 90},
                                   {"flash_attention", "wgmma", 90}};
   CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 64).strategy == wgmma);
   CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 40).strategy == wgmma);
-  CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 32).strategy == tensor_core);  // half a width
+  CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 31).strategy == tensor_core);  // half a width
+  CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 32).strategy == wgmma);
+  CHECK(choose(Dtype::bf16, gpu, "auto", all, 129, 32).strategy == wgmma);
+  CHECK(choose(Dtype::bf16, gpu, "auto", all, 129, 32, 129).strategy == tensor_core);
+  CHECK(choose(Dtype::bf16, gpu, "auto", all, 128, 32).strategy == wgmma);
   CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 65).strategy == tensor_core);
   CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 64, 16).strategy == wgmma);  // decode is not
   const VerifiedStrategy few[] = {{"flash_attention", "decode", 90},
@@ -128,8 +136,11 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 64).strategy == wgmma);
   CHECK(choose(Dtype::bf16, gpu, "auto", few, 65, 64, 65).strategy == wgmma);
   CHECK(choose(Dtype::bf16, gpu, "auto", few, 64, 64).strategy == short_keys);  // half a tile
-  CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 64, 64).strategy == short_keys);
-  CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 32).strategy == short_keys);
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 64, 64).strategy == wgmma);
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 64, 63).strategy == short_keys);
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 32).strategy == wgmma);
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 144, 32, 144).strategy == short_keys);
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 144, 64, 144).strategy == wgmma);
   CHECK_THROWS_MATCHES(
       choose(Dtype::bf16, gpu, "short", both, 257, 64), Error,
       Message("flash_attention: strategy short cannot run this problem: it takes up "
