@@ -29,6 +29,15 @@ double span_of(const ConvProblem& p, int64_t channel, int64_t depth, int64_t row
          part(p.kernel.height, row) + part(p.kernel.width, column);
 }
 
+/// Whether x comes by vectors, if its address is aligned, of enough channels to be worth one.
+bool reads_vectors(const ConvProblem& p) {
+  const int64_t vector = 16 / dtype_bytes(p.dtype), channels = p.in_channels / p.groups;
+  const auto is_whole = [&](int64_t elements) { return elements % vector == 0; };
+  return channels >= kLeastChannels && is_whole(channels) && p.x.channel == 1 &&
+         p.weight.in_channel == 1 && is_whole(p.x.column) && is_whole(p.x.row) &&
+         is_whole(p.x.batch) && is_whole(p.x.member);
+}
+
 /// One of a form's tiles: blocks that a multiprocessor holds, and how close its products come
 /// to the device's rate.
 struct Candidate {
@@ -111,9 +120,11 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const De
 }
 
 bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& p, const DeviceInfo&) {
-  constexpr int64_t kLeastOutputs = 32;  // of a tile
-  constexpr int64_t kFewTerms = 24;      // too few products share a stage's other costs
-  return p.out_channels / p.groups >= kLeastOutputs && conv_terms(p) >= kFewTerms;
+  constexpr int64_t kTile = 32;      // outputs
+  constexpr int64_t kFewTerms = 24;  // too few products share a stage's other costs
+  // Vectors cost so little that half a tile spends a third of direct's instructions.
+  const int64_t least = reads_vectors(p) ? kTile / 2 : kTile;
+  return p.out_channels / p.groups >= least && conv_terms(p) >= kFewTerms;
 }
 
 kernels::ConvGemmTiles choose_conv_gemm_tiles(const ConvProblem& p, const DeviceInfo& device) {

@@ -103,7 +103,21 @@ TEST_CASE("auto takes implicit_gemm where it is proved, for signals and images, 
   p.kernel = {1, 3}, p.padding = {0, 1};
   CHECK_FALSE(takes_it(p, proved));
   p = problem_of(4, 64, 32, Dtype::bf16);
-  p.out_channels = 16;
+  p.out_channels = 16;  // half a tile, but x by vectors
+  CHECK(takes_it(p, proved));
+  p.groups = 4;
+  p.out_channels = 64;
+  CHECK(takes_it(p, proved));
+  p.layout = ChannelLayout::channels_first;
+  CHECK_FALSE(takes_it(p, proved));
+  p.layout = ChannelLayout::channels_last;
+  p.in_channels = 4 * 12;  // not whole vectors
+  CHECK_FALSE(takes_it(p, proved));
+  p.in_channels = 64, p.out_channels = 4 * 15;
+  CHECK_FALSE(takes_it(p, proved));
+  p = problem_of(4, 64, 32, Dtype::fp32);
+  p.groups = 16, p.allow_tf32 = true;  // vectors of four channels
+  p.out_channels = 256;
   CHECK_FALSE(takes_it(p, proved));
   CHECK_FALSE(takes_it(problem_of(4, 64, 32, Dtype::fp32), proved));
 }
