@@ -127,6 +127,7 @@ inline std::vector<std::string_view> conv_strategies_for(const Context& context,
   const ConvProblem p = describe_conv(arguments, like);
   std::vector<std::string_view> names;
   for (const ConvStrategy& strategy : conv_strategies()) {
+    if (std::find(names.begin(), names.end(), strategy.name) != names.end()) continue;
     if (!conv_unsupported_reason(strategy, without_idle_axes(p), context.info()).empty()) continue;
     try {  // cuDNN is asked when the plan is made
       (void)make_conv_plan(context, p, {.strategy = std::string(strategy.name)});
