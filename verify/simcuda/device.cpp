@@ -119,13 +119,6 @@ CUstream_st* Device::stream(cudaStream_t handle) {
   return streams.contains(handle) ? handle : nullptr;
 }
 
-bool Device::is_capturing() const {
-  for (const CUstream_st* one : streams) {
-    if (one->capture != nullptr) return true;
-  }
-  return false;
-}
-
 std::vector<OperationPointer> Device::before(CUstream_st& stream) {
   std::vector<OperationPointer> all{stream.last};
   all.insert(all.end(), stream.waits.begin(), stream.waits.end());
@@ -191,6 +184,18 @@ cudaError_t Device::forbid_while_capturing(const CUevent_st& event) {
 /// Waits for the last operation, and for events that the stream was told to wait for behind it.
 void Device::wait_for(CUstream_st& stream) {
   for (const OperationPointer& operation : before(stream)) operations.wait(operation);
+}
+
+cudaError_t Device::synchronize() {
+  cudaError_t error = cudaSuccess;
+  for (CUstream_st* one : streams) {
+    if (one->capture == nullptr) continue;
+    one->capture->is_invalid = true;
+    error = cudaErrorStreamCaptureUnsupported;
+  }
+  if (error != cudaSuccess) return error;
+  operations.wait_for_all();
+  return sticky;
 }
 
 void Device::reset() {

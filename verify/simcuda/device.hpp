@@ -133,7 +133,6 @@ class Device {
   cudaError_t unsupported(const std::string& what);
   /// The stream behind a handle; null where there is none.
   CUstream_st* stream(cudaStream_t handle);
-  bool is_capturing() const;
   /// Enqueues on a stream, or adds to the graph that it captures.
   cudaError_t enqueue(cudaStream_t stream, Work work);
   /// What the next operation on a stream comes after; events it was told to wait for are used up.
@@ -146,6 +145,9 @@ class Device {
   cudaError_t forbid_while_capturing(const CUstream_st& stream);
   cudaError_t forbid_while_capturing(const CUevent_st& event);
   void wait_for(CUstream_st& stream);
+  /// Waits for the whole device, of which a captured stream is a part: an error in every mode, and
+  /// the end of all captures.
+  cudaError_t synchronize();
   void reset();
 
  private:

@@ -277,11 +277,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int ordinal) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  return call("cudaDeviceSynchronize", [](Device& d) {
-    if (const cudaError_t error = d.forbid_while_capturing(); error != cudaSuccess) return error;
-    d.operations.wait_for_all();
-    return d.sticky;
-  });
+  return call("cudaDeviceSynchronize", [](Device& d) { return d.synchronize(); });
 }
 cudaError_t cudaDeviceReset() {
   return release("cudaDeviceReset", [](Device& d) { return d.reset(), cudaSuccess; });

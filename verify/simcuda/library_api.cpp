@@ -26,6 +26,11 @@ int wide_simcuda_has_context() {
   return wide::simcuda::has_context() ? 1 : 0;
 }
 
+/// cudaDeviceSynchronize() of a library that gives something back: not counted, as all that does.
+cudaError_t wide_simcuda_synchronize() {
+  return wide::simcuda::release("a library's wait", [](Device& d) { return d.synchronize(); });
+}
+
 /// Puts work(data) on the stream; drop(data) follows its last run, of which a graph may have many.
 /// Work that returns other than cudaSuccess breaks the device, as a kernel that traps does.
 cudaError_t wide_simcuda_enqueue(cudaStream_t stream, cudaError_t (*work)(void*),

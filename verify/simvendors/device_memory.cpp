@@ -56,6 +56,11 @@ KeptMemory keep_memory() {
   return {data, [](void* kept) { (void)release(kept); }};
 }
 
+void synchronize_device() {
+  static auto* const synchronize = symbol<cudaError_t()>("wide_simcuda_synchronize");
+  (void)synchronize();
+}
+
 cudaError_t enqueue(cudaStream_t stream, Work work) {
   static auto* const enqueue =
       symbol<cudaError_t(cudaStream_t, cudaError_t(*)(void*), void (*)(void*), void*)>(

@@ -38,6 +38,10 @@ class LoadedKernels {
   KeptMemory memory_{nullptr, [](void*) {}};
 };
 
+/// As the libraries do before they give a handle back: waits for the device, which no capture in
+/// any mode survives.
+void synchronize_device();
+
 /// Does `work` when the stream comes to it, as often as a graph that captures it is launched. Where
 /// it touches what it may not, the device is broken, as by a kernel.
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
