@@ -98,7 +98,18 @@ Context Context::cuda(int ordinal, CudaOptions options) {
   state->allocator =
       options.allocator ? options.allocator : std::make_shared<CudaAllocator>(ordinal);
   state->cudnn_plans = std::make_unique<CudnnPlanCache>();
+  state->cublaslt = std::make_unique<CublasLtHandle>(ordinal);
   return Context(std::move(state));
+}
+
+CublasLtHandle::~CublasLtHandle() {
+  if (handle_ != nullptr) runtime::destroy_cublaslt(ordinal_, handle_);
+}
+
+void* CublasLtHandle::get(std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (handle_ == nullptr) handle_ = runtime::create_cublaslt(ordinal_, reason);
+  return handle_;
 }
 
 const DeviceInfo& Context::info() const {

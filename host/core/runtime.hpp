@@ -40,5 +40,8 @@ void destroy_stream(int ordinal, Stream stream) noexcept;
 /// A cublasHandle_t, or null and the reason.
 void* create_cublas(int ordinal, std::string& reason);
 void destroy_cublas(int ordinal, void* handle) noexcept;
+/// A cublasLtHandle_t, likewise.
+void* create_cublaslt(int ordinal, std::string& reason);
+void destroy_cublaslt(int ordinal, void* handle) noexcept;
 
 }  // namespace wide::runtime

@@ -5,6 +5,7 @@
 // which loads the driver itself and says so where there is none.
 #include "host/core/runtime.hpp"
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
@@ -184,24 +185,44 @@ void destroy_stream(int, Stream stream) noexcept {
   forget_error(cudaStreamDestroy(native_stream(stream)));
 }
 
-void* create_cublas(int ordinal, std::string& reason) {
+namespace {
+
+template <class Handle>
+void* create_handle(int ordinal, const char* call, cublasStatus_t (*create)(Handle*),
+                    std::string& reason) {
   const CurrentDevice current(ordinal);
   const BesideCaptures beside;  // it allocates
-  cublasHandle_t handle = nullptr;
-  const cublasStatus_t status = cublasCreate(&handle);
+  Handle handle = nullptr;
+  const cublasStatus_t status = create(&handle);
   if (status == CUBLAS_STATUS_SUCCESS) return handle;
   (void)cudaGetLastError();
-  reason = std::string("cublasCreate: ") + cublasGetStatusName(status);
+  reason = std::string(call) + ": " + cublasGetStatusName(status);
   return nullptr;
 }
 
-void destroy_cublas(int ordinal, void* handle) noexcept {
+template <class Handle>
+void destroy_handle(int ordinal, void* handle, cublasStatus_t (*destroy)(Handle)) noexcept {
   try {
     const CurrentDevice current(ordinal);
-    const BesideCaptures beside;
-    (void)cublasDestroy(static_cast<cublasHandle_t>(handle));
+    (void)destroy(static_cast<Handle>(handle));
   } catch (const Error&) {  // the runtime is gone already, and the handle with it
   }
+}
+
+}  // namespace
+
+void* create_cublas(int ordinal, std::string& reason) {
+  return create_handle(ordinal, "cublasCreate", cublasCreate, reason);
+}
+void destroy_cublas(int ordinal, void* handle) noexcept {
+  destroy_handle(ordinal, handle, cublasDestroy);
+}
+
+void* create_cublaslt(int ordinal, std::string& reason) {
+  return create_handle(ordinal, "cublasLtCreate", cublasLtCreate, reason);
+}
+void destroy_cublaslt(int ordinal, void* handle) noexcept {
+  destroy_handle(ordinal, handle, cublasLtDestroy);
 }
 
 }  // namespace wide::runtime

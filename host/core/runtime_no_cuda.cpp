@@ -52,5 +52,9 @@ void* create_cublas(int, std::string& reason) {
   return nullptr;
 }
 void destroy_cublas(int, void*) noexcept {}
+void* create_cublaslt(int ordinal, std::string& reason) {
+  return create_cublas(ordinal, reason);
+}
+void destroy_cublaslt(int, void*) noexcept {}
 
 }  // namespace wide::runtime

@@ -23,7 +23,6 @@ void* create_cudnn(int ordinal, std::string& reason) {
 void destroy_cudnn(int ordinal, void* handle) noexcept {
   try {
     const CurrentDevice current(ordinal);
-    const BesideCaptures beside;
     (void)cudnnDestroy(static_cast<cudnnHandle_t>(handle));
   } catch (const Error&) {  // the runtime is gone already, and the handle with it
   }

@@ -15,6 +15,7 @@
 
 #include "host/core/beside_captures.hpp"
 #include "host/core/check.hpp"
+#include "host/core/context.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
@@ -75,25 +76,12 @@ void set(cublasLtMatmulPreferenceOpaque_t& preference, cublasLtMatmulPreferenceA
   WIDE_CHECK_CUBLAS(cublasLtMatmulPreferenceSetAttribute(&preference, name, &value, sizeof(value)));
 }
 
-/// A handle for the time that a plan is made.
-class LtHandle {
- public:
-  LtHandle() {
-    const cublasStatus_t status = cublasLtCreate(&handle_);
-    if (status == CUBLAS_STATUS_SUCCESS) return;
-    (void)cudaGetLastError();
-    throw_unsupported(std::string("linear: cuBLASLt cannot start: cublasLtCreate: ") +
-                      cublasGetStatusName(status));
-  }
-  ~LtHandle() { (void)cublasLtDestroy(handle_); }
-  LtHandle(const LtHandle&) = delete;
-  LtHandle& operator=(const LtHandle&) = delete;
-  cublasLtHandle_t get() const { return handle_; }
-
- private:
-  const BesideCaptures beside_;  ///< as it allocates, and frees
-  cublasLtHandle_t handle_ = nullptr;
-};
+cublasLtHandle_t handle_of(const Context& context) {
+  std::string reason;
+  void* const handle = context.state().cublaslt->get(reason);
+  if (handle == nullptr) throw_unsupported("linear: cuBLASLt cannot start: " + reason);
+  return static_cast<cublasLtHandle_t>(handle);
+}
 
 bool is_aligned(const void* address) {
   return reinterpret_cast<uintptr_t>(address) % kAligned == 0;
@@ -109,14 +97,15 @@ class Plan final : public CublasLtPlan {
       return;
     }
     const CurrentDevice current(device_.device.ordinal);
-    const LtHandle handle;
-    const auto candidates = find_candidates(handle.get());
+    const BesideCaptures beside;
+    cublasLtHandle_t const handle = handle_of(context);
+    const auto candidates = find_candidates(handle);
     int chosen = std::max(0, parse_cublaslt_policy(policy));
     const auto count = static_cast<int>(candidates.size());
     std::string found = "the heuristic's first of " + std::to_string(count) + " algorithms";
     if (!policy.empty()) found = "the policy";
     if (policy.empty() && searches) {
-      chosen = fastest_candidate(context, handle.get(), problem, call_, *matmul_, candidates,
+      chosen = fastest_candidate(context, handle, problem, call_, *matmul_, candidates,
                                  workspace_.cublas_bytes);
       if (chosen < 0) throw_unsupported("linear: none of cuBLASLt's algorithms runs");
       found = "the fastest of " + std::to_string(count) + " algorithms";
@@ -128,7 +117,7 @@ class Plan final : public CublasLtPlan {
     }
     aligned_ = candidates[static_cast<size_t>(chosen)].algo;
     const auto unaligned =
-        matmul_->candidates(handle.get(), dtype_bytes(problem.dtype), workspace_.cublas_bytes, 1);
+        matmul_->candidates(handle, dtype_bytes(problem.dtype), workspace_.cublas_bytes, 1);
     if (!unaligned.empty()) unaligned_ = unaligned.front().algo;
     explain_ = policy_ + ", " + found + "; epilogue " +
                (call_.needs_kernel ? "in a kernel of ours"

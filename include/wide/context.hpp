@@ -49,9 +49,10 @@ class Stream {
 ///
 /// While another stream is captured, in any mode and by any thread, tensors, streams, models and
 /// replays may be made, changed, waited for and destroyed: these calls work, and leave the capture
-/// valid. Plans and vendors' handles are made and destroyed while nothing is captured, as vendors'
-/// libraries allocate; an Allocator is responsible for its own calls. On the captured stream only
-/// calls documented as "may be captured" are allowed.
+/// valid. Contexts and vendors' handles are made and destroyed while nothing is captured: vendors'
+/// libraries wait for the device before they give a handle back, which ends every capture. So are
+/// plans, as these libraries allocate; an Allocator is responsible for its own calls. On the
+/// captured stream only calls documented as "may be captured" are allowed.
 class Context {
  public:
   struct CpuOptions {

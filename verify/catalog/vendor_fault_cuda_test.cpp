@@ -16,9 +16,11 @@
 #include "host/compare.hpp"
 #include "verify/support/cases.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/refusals.hpp"
 #include "verify/support/session.hpp"
 #include "verify/support/simulation.hpp"
 #include "wide/error.hpp"
+#include "wide/linear.hpp"
 
 namespace wide::test {
 namespace {
@@ -212,6 +214,18 @@ TEST_CASE("handles that cannot be created say why, and the other one is there") 
     CHECK_THAT(reason, ContainsSubstring(is_cublas ? "cublasCreate: CUBLAS_STATUS_ALLOC_FAILED"
                                                    : "cudnnCreate: CUDNN_STATUS_INTERNAL_ERROR"));
   }
+}
+
+TEST_CASE("a plan without cuBLASLt's handle says why, and the next one has it") {
+  require_vendors();
+  const Context context = require_cuda();
+  const LinearProblem problem{.num_members = 2, .batch = 4, .in_features = 8, .out_features = 8};
+  fail_at(1);
+  CHECK(message_of(ErrorCode::unsupported, [&] {
+          make_linear_plan(context, problem, {.strategy = "cublaslt"});
+        }) == "linear: cuBLASLt cannot start: cublasLtCreate: CUBLAS_STATUS_ALLOC_FAILED");
+  fail_at(0);
+  CHECK_NOTHROW(make_linear_plan(context, problem, {.strategy = "cublaslt"}));
 }
 
 }  // namespace wide::test

@@ -26,9 +26,13 @@ int wide_simcuda_has_context() {
   return wide::simcuda::has_context() ? 1 : 0;
 }
 
-/// cudaDeviceSynchronize() of a library that gives something back: not counted, as all that does.
-cudaError_t wide_simcuda_synchronize() {
-  return wide::simcuda::release("a library's wait", [](Device& d) { return d.synchronize(); });
+/// Frees what a library's handle kept, behind a cudaDeviceSynchronize(). The program's last error
+/// stays: the library has a runtime of its own.
+void wide_simcuda_give_back(void* memory) {
+  const cudaError_t before = wide::simcuda::last_error();
+  (void)wide::simcuda::release("a library's wait", [](Device& d) { return d.synchronize(); });
+  (void)cudaFree(memory);
+  wide::simcuda::last_error() = before;
 }
 
 /// Puts work(data) on the stream; drop(data) follows its last run, of which a graph may have many.

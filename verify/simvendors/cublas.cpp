@@ -121,9 +121,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   *handle = reinterpret_cast<cublasHandle_t>(made.release());
   return CUBLAS_STATUS_SUCCESS;
 }
-/// cublasLtDestroy() likewise: "implicitly calls cudaDeviceSynchronize()".
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
-  synchronize_device();
   delete &of(handle);
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -120,7 +120,6 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
-  synchronize_device();
   delete reinterpret_cast<Handle*>(handle);
   return CUDNN_STATUS_SUCCESS;
 }

@@ -22,7 +22,8 @@ bool is_simulated();
 bool has_context();
 
 /// Memory that a library's handle keeps, as long as it lives: nothing else makes or frees memory.
-/// Null where the runtime refuses, as beside a stream that is captured.
+/// Null where the runtime refuses, as beside a stream that is captured. Given back behind a wait
+/// for the device, as documented of cublasDestroy(): no capture in any mode survives that.
 using KeptMemory = std::unique_ptr<void, void (*)(void*)>;
 KeptMemory keep_memory();
 
@@ -37,10 +38,6 @@ class LoadedKernels {
  private:
   KeptMemory memory_{nullptr, [](void*) {}};
 };
-
-/// As the libraries do before they give a handle back: waits for the device, which no capture in
-/// any mode survives.
-void synchronize_device();
 
 /// Does `work` when the stream comes to it, as often as a graph that captures it is launched. Where
 /// it touches what it may not, the device is broken, as by a kernel.
