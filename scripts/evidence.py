@@ -173,7 +173,7 @@ def read_evidence(path):
 
 
 def state_of(root, evidence):
-    """"verified", or why not: "failed", "incomplete" or "stale"."""
+    """"verified", or why not: "failed", "incomplete", "serial" (launches did not overlap, as a program's do) or "stale"."""
     worst = evidence.get("worst_error_ratio")
     counts = [evidence["sanitizer"].get(tool) for tool in TOOLS]
     is_number = isinstance(worst, (int, float)) and not isinstance(worst, bool)
@@ -182,6 +182,8 @@ def state_of(root, evidence):
         return "failed"
     if evidence["cases_passed"] <= 0 or not is_number or any(type(n) is not int for n in counts):
         return "incomplete"
+    if evidence.get("programmatic_launch") is False:
+        return "serial"
     return "verified" if current_hash(root, evidence) == evidence["source_hash"] else "stale"
 
 
@@ -363,7 +365,7 @@ def write_evidence(root, arguments):
             "source_hash": source_hash(root, op, strategy), "sources": sources_of(root, op, strategy),
             "device": device["name"], "compute_capability": device["compute_capability"],
             "driver": arguments.driver or cuda_version(device["cuda_driver"]),
-            "toolkit": first["run"]["tool"]["cuda_toolkit"], "date": arguments.date,
+            "toolkit": first["run"]["tool"]["cuda_toolkit"], "date": arguments.date, "programmatic_launch": not arguments.serial,
             "cases_passed": passed, "cases_failed": failed, "worst_error_ratio": worst,
             **({"vendor_error": compared[op, strategy]} if (op, strategy) in compared else {}),
             **sanitizer_facts(verdicts, op, strategy)}
@@ -450,6 +452,7 @@ def main():
     command.add_argument("--without", action="append", default=[], metavar="OP[/STRATEGY],..", help="of which a run is missing, or all")
     command.add_argument("--lost", action="append", default=[], metavar="OP/STRATEGY", help="that left no result, since it fails its process")
     command.add_argument("--driver", help="as nvidia-smi names it; default: the CUDA version it supports")
+    command.add_argument("--serial", action="store_true", help="the runs were made with WIDE_PROGRAMMATIC_LAUNCH=0")
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     command.add_argument("--date", default=today)
     command.add_argument("--sanitizer", type=pathlib.Path, help="lines of gpu_check's part sanitize; left out: not run")

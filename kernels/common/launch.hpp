@@ -7,6 +7,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <string_view>
 #include <type_traits>
 
 namespace wide::kernels {
@@ -45,12 +47,23 @@ constexpr bool has_code_of(int major, int minor) {
   return false;
 }
 
+/// Whether the environment lets launches overlap: WIDE_PROGRAMMATIC_LAUNCH=0 there is for programs
+/// that nobody can build again where a driver has trouble with them. Read once.
+inline bool is_overlap_wanted() {
+  static const bool is_wanted = [] {
+    const char* value = std::getenv("WIDE_PROGRAMMATIC_LAUNCH");
+    return value == nullptr || std::string_view(value) != "0";
+  }();
+  return is_wanted;
+}
+
 /// Whether launches on the current device may overlap: its code waits for the preceding kernel
 /// (kernels/arch/grid.cuh), as code for 9.0 and later does. Never where the build option
-/// WIDE_PROGRAMMATIC_LAUNCH is off.
+/// WIDE_PROGRAMMATIC_LAUNCH is off, or the environment has 0 for it.
 inline cudaError_t may_overlap(int& may) {
   may = 0;
 #if WIDE_PROGRAMMATIC_LAUNCH
+  if (!is_overlap_wanted()) return cudaSuccess;
   int device = 0, major = 0, minor = 0;
   cudaError_t status = cudaGetDevice(&device);
   if (status != cudaSuccess) return status;

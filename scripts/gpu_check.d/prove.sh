@@ -167,6 +167,13 @@ verify() {
   fi
 }
 
+# What scouts found of this wbench, in this call or an earlier one: nothing later lets launches overlap where they fail.
+heed_scouts() {
+  [ -z "${WIDE_PROGRAMMATIC_LAUNCH:-}" ] && [ "$out/serial.txt" -nt "$build/bench/wbench" ] || return 0
+  export WIDE_PROGRAMMATIC_LAUNCH=0
+  say "WIDE_PROGRAMMATIC_LAUNCH=0: $(cat "$out/serial.txt")"
+}
+
 # What fails here would take the time of all that comes after it.
 part_scout() {
   verify scout
@@ -182,6 +189,7 @@ part_evidence() {
   verdicts_now >"$out/sanitize.txt"
   driver=$(gpu_fact driver_version)
   [ -z "$driver" ] || options+=(--driver "$driver")
+  [ "${WIDE_PROGRAMMATIC_LAUNCH:-1}" != 0 ] || options+=(--serial)
   while read -r what one rest; do
     case $what in
       result) results+=("$one") ;;

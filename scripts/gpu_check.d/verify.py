@@ -6,8 +6,9 @@ lose it.
 
 RUNS is a file of lines "NAME --op OP WORDS"; the results are FOLDER/verify-NAME.json.
 
-scout   RUNS are "NAME STRATEGY --op OP WORDS", one small case each. Runs all at once. A strategy that hangs, crashes or loses the
-        device is suspect: later parts leave it out, until `run` has tried it again
+scout   RUNS are "NAME [VARIABLE=VALUE..] STRATEGY --op OP WORDS", one small case each. Runs all at once. A strategy that hangs, crashes
+        or loses the device is suspect: later parts leave it out, until `run` has tried it again. Leaves FOLDER/serial.txt, which says
+        why, if the run "overlapping" fails and "serial" is right: then launches must not overlap on this device
 run     runs those without a result of this wbench, several at once: each process has a context of its own. One that begins no
         further case for FIRST_CALLS_S is killed. After one that was killed, crashed, or lost its device, its primitive's runs are
         made strategy by strategy of ours, when all others have ended, and so are the suspects': one bad kernel costs no other its
@@ -50,15 +51,17 @@ class Run:
     strategy: str  # the only one; empty: all
     op: str
     words: tuple
+    environment: tuple = ()
 
     @staticmethod
     def of(line):
         name, *words = line.split()
         at = words.index("--op")
-        return Run(name, "".join(words[:at]), words[at + 1], tuple(words[at:]))
+        environment = tuple(word for word in words[:at] if "=" in word)
+        return Run(name, "".join(words[len(environment):at]), words[at + 1], tuple(words[at:]), environment)
 
     def __str__(self):
-        return " ".join(filter(None, (self.name, self.strategy, *self.words)))
+        return " ".join(filter(None, (self.name, *self.environment, self.strategy, *self.words)))
 
     def alone(self, strategy):
         return dataclasses.replace(self, strategy=strategy)
@@ -128,7 +131,7 @@ class Verifier:
         log, events = path.with_suffix(".log"), path.with_suffix(".events")
         log.write_text("")
         words = [*words, "--strategy", run.strategy, "--baseline", "none"] if run.strategy else words
-        code = run_watched([self.wbench, "verify", "-v", "-p", "ci", "--device", "cuda", *run.words, *words, "--events", events,
+        code = run_watched(["env", *run.environment, self.wbench, "verify", "-v", "-p", "ci", "--device", "cuda", *run.words, *words, "--events", events,
                             "--json", path], log, left, stall_s, begin_s=FIRST_CALLS_S, to_write_s=1)
         said = log.read_text(errors="replace")
         if code < 0:
@@ -161,7 +164,20 @@ class Verifier:
         todo = [run for run in runs if not self.result(run) and run.strategy not in self.lost.of(run.op)]
         with concurrent.futures.ThreadPoolExecutor(max(1, len(todo))) as pool:
             outcomes = list(pool.map(go, todo))
+        self.judge_overlap(runs)
         return 124 if None in outcomes else self.exit_code(runs)
+
+    def is_right(self, run):
+        """None if nobody knows."""
+        result = self.result(run)
+        if result is None:
+            return False if str(run) in self.lost.suspicions(run.op, run.strategy) else None
+        return result["run"]["exit_code"] in GOOD
+
+    def judge_overlap(self, runs):
+        is_right = {run.name: self.is_right(run) for run in runs if run.name in ("overlapping", "serial")}
+        if is_right == {"overlapping": False, "serial": True}:
+            (self.folder / "serial.txt").write_text("launches that may overlap fail, and the same ones in turn do not\n")
 
     def run_all(self, run):
         """All strategies, unless their primitive is in trouble: then each will be run by itself."""

@@ -113,6 +113,10 @@ class EvidenceTable(Tree):
         self.assert_refused(self.good | {"sanitizer": {}}, "incomplete")
         self.assert_refused(self.good | {"sanitizer": CLEAN | {"memcheck": False}}, "incomplete")
 
+    def test_launches_that_did_not_overlap_say_nothing_of_those_that_do(self):
+        self.assert_refused(self.good | {"programmatic_launch": False}, "is serial")
+        self.assertEqual(self.table(self.good | {"programmatic_launch": True})[1], "")
+
     def test_unreadable_files_are_named_and_stop_nothing(self):
         for broken in ['{"schema": ', "", "[]", json.dumps(self.good | {"schema": "wide.evidence 0"}),
                        json.dumps(self.good | {"cases_failed": "0"}), json.dumps(self.good | {"op": 'toy", "x'})]:
@@ -165,6 +169,11 @@ class EvidenceWrite(Tree):
             if has_written:
                 self.assertEqual(json.loads((self.root / "evidence/toy_simt_sm90.json").read_text())["cases_failed"], failed)
                 shutil.rmtree(self.root / "evidence")
+
+    def test_whether_launches_overlapped_is_written_down(self):
+        for options in ((), ("--serial",)):
+            self.write(options=options)
+            self.assertEqual(json.loads((self.root / "evidence/toy_simt_sm90.json").read_text())["programmatic_launch"], not options)
 
 
 class VendorError(Tree):

@@ -25,6 +25,7 @@ op, bad = value("--op"), json.load(open("ROOT/bad.json"))
 named = [row["strategy"] for row in listed if row["op"] == op and row["strategy"] not in value("--skip").split(",")]
 named = ["sequential", *named] if not value("--strategy") else [value("--strategy")]
 troubles = [bad[f"{op}/{name}"] for name in named if f"{op}/{name}" in bad]
+troubles = [how.removeprefix("overlapping ") for how in troubles if "overlapping" not in how or os.environ.get("WIDE_PROGRAMMATIC_LAUNCH") != "0"]
 time.sleep(1000 if "is silent" in troubles else 0)
 cases, why = [], None
 check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
@@ -254,6 +255,21 @@ sys.exit(1)
         (self.root / "words").unlink()
         self.assertIn("scout: ok", self.check("scout").stdout)
         self.assertFalse((self.root / "words").exists())  # its result is there
+
+    def test_where_only_overlapping_launches_fail_none_overlaps_any_more(self):
+        scouts = "overlapping wgmma --op toy --n 7\nserial WIDE_PROGRAMMATIC_LAUNCH=0 wgmma --op toy --n 7\n"
+        says = "gpu_check: WIDE_PROGRAMMATIC_LAUNCH=0: launches that may overlap fail"
+        for how, heeds in (("overlapping_crashes", True), ("crashes", False)):
+            self.put_device("simt", "wgmma", wgmma=how)
+            self.put("scripts/gpu_check.d/scouts", scouts)
+            out = self.check("scout", "verify", "evidence").stdout
+            self.assertEqual((how, says in out), (how, heeds), out)
+            self.assertEqual(says in self.check("evidence").stdout, heeds)  # in a later call, too
+            self.assertEqual(self.states()["wgmma"], (0, 1) if how == "crashes" else (6, 0), out)
+            written = [json.loads(path.read_text()) for path in (self.root / "verify/evidence").glob("toy_*.json")]
+            self.assertEqual({one["programmatic_launch"] for one in written}, {not heeds})
+            shutil.rmtree(self.root / "build/check")
+            self.forget()
 
     def test_what_came_to_no_case_is_no_suspect(self):
         self.put_device("simt", "wgmma", wgmma="is_silent")
