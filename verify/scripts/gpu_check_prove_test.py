@@ -256,6 +256,15 @@ sys.exit(1)
         self.assertIn("scout: ok", self.check("scout").stdout)
         self.assertFalse((self.root / "words").exists())  # its result is there
 
+    def test_a_vendors_call_that_crashes_is_tried_again_too(self):
+        self.put_device("simt", cublas="crashes")
+        self.put("scripts/gpu_check.d/scouts", "call cublas --op toy --n 7\n")
+        self.check("scout")
+        self.assertIn("--op toy --n 7 --strategy cublas --baseline none", self.verified()[0])
+        self.assertEqual(self.lost(), {"toy/cublas": {"why": "exit code 134 at toy n=2", "suspicion": None}})
+        self.check("evidence")
+        self.assertEqual(self.states(), {"simt": (6, 0)})
+
     def test_where_only_overlapping_launches_fail_none_overlaps_any_more(self):
         scouts = "overlapping wgmma --op toy --n 7\nserial WIDE_PROGRAMMATIC_LAUNCH=0 wgmma --op toy --n 7\n"
         says = "gpu_check: WIDE_PROGRAMMATIC_LAUNCH=0: launches that may overlap fail"
