@@ -252,7 +252,6 @@ void DecodedKernel::run(simt::Warp& warp, size_t index, int max_steps) const {
     if (in.has_guard) mask &= guard_mask(in, registers);
     ++path.pc;
     path.at = in.at;
-    ++executed_[pc];
     ++launch.instructions;
     launch.counters.instructions[static_cast<size_t>(in.kind)] += std::popcount(path.lanes);
     if (mask == 0) continue;
@@ -305,20 +304,6 @@ uint64_t DecodedKernel::code_hash() const {
       hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
   return hash;
-}
-
-std::vector<std::pair<simt::Location, int64_t>> DecodedKernel::coverage() const {
-  std::vector<std::pair<simt::Location, int64_t>> lines;
-  for (size_t i = 0; i < code_.size(); ++i) {
-    const auto same = std::find_if(lines.begin(), lines.end(),
-                                   [&](const auto& line) { return line.first == code_[i].at; });
-    if (same == lines.end()) {
-      lines.emplace_back(code_[i].at, executed_[i]);
-    } else {
-      same->second = std::max(same->second, executed_[i]);
-    }
-  }
-  return lines;
 }
 
 bool is_synchroniser(const Instruction& in) {

@@ -95,7 +95,6 @@ class DecodedKernel final : public Kernel {
   std::vector<Synchroniser> synchronisers() const override;
   std::unique_ptr<Kernel> without(int n) const override;
   uint64_t code_hash() const override;
-  std::vector<std::pair<simt::Location, int64_t>> coverage() const override;
 
  private:
   friend class KernelDecoder;
@@ -110,7 +109,6 @@ class DecodedKernel final : public Kernel {
   std::optional<simt::Dim3> required_cluster_;
   std::vector<std::pair<Special, size_t>> specials_;  ///< that it reads, with their places
   bool has_products_ = false;                         ///< wgmma
-  mutable std::vector<int64_t> executed_;             ///< by instruction
 };
 
 /// Whether deleting the instruction is a mutation: it only orders, signals or waits.

@@ -89,7 +89,6 @@ bool begins_with_result(const Instruction& in, std::string_view opcode) {
 
 DecodedKernel::DecodedKernel(const KernelText& text, const Symbols& symbols) : name_(text.name) {
   KernelDecoder(*this, text, symbols).decode();
-  executed_.assign(code_.size(), 0);
 }
 
 KernelDecoder::KernelDecoder(DecodedKernel& kernel, const KernelText& text, const Symbols& symbols)

@@ -44,8 +44,6 @@ class Kernel : public simt::Program {
   virtual std::unique_ptr<Kernel> without(int n) const = 0;
   /// A number of its instructions, whatever lines of source they are from.
   virtual uint64_t code_hash() const = 0;
-  /// How often each source line was executed by a warp since the module was loaded.
-  virtual std::vector<std::pair<simt::Location, int64_t>> coverage() const = 0;
 };
 
 struct Variable {

@@ -10,9 +10,6 @@ namespace wide::simcuda {
 void set_order(Order order, uint32_t seed) {
   device().operations.set_order(order, seed);
 }
-void set_options(const simt::Options& options) {
-  device().options = options;
-}
 
 void fail_at(int64_t k, cudaError_t error, bool is_sticky) {
   Faults& faults = device().faults;
@@ -89,9 +86,6 @@ int wide_simcuda_present() {
 }
 void wide_simcuda_clear_launches() {
   wide::simcuda::clear_launches();
-}
-int64_t wide_simcuda_num_launches() {
-  return static_cast<int64_t>(wide::simcuda::launches().size());
 }
 const char* wide_simcuda_counters_json() {
   return wide::simcuda::keep(wide::simcuda::counters_json(wide::simcuda::device()));

@@ -23,7 +23,6 @@ enum class Order {
   random,  ///< any time before something waits for it that its dependencies allow; seeded
 };
 void set_order(Order order, uint32_t seed);
-void set_options(const simt::Options& options);  ///< of launches from now on
 
 /// The k-th counted call from now on returns `error` (k = 1: the next one; 0: off). Sticky: so does
 /// every call after it. Calls that release, or only ask for the last error, are not counted.

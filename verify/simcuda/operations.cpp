@@ -110,16 +110,6 @@ bool Operations::is_ordered(uint32_t earlier, const Operation& present) const {
   return known != present.known.end() && known->second >= number;
 }
 
-Operation Operations::host_operation() {
-  Operation operation;
-  operation.id = static_cast<uint32_t>(by_id_.size());
-  operation.number = ++numbers_[0];
-  by_id_.emplace_back(0, operation.number);
-  host_[0] = operation.number;
-  operation.known = host_;
-  return operation;
-}
-
 void Operations::set_order(Order order, uint32_t seed) {
   wait_for_all();
   order_ = order;

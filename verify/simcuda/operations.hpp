@@ -51,8 +51,6 @@ class Operations {
   void retire_slot(int slot) { retired_.push_back(slot); }
   /// Whether operation `earlier` is ordered before `present`.
   bool is_ordered(uint32_t earlier, const Operation& present) const;
-  /// What the host itself does now, to memory: an operation that is at its end already.
-  Operation host_operation();
   void set_order(Order order, uint32_t seed);
   void forget_pending() { pending_.clear(); }
 
