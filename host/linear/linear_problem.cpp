@@ -9,6 +9,7 @@
 #include <string>
 
 #include "host/core/plan_checks.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/linear/linear_weight.hpp"
@@ -173,10 +174,24 @@ constexpr auto kLinearFields = [](const auto& same, const LinearProblem& got,
   same("stride of residual", got.residual, plan.residual);
   same("member stride of bias", got.bias_member_stride, plan.bias_member_stride);
   same("member stride of scale", got.scale_member_stride, plan.scale_member_stride);
+  same("weight_format", weight_format_name(got.weight_format),
+       weight_format_name(plan.weight_format));
+  same("group_size", got.group_size, plan.group_size);
+  same("allow_rounded_weights", got.allow_rounded_weights, plan.allow_rounded_weights);
+  same("allow_tf32", got.allow_tf32, plan.allow_tf32);
+  same("shared_input", got.shared_input, plan.shared_input);
+  same("activation", got.epilogue.activation, plan.epilogue.activation);
+  same("alpha", got.epilogue.alpha, plan.epilogue.alpha);
 };
 
 void require_same_linear_problem(const LinearProblem& got, const LinearProblem& plan) {
   require_same_problem("linear", got, plan, kLinearFields);
+}
+std::string problem_key(const LinearProblem& complete) {
+  return key_of_fields(complete, kLinearFields);
+}
+TuningKey tuning_key(const LinearProblem& problem) {
+  return {"linear", problem_key(complete_linear_problem(problem))};
 }
 
 QuantizedWeight linear_quantized_weight(const LinearProblem& problem) {

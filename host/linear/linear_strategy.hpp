@@ -55,11 +55,6 @@ LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceIn
                                     std::span<const VerifiedStrategy> verified,
                                     std::string_view name = "auto", const Tuning& tuning = {});
 
-/// problem_key(), in the format that files have had since before other primitives were tuned.
-/// Equal for equal problems, whether strides were given or left out; alpha's value makes no
-/// difference.
-std::string linear_problem_key(const LinearProblem& problem);
-
 /// Tiles of one member's output; saturates instead of overflowing.
 int64_t linear_tiles_of(const LinearProblem& problem, int64_t tile_m, int64_t tile_n);
 /// The tile of `simt`, for all of problem.num_members in one launch. No bit depends on it.

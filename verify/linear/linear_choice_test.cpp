@@ -9,6 +9,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "bench/cases/expand.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
@@ -125,7 +126,7 @@ void check_choice(const LinearProblem& problem, const DeviceInfo& device,
   }
   const LinearChoice choice = choose_linear_strategy(problem, device, verified);
   const std::string name(strategy_name(choice.strategy));
-  INFO(linear_problem_key(problem) << " on " << device.name << ": " << choice.explain);
+  INFO(tuning_key(problem).problem << " on " << device.name << ": " << choice.explain);
   REQUIRE(linear_unsupported_reason(choice.strategy, problem, device) == "");
   REQUIRE(choice.explain.starts_with(name + ": "));
   REQUIRE(choice.explain.size() > name.size() + 2);
@@ -256,13 +257,12 @@ TEST_CASE("wgmma's pairs of blocks: where they fill the device in no more rounds
 
 TEST_CASE("the key of a problem is the same for the same problem only") {
   const LinearProblem p = small_problem();
-  CHECK(linear_problem_key(p) == "n=4 batch=16 in=64 out=48 bf16 bias");
   LinearProblem bare = p;
   bare.x = bare.y = bare.weight = {};
   bare.bias_member_stride = 0;
-  CHECK(linear_problem_key(bare) == linear_problem_key(p));
+  CHECK(tuning_key(bare).problem == tuning_key(p).problem);
   bare.y_dtype.reset();
-  CHECK(linear_problem_key(bare) == linear_problem_key(p));
+  CHECK(tuning_key(bare).problem == tuning_key(p).problem);
   std::vector<LinearProblem> others(17, bare);
   others[0].num_members = 5;
   others[1].batch = 17;
@@ -291,8 +291,8 @@ TEST_CASE("the key of a problem is the same for the same problem only") {
   add(others[10], [](LinearProblem& one) { one.residual = {400, 48}; });
   add(others[9], [](LinearProblem& one) { one.scale_member_stride = 2; });
   add(others[14], [](LinearProblem& one) { one.allow_rounded_weights = true; });
-  std::vector<std::string> keys{linear_problem_key(p)};
-  for (const LinearProblem& other : others) keys.push_back(linear_problem_key(other));
+  std::vector<std::string> keys{tuning_key(p).problem};
+  for (const LinearProblem& other : others) keys.push_back(tuning_key(other).problem);
   std::sort(keys.begin(), keys.end());
   CHECK(std::adjacent_find(keys.begin(), keys.end()) == keys.end());
   for (const std::string& key : keys) CHECK(key.find('\n') == std::string::npos);
@@ -303,8 +303,8 @@ LinearChoice tuned(const TuningEntry& entry, std::string_view hash,
                    std::span<const VerifiedStrategy> verified = {},
                    LinearProblem p = small_problem()) {
   TuningCache cache;
-  cache.set(kH200, "linear", linear_problem_key(small_problem()), entry);
-  return choose_linear_strategy(p, kH200, verified, "auto", {&cache, linear_problem_key(p), hash});
+  cache.set(kH200, "linear", tuning_key(small_problem()).problem, entry);
+  return choose_linear_strategy(p, kH200, verified, "auto", {&cache, tuning_key(p).problem, hash});
 }
 
 bool is_taken(const LinearChoice& choice) {
@@ -357,7 +357,7 @@ TEST_CASE("a plan on the CPU reads the cache, and says so") {
   const auto explain = [&] { return make_linear_plan(context, p, {.tuning = &cache}).explain(); };
   CHECK_THAT(explain(),
              ContainsSubstring("wide: ") && ContainsSubstring("not in the tuning cache"));
-  cache.set(context.info(), "linear", linear_problem_key(p), {"sequential", "", 5, 2, ""});
+  cache.set(context.info(), "linear", tuning_key(p).problem, {"sequential", "", 5, 2, ""});
   CHECK_THAT(explain(), ContainsSubstring("sequential: tuned: 5 us on "));
   CHECK(make_linear_plan(context, p, {.strategy = "wide", .tuning = &cache}).strategy() == "wide");
 }

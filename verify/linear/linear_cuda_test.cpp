@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "host/core/problem_keys.hpp"
 #include "host/core/verified.hpp"
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
@@ -184,7 +185,7 @@ TEST_CASE("linear on CUDA: auto runs what a tuning cache says") {
   const LinearProblem problem = complete_linear_problem(small_problem());
   TuningCache cache;
   const auto tuned = [&](const TuningEntry& entry) {
-    cache.set(bench.context().info(), "linear", linear_problem_key(problem), entry);
+    cache.set(bench.context().info(), "linear", tuning_key(problem).problem, entry);
     return make_linear_plan(bench.context(), problem, {.tuning = &cache});
   };
   const std::string hash(kernel_hash("linear"));

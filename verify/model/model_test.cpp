@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "host/core/problem_keys.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/error_of.hpp"
@@ -247,7 +248,7 @@ TEST_CASE("model: other batches are tuned as the first was, when the cache is go
   layer.epilogue = {.has_bias = true, .activation = Activation::relu};
   for (const int64_t batch : {5, 2, 1}) {
     layer.batch = batch;
-    cache->set(cpu.info(), "linear", linear_problem_key(layer), {"sequential", "", 1, 2, ""});
+    cache->set(cpu.info(), "linear", tuning_key(layer).problem, {"sequential", "", 1, 2, ""});
   }
   options.tuning = &*cache;
   ModelRun run(cpu, small_model("mlp"), {.num_members = 2, .batch = 5}, options);
@@ -265,7 +266,7 @@ TEST_CASE("model: in the catalogue, too, \"auto\" asks the tuning cache for each
   TuningCache cache;
   LinearProblem layer{.num_members = 2, .batch = 5, .in_features = 64, .out_features = 128};
   layer.epilogue = {.has_bias = true, .activation = Activation::relu};
-  cache.set(cpu.info(), "linear", linear_problem_key(layer), {"sequential", "", 1, 2, ""});
+  cache.set(cpu.info(), "linear", tuning_key(layer).problem, {"sequential", "", 1, 2, ""});
   const catalog::PrimitiveSpec& spec = catalog::find_primitive("model:mlp");
   std::vector<catalog::Case::Entry> axes{{"n", int64_t{2}}, {"batch", int64_t{5}}};
   for (const catalog::AxisInfo& axis : spec.axes)
