@@ -278,10 +278,7 @@ constexpr auto kConvFields = [](const auto& same, const ConvProblem& got, const 
   same("stride", got.stride, plan.stride);
   same("padding", got.padding, plan.padding);
   same("dilation", got.dilation, plan.dilation);
-  // Omitted for images, so that their keys stay as before.
-  if (got.depth != ConvDepth{} || plan.depth != ConvDepth{}) {
-    same("depth", got.depth, plan.depth);
-  }
+  same("depth", got.depth, plan.depth);
   same("layout", got.layout, plan.layout);
   same("x_layout", got.x_layout, plan.x_layout);
   same("allow_tf32", got.allow_tf32, plan.allow_tf32);
