@@ -5,10 +5,10 @@
 // under every swizzle, over the tensor's edges, in one to five dimensions; and the way back.
 #include "host/core/tensor_map.hpp"
 #include "kernels/arch/fence.cuh"
-#include "kernels/arch/spare.cuh"
 #include "kernels/arch/target.cuh"
 #include "kernels/arch/tma.cuh"
 #include "verify/golden/golden.hpp"
+#include "verify/simt_kernels/unused_instructions.cuh"
 
 namespace wide::golden {
 

@@ -69,7 +69,9 @@ class LayersTest(ScriptTest):
     def test_inline_ptx_lives_in_arch(self):
         for line in ('asm volatile("bar;");', 'asm("bar;");', '__asm__ __volatile__ ("bar;");'):
             self.assert_caught("kernels/k/x.cuh", line, "inline PTX")
-        self.put("kernels/arch/x.cuh", SPDX + 'asm volatile("bar;");\n')
+            self.assert_caught("verify/golden/x.cu", line, "inline PTX")
+        for folder in ("kernels/arch", "verify/simt_kernels"):
+            self.put(f"{folder}/x.cuh", SPDX + 'asm volatile("bar;");\n')
         self.assertEqual(self.check()[0], 0)
 
     def test_licence_and_length(self):

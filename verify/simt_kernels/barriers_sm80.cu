@@ -4,7 +4,7 @@
 // Barriers of a block, right and wrong. in: [threads] counts up; a right kernel leaves out[i] =
 // in[threads - 1 - i], so that every value crosses warps. state: zeros.
 #include "kernels/arch/barrier.cuh"
-#include "kernels/arch/spare.cuh"
+#include "verify/simt_kernels/unused_instructions.cuh"
 
 namespace arch = wide::kernels::arch;
 

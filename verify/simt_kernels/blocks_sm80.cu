@@ -5,7 +5,7 @@
 // large, a right kernel leaves out[i] = in[threads - 1 - i]; state: as many zeros.
 #include <cstdint>
 
-#include "kernels/arch/spare.cuh"
+#include "verify/simt_kernels/unused_instructions.cuh"
 
 namespace arch = wide::kernels::arch;
 

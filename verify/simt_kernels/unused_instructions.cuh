@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Instructions that no kernel uses so far, but the simulated GPU knows: verify/ proves it with
-// these. Beside the other headers, so that what kernels do not need is no source of theirs.
+// Instructions that no kernel uses so far, but the simulated GPU knows: kernels of tests prove it.
 // Sources: PTX ISA, "Parallel Synchronization and Communication Instructions: bar / barrier", "ld",
 // "st", "cp.async.bulk".
 #pragma once
