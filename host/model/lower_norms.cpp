@@ -15,16 +15,6 @@ namespace wide {
 
 namespace {
 
-/// The second output, or none.
-PlacedView sum_of(const Lowering& l, const Node& node) {
-  return node.outputs.size() > 1 ? l.rows(node, node.outputs[1]) : PlacedView{};
-}
-
-/// Of the first member, where a norm has ids.
-int64_t first_id_of(const Lowering& l, const PlacedView& ids) {
-  return ids.storage < 0 ? 0 : l.problem().first_id;
-}
-
 /// [B, N*C, positions..], copied where norms of channels cannot read its positions in
 /// place.
 PlacedView channels_of(Lowering& l, const Node& node) {
@@ -49,75 +39,64 @@ void lower_groups(Lowering& l, const Node& node, const char* primitive, int64_t 
         make_groupnorm_plan, arguments);
 }
 
-}  // namespace
-
-void lower(Lowering& l, const Node& node, const LayernormOp& op) {
-  const PlacedView x = l.rows(node, "x"), gamma = l.parameter(node, "gamma"),
-                   beta = l.parameter(node, "beta"), residual = l.rows(node, "residual"),
-                   y = l.rows(node, node.outputs[0]), sum = sum_of(l, node), ids = l.norm_ids(node);
-  const auto arguments = [=](const Bases& at) {
-    return LayernormArguments{.x = at.at(x),
-                              .gamma = at.at(gamma),
-                              .beta = at.at(beta),
-                              .y = at.at(y),
-                              .residual = at.at(residual),
-                              .sum = at.at(sum),
-                              .ids = at.at(ids)};
-  };
-  LayernormProblem like;
-  like.num_members = l.members_of(node);
-  like.features = l.graph().type(node.outputs[0]).shape.back();
-  like.epsilon = op.epsilon;
-  like.first_id = first_id_of(l, ids);
-  l.add(node, "layernorm", "layernorm", describe_layernorm(arguments(l.example()), like),
-        make_layernorm_plan, arguments);
-}
-
-void lower(Lowering& l, const Node& node, const RmsnormOp& op) {
-  const PlacedView x = l.rows(node, "x"), gamma = l.parameter(node, "gamma"),
-                   residual = l.rows(node, "residual"), y = l.rows(node, node.outputs[0]),
-                   sum = sum_of(l, node), ids = l.norm_ids(node);
-  const auto arguments = [=](const Bases& at) {
-    return RmsnormArguments{.x = at.at(x),
-                            .gamma = at.at(gamma),
-                            .y = at.at(y),
-                            .residual = at.at(residual),
-                            .sum = at.at(sum),
-                            .ids = at.at(ids)};
-  };
-  RmsnormProblem like;
-  like.num_members = l.members_of(node);
-  like.features = l.graph().type(node.outputs[0]).shape.back();
-  like.epsilon = op.epsilon;
-  like.first_id = first_id_of(l, ids);
-  l.add(node, "rmsnorm", "rmsnorm", describe_rmsnorm(arguments(l.example()), like),
-        make_rmsnorm_plan, arguments);
-}
-
-void lower(Lowering& l, const Node& node, const ChainOp& op) {
+/// A norm of rows, whose operands are all of them among a chain's; `like` has what the operation
+/// says.
+template <class Problem, class Plan, class Arguments>
+void lower_rows(Lowering& l, const Node& node, const char* primitive, Problem like,
+                Problem (*describe)(const Arguments&, const Problem&),
+                Plan (*make)(const Context&, const Problem&, const PlanOptions&),
+                Arguments (*of)(const ChainArguments&)) {
   const PlacedView x = l.rows(node, "x"), bias = l.parameter(node, "bias"),
                    residual = l.rows(node, "residual"), gamma = l.parameter(node, "gamma"),
                    beta = l.parameter(node, "beta"), y = l.rows(node, node.outputs[0]),
-                   sum = sum_of(l, node), ids = l.norm_ids(node);
+                   sum = node.outputs.size() > 1 ? l.rows(node, node.outputs[1]) : PlacedView{},
+                   ids = l.norm_ids(node);
   const auto arguments = [=](const Bases& at) {
-    return ChainArguments{.x = at.at(x),
-                          .bias = at.at(bias),
-                          .residual = at.at(residual),
-                          .gamma = at.at(gamma),
-                          .beta = at.at(beta),
-                          .y = at.at(y),
-                          .sum = at.at(sum),
-                          .ids = at.at(ids)};
+    return of({.x = at.at(x),
+               .bias = at.at(bias),
+               .residual = at.at(residual),
+               .gamma = at.at(gamma),
+               .beta = at.at(beta),
+               .y = at.at(y),
+               .sum = at.at(sum),
+               .ids = at.at(ids)});
   };
-  ChainProblem like;
   like.num_members = l.members_of(node);
   like.features = l.graph().type(node.outputs[0]).shape.back();
+  like.first_id = ids.storage < 0 ? 0 : l.problem().first_id;
+  l.add(node, primitive, primitive, describe(arguments(l.example()), like), make, arguments);
+}
+
+LayernormArguments layernorm_of(const ChainArguments& a) {
+  return {a.x, a.gamma, a.beta, a.y, a.residual, a.sum, a.ids};
+}
+RmsnormArguments rmsnorm_of(const ChainArguments& a) {
+  return {a.x, a.gamma, a.y, a.residual, a.sum, a.ids};
+}
+ChainArguments chain_of(const ChainArguments& a) {
+  return a;
+}
+
+}  // namespace
+
+void lower(Lowering& l, const Node& node, const LayernormOp& op) {
+  LayernormProblem like;
+  like.epsilon = op.epsilon;
+  lower_rows(l, node, "layernorm", like, describe_layernorm, make_layernorm_plan, layernorm_of);
+}
+
+void lower(Lowering& l, const Node& node, const RmsnormOp& op) {
+  RmsnormProblem like;
+  like.epsilon = op.epsilon;
+  lower_rows(l, node, "rmsnorm", like, describe_rmsnorm, make_rmsnorm_plan, rmsnorm_of);
+}
+
+void lower(Lowering& l, const Node& node, const ChainOp& op) {
+  ChainProblem like;
   like.activation = op.activation;
   like.norm = op.norm;
   like.epsilon = op.epsilon;
-  like.first_id = first_id_of(l, ids);
-  l.add(node, "chain", "chain", describe_chain(arguments(l.example()), like), make_chain_plan,
-        arguments);
+  lower_rows(l, node, "chain", like, describe_chain, make_chain_plan, chain_of);
 }
 
 void lower(Lowering& l, const Node& node, const BatchnormOp& op) {

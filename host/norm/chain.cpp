@@ -5,7 +5,6 @@
 #include "wide/chain.hpp"
 
 #include "host/core/member_fields.hpp"
-#include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/norm/row_norm.hpp"
@@ -68,11 +67,7 @@ void ChainPlan::restore_weights(const ChainParameters& parameters,
 }
 
 void ChainPlan::run(const ChainArguments& arguments, const Execution& execution) const {
-  const State& s = *state_;
-  require_device(kChainName, "y", arguments.y, s.context.device());
-  require_same_chain(kChainName, describe_chain(arguments, s.problem), s.problem);
-  const NvtxRange range(s.range.c_str());
-  run_row_norm(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+  run_rows(kChainName, *state_, arguments, execution.stream);
 }
 
 }  // namespace wide

@@ -5,7 +5,6 @@
 #include "wide/layernorm.hpp"
 
 #include "host/core/member_fields.hpp"
-#include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/row_norm.hpp"
@@ -62,18 +61,7 @@ void LayernormPlan::restore_weights(const ConstTensorView& gamma, const ConstTen
 }
 
 void LayernormPlan::run(const LayernormArguments& arguments, const Execution& execution) const {
-  const State& s = *state_;
-  require_device(kLayernormName, "y", arguments.y, s.context.device());
-  const ChainProblem problem = to_chain(s.problem);
-  require_same_chain(kLayernormName, describe_rows(kLayernormName, to_chain(arguments), problem),
-                     problem);
-  require_workspace(kLayernormName, execution, workspace_bytes());
-  const NvtxRange range(s.range.c_str());
-  const auto reason = [](const LayernormArguments& a) {
-    return row_norm_cudnn_unsupported_reason(to_chain(a));
-  };
-  if (s.has_run(kLayernormName, reason, arguments, execution)) return;
-  run_row_norm(s.context, problem, s.own_strategy(), to_chain(arguments), execution.stream);
+  run_rows_or_cudnn(kLayernormName, *state_, arguments, execution, workspace_bytes());
 }
 
 }  // namespace wide

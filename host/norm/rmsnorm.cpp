@@ -4,7 +4,6 @@
 // rmsnorm's verbs: validate, choose, launch.
 #include "wide/rmsnorm.hpp"
 
-#include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/row_norm.hpp"
@@ -50,18 +49,7 @@ void RmsnormPlan::restore_weights(const ConstTensorView& gamma, std::span<const 
 }
 
 void RmsnormPlan::run(const RmsnormArguments& arguments, const Execution& execution) const {
-  const State& s = *state_;
-  require_device(kRmsnormName, "y", arguments.y, s.context.device());
-  const ChainProblem problem = to_chain(s.problem);
-  require_same_chain(kRmsnormName, describe_rows(kRmsnormName, to_chain(arguments), problem),
-                     problem);
-  require_workspace(kRmsnormName, execution, workspace_bytes());
-  const NvtxRange range(s.range.c_str());
-  const auto reason = [](const RmsnormArguments& a) {
-    return row_norm_cudnn_unsupported_reason(to_chain(a));
-  };
-  if (s.has_run(kRmsnormName, reason, arguments, execution)) return;
-  run_row_norm(s.context, problem, s.own_strategy(), to_chain(arguments), execution.stream);
+  run_rows_or_cudnn(kRmsnormName, *state_, arguments, execution, workspace_bytes());
 }
 
 }  // namespace wide

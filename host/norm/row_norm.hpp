@@ -5,6 +5,10 @@
 // and an activation.
 #pragma once
 
+#include <string_view>
+
+#include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
 #include "host/core/wide_strategy.hpp"
 #include "wide/chain.hpp"
 #include "wide/layernorm.hpp"
@@ -12,15 +16,18 @@
 
 namespace wide {
 
+inline const ChainProblem& to_chain(const ChainProblem& problem) {
+  return problem;
+}
 ChainProblem to_chain(const LayernormProblem& problem);
 ChainProblem to_chain(const RmsnormProblem& problem);
 LayernormProblem to_layernorm(const ChainProblem& problem);
 RmsnormProblem to_rmsnorm(const ChainProblem& problem);
-ChainArguments to_chain(const LayernormArguments& arguments);
-ChainArguments to_chain(const RmsnormArguments& arguments);
 inline const ChainArguments& to_chain(const ChainArguments& arguments) {
   return arguments;
 }
+ChainArguments to_chain(const LayernormArguments& arguments);
+ChainArguments to_chain(const RmsnormArguments& arguments);
 
 /// With all strides filled in; `primitive` is the name in messages.
 ChainProblem complete_rows(std::string_view primitive, ChainProblem problem);
@@ -42,5 +49,22 @@ void run_row_norm_cuda(const Context& context, const ChainProblem& problem, Wide
 /// On the context's device.
 void run_row_norm(const Context& context, const ChainProblem& problem, WideStrategy strategy,
                   const ChainArguments& arguments, Stream stream);
+
+/// Refuses operands that are not those of a plan with this state.
+template <class State, class Arguments>
+void require_rows(std::string_view primitive, const State& s, const Arguments& given) {
+  const ChainProblem& problem = to_chain(s.problem);
+  const ChainArguments& arguments = to_chain(given);
+  require_device(primitive, "y", arguments.y, s.context.device());
+  require_same_chain(primitive, describe_rows(primitive, arguments, problem), problem);
+}
+
+/// run() of a plan with this state.
+template <class State, class Arguments>
+void run_rows(std::string_view primitive, const State& s, const Arguments& given, Stream stream) {
+  require_rows(primitive, s, given);
+  const NvtxRange range(s.range.c_str());
+  run_row_norm(s.context, to_chain(s.problem), s.choice.strategy, to_chain(given), stream);
+}
 
 }  // namespace wide

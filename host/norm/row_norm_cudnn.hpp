@@ -75,4 +75,18 @@ class RowNormCudnn {
 CudnnWideParts row_norm_cudnn_parts(std::string_view primitive, const Context& context,
                                     const ChainProblem& problem);
 
+/// run() of a plan with this state, a CudnnWideState.
+template <class State, class Arguments>
+void run_rows_or_cudnn(std::string_view primitive, const State& s, const Arguments& given,
+                       const Execution& execution, int64_t workspace_bytes) {
+  require_rows(primitive, s, given);
+  require_workspace(primitive, execution, workspace_bytes);
+  const NvtxRange range(s.range.c_str());
+  const auto reason = [](const Arguments& a) {
+    return row_norm_cudnn_unsupported_reason(to_chain(a));
+  };
+  if (s.has_run(primitive, reason, given, execution)) return;
+  run_row_norm(s.context, to_chain(s.problem), s.own_strategy(), to_chain(given), execution.stream);
+}
+
 }  // namespace wide
