@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "host/core/problem_keys.hpp"
 #include "host/operand.hpp"
 #include "wide/catalog.hpp"
 #include "wide/epilogue.hpp"

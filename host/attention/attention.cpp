@@ -9,6 +9,7 @@
 #include <array>
 #include <utility>
 
+#include "host/attention/attention_problem.hpp"
 #include "host/attention/attention_strategy.hpp"
 #include "host/core/check.hpp"
 #include "host/core/member_fields.hpp"

@@ -8,7 +8,6 @@
 
 #include "host/attention/flash_attention_problem.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/core/text.hpp"
 #include "host/linear/linear_problem.hpp"

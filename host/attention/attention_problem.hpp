@@ -7,10 +7,12 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "wide/attention.hpp"
 #include "wide/linear.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -49,5 +51,9 @@ void require_same_attention_problem(const AttentionProblem& got, const Attention
 
 /// Whether y has no element.
 bool is_empty(const AttentionProblem& problem);
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const AttentionProblem& complete);
+TuningKey tuning_key(const AttentionProblem& problem);
 
 }  // namespace wide

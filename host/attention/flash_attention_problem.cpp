@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "host/core/plan_checks.hpp"
-#include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
 

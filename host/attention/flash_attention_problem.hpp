@@ -7,6 +7,7 @@
 #include <string>
 
 #include "wide/flash_attention.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -32,5 +33,9 @@ void require_same_flash_attention_problem(const FlashAttentionProblem& got,
 
 /// Whether y has no element.
 bool is_empty(const FlashAttentionProblem& problem);
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const FlashAttentionProblem& complete);
+TuningKey tuning_key(const FlashAttentionProblem& problem);
 
 }  // namespace wide

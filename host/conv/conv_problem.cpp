@@ -12,7 +12,6 @@
 
 #include "host/core/channels.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/core/window_room.hpp"
 

@@ -4,9 +4,11 @@
 // What makes a convolution legal, with all strides filled in.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "wide/conv.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -49,5 +51,9 @@ int64_t conv_terms(const ConvProblem& problem);
 
 /// One tap, stride 1, no padding, one group: positions are independent, a matrix product.
 bool is_pointwise(const ConvProblem& problem);
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const ConvProblem& complete);
+TuningKey tuning_key(const ConvProblem& problem);
 
 }  // namespace wide

@@ -46,7 +46,7 @@ struct StrategyRow {
 /// The tuning cache that "auto" asks first, and for what.
 struct Tuning {
   const TuningCache* cache = nullptr;  ///< null: "auto" asks none
-  std::string problem{};               ///< the key, see host/core/problem_keys.hpp
+  std::string problem{};               ///< problem_key() of it, see host/core/tuned_choice.hpp
   std::string_view kernel_hash{};      ///< of the primitive's kernels, as this build has them
 };
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include "host/core/problem_keys.hpp"
 #include "host/core/strategy_choice.hpp"
 #include "wide/plan.hpp"
 
@@ -27,6 +26,11 @@ std::optional<ChosenCandidate> tuned_candidate(const StrategyRequest& request,
 bool explains_tuned(std::string_view explain);
 
 /// What a plan with these options asks of its tuning cache for a complete problem.
+///
+/// Every primitive declares two functions of its problem in a header of its own:
+/// - problem_key(): a complete one in words, on one line; different for different problems;
+/// - tuning_key(): completes any; the name that plans give their primitive, and that key. Throws
+///   invalid_argument where the problem is not legal.
 template <class Problem>
 Tuning tuning_of(const PlanOptions& options, std::string_view primitive, const Problem& problem) {
   if (options.tuning == nullptr || !is_automatic(options.strategy)) return {};

@@ -4,9 +4,11 @@
 // Problems as stored in plans.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "wide/embedding.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -23,5 +25,9 @@ void require_padding_id(int64_t padding_id, int64_t vocab);
 
 /// Throws with the first field in which the operands differ from the plan's problem.
 void require_same(const EmbeddingProblem& got, const EmbeddingProblem& plan);
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const EmbeddingProblem& complete);
+TuningKey tuning_key(const EmbeddingProblem& problem);
 
 }  // namespace wide

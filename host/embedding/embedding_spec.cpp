@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "host/embedding/embedding_problem.hpp"
 #include "host/embedding/quantized_rows.hpp"
 #include "host/operand_values.hpp"
 #include "host/plan_workload.hpp"

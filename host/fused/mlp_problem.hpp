@@ -5,11 +5,13 @@
 // refuses; nothing is checked twice.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "wide/linear.hpp"
 #include "wide/mlp.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -41,5 +43,9 @@ int64_t mlp_row_elements(int64_t in_features, Dtype dtype);
 std::string mlp_widths_text(const MlpProblem& problem);
 
 bool is_empty(const MlpProblem& problem);
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const MlpProblem& complete);
+TuningKey tuning_key(const MlpProblem& problem);
 
 }  // namespace wide

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "host/core/plan_checks.hpp"
-#include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/fused/mlp_problem.hpp"
 #include "host/linear/routed_linear_problem.hpp"

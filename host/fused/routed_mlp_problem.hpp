@@ -5,12 +5,14 @@
 // the whole refuses; nothing is checked twice.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "wide/mlp.hpp"
 #include "wide/routed_linear.hpp"
 #include "wide/routed_mlp.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -39,5 +41,9 @@ void require_same_routed_mlp_operands(const RoutedMlpArguments& arguments,
 inline bool is_empty(const RoutedMlpProblem& problem) {
   return problem.num_rows == 0;
 }
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const RoutedMlpProblem& complete);
+TuningKey tuning_key(const RoutedMlpProblem& problem);
 
 }  // namespace wide

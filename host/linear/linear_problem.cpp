@@ -9,7 +9,6 @@
 #include <string>
 
 #include "host/core/plan_checks.hpp"
-#include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/linear/linear_weight.hpp"

@@ -5,7 +5,10 @@
 // and problems written by hand go through the same checks.
 #pragma once
 
+#include <string>
+
 #include "wide/linear.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -25,5 +28,9 @@ void require_same_linear_problem(const LinearProblem& got, const LinearProblem& 
 
 /// Whether there is no output element.
 bool is_empty(const LinearProblem& problem);
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const LinearProblem& complete);
+TuningKey tuning_key(const LinearProblem& problem);
 
 }  // namespace wide

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "host/core/plan_checks.hpp"
-#include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/core/text.hpp"
 #include "host/linear/ragged_linear_problem.hpp"

@@ -6,7 +6,10 @@
 // members as problems of linear, which everything that computes them one by one is made for.
 #pragma once
 
+#include <string>
+
 #include "wide/ragged_linear.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -27,5 +30,9 @@ LinearProblem ragged_member_problem(const RaggedLinearProblem& problem, size_t i
 /// Its operands inside arguments that were checked.
 LinearArguments ragged_member_arguments(const RaggedLinearProblem& problem,
                                         const RaggedLinearArguments& arguments, size_t index);
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const RaggedLinearProblem& complete);
+TuningKey tuning_key(const RaggedLinearProblem& problem);
 
 }  // namespace wide

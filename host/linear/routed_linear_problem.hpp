@@ -5,9 +5,11 @@
 // operands and problems written by hand go through the same checks.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "wide/routed_linear.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -35,5 +37,9 @@ inline bool is_empty(const RoutedLinearProblem& problem) {
 inline int64_t rows_of_x(const RoutedLinearProblem& problem) {
   return problem.gathers ? problem.num_rows / problem.choices : problem.num_rows;
 }
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const RoutedLinearProblem& complete);
+TuningKey tuning_key(const RoutedLinearProblem& problem);
 
 }  // namespace wide

@@ -11,9 +11,24 @@
 #include <string_view>
 #include <vector>
 
-#include "host/core/problem_keys.hpp"
+#include "host/attention/attention_problem.hpp"
+#include "host/attention/flash_attention_problem.hpp"
+#include "host/conv/conv_problem.hpp"
 #include "host/core/tuned_choice.hpp"
+#include "host/embedding/embedding_problem.hpp"
+#include "host/fused/mlp_problem.hpp"
+#include "host/linear/linear_problem.hpp"
 #include "host/model/place.hpp"
+#include "host/norm/batchnorm_run.hpp"
+#include "host/norm/groupnorm_run.hpp"
+#include "host/norm/row_norm.hpp"
+#include "host/pointwise/binary_run.hpp"
+#include "host/pointwise/dropout_run.hpp"
+#include "host/pointwise/ensemble_run.hpp"
+#include "host/pointwise/pointwise_problem.hpp"
+#include "host/pointwise/softmax_run.hpp"
+#include "host/pooling/pooling_problem.hpp"
+#include "host/recurrent/recurrent_problem.hpp"
 #include "wide/model.hpp"
 
 namespace wide {

@@ -5,6 +5,7 @@
 // are one axis or two. The running statistics that mode train writes are judged by batchnorm_test.
 #include "host/norm/batchnorm_cudnn.hpp"
 #include "host/norm/batchnorm_reference.hpp"
+#include "host/norm/batchnorm_run.hpp"
 #include "host/norm/norm_spec.hpp"
 #include "host/specs.hpp"
 

@@ -4,8 +4,11 @@
 // What a plan calls after the operands were validated.
 #pragma once
 
+#include <string>
+
 #include "host/core/wide_strategy.hpp"
 #include "wide/groupnorm.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -13,5 +16,9 @@ void run_groupnorm_cpu(const Context& context, const GroupnormProblem& problem,
                        WideStrategy strategy, const GroupnormArguments& arguments);
 void run_groupnorm_cuda(const Context& context, const GroupnormProblem& problem,
                         WideStrategy strategy, const GroupnormArguments& arguments, Stream stream);
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const GroupnormProblem& complete);
+TuningKey tuning_key(const GroupnormProblem& problem);
 
 }  // namespace wide

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "host/norm/batchnorm_reference.hpp"
+#include "host/norm/groupnorm_run.hpp"
 #include "host/norm/instancenorm_cudnn.hpp"
 #include "host/norm/norm_spec.hpp"
 #include "host/specs.hpp"

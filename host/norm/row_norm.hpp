@@ -5,6 +5,7 @@
 // and an activation.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "host/core/nvtx.hpp"
@@ -13,6 +14,7 @@
 #include "wide/chain.hpp"
 #include "wide/layernorm.hpp"
 #include "wide/rmsnorm.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -66,5 +68,13 @@ void run_rows(std::string_view primitive, const State& s, const Arguments& given
   const NvtxRange range(s.range.c_str());
   run_row_norm(s.context, to_chain(s.problem), s.choice.strategy, to_chain(given), stream);
 }
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const ChainProblem& complete);
+TuningKey tuning_key(const ChainProblem& problem);
+std::string problem_key(const LayernormProblem& complete);
+TuningKey tuning_key(const LayernormProblem& problem);
+std::string problem_key(const RmsnormProblem& complete);
+TuningKey tuning_key(const RmsnormProblem& problem);
 
 }  // namespace wide

@@ -14,6 +14,7 @@
 
 #include "host/norm/chain_reference.hpp"
 #include "host/norm/norm_spec.hpp"
+#include "host/norm/row_norm.hpp"
 #include "host/norm/row_norm_cudnn.hpp"
 #include "host/routed_workload.hpp"
 

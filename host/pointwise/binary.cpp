@@ -7,7 +7,6 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/problem_keys.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/binary_run.hpp"
 #include "host/pointwise/packed_rows.hpp"

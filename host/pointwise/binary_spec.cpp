@@ -6,6 +6,7 @@
 
 #include "host/plan_workload.hpp"
 #include "host/pointwise/binary_reference.hpp"
+#include "host/pointwise/binary_run.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {

@@ -4,6 +4,7 @@
 // dropout for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/plan_workload.hpp"
 #include "host/pointwise/dropout_reference.hpp"
+#include "host/pointwise/dropout_run.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {

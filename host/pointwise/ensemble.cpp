@@ -8,7 +8,6 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/problem_keys.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/core/workspace.hpp"
 #include "host/pointwise/ensemble_run.hpp"

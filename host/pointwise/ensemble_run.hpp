@@ -4,8 +4,11 @@
 // What ensemble's plan calls after the operands were validated.
 #pragma once
 
+#include <string>
+
 #include "host/core/wide_strategy.hpp"
 #include "wide/ensemble.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -22,5 +25,9 @@ constexpr int64_t ensemble_parts(EnsembleFunction function) {
          : function == EnsembleFunction::log_mean_exp ? 2
                                                       : 1;
 }
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const EnsembleProblem& complete);
+TuningKey tuning_key(const EnsembleProblem& problem);
 
 }  // namespace wide

@@ -4,6 +4,7 @@
 // ensemble for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/plan_workload.hpp"
 #include "host/pointwise/ensemble_reference.hpp"
+#include "host/pointwise/ensemble_run.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {

@@ -3,6 +3,7 @@
 //
 // pointwise for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/plan_workload.hpp"
+#include "host/pointwise/pointwise_problem.hpp"
 #include "host/pointwise/pointwise_reference.hpp"
 #include "host/specs.hpp"
 

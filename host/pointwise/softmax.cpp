@@ -6,7 +6,6 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/problem_keys.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
 #include "host/pointwise/softmax_cudnn.hpp"

@@ -5,6 +5,7 @@
 #include "host/plan_workload.hpp"
 #include "host/pointwise/softmax_cudnn.hpp"
 #include "host/pointwise/softmax_reference.hpp"
+#include "host/pointwise/softmax_run.hpp"
 #include "host/specs.hpp"
 
 namespace wide::catalog {

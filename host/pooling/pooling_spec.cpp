@@ -4,6 +4,7 @@
 // pooling for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/plan_workload.hpp"
 #include "host/pooling/pooling_cudnn.hpp"
+#include "host/pooling/pooling_problem.hpp"
 #include "host/pooling/pooling_reference.hpp"
 #include "host/specs.hpp"
 #include "host/window_positions.hpp"

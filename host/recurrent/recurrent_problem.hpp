@@ -5,10 +5,12 @@
 // whole refuses; nothing is checked twice.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "wide/linear.hpp"
 #include "wide/recurrent.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -49,5 +51,9 @@ RowStrides recurrent_step_strides(const RecurrentProblem& problem);
 RowStrides recurrent_first_strides(const RecurrentProblem& problem, int64_t members);
 
 bool is_empty(const RecurrentProblem& problem);
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const RecurrentProblem& complete);
+TuningKey tuning_key(const RecurrentProblem& problem);
 
 }  // namespace wide

@@ -4,8 +4,11 @@
 // What routing's plan calls once operands are known to be right.
 #pragma once
 
+#include <string>
+
 #include "host/core/wide_strategy.hpp"
 #include "wide/routing.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -20,5 +23,9 @@ void run_routing_cpu(const Context& context, const RoutingProblem& problem, Wide
                      const RoutingArguments& arguments, void* counts);
 void run_routing_cuda(const Context& context, const RoutingProblem& problem, WideStrategy strategy,
                       const RoutingArguments& arguments, void* counts, Stream stream);
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const RoutingProblem& complete);
+TuningKey tuning_key(const RoutingProblem& problem);
 
 }  // namespace wide

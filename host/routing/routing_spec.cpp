@@ -11,6 +11,7 @@
 
 #include "host/operand_values.hpp"
 #include "host/plan_workload.hpp"
+#include "host/routing/routing_run.hpp"
 #include "host/specs.hpp"
 #include "wide/routing.hpp"
 

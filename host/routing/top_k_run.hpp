@@ -5,8 +5,11 @@
 // choice.
 #pragma once
 
+#include <string>
+
 #include "host/core/wide_strategy.hpp"
 #include "wide/top_k.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -14,5 +17,9 @@ void run_top_k_cpu(const Context& context, const TopKProblem& problem, WideStrat
                    const TopKArguments& arguments);
 void run_top_k_cuda(const Context& context, const TopKProblem& problem, WideStrategy strategy,
                     const TopKArguments& arguments, Stream stream);
+
+/// In tuning caches (host/core/tuned_choice.hpp).
+std::string problem_key(const TopKProblem& complete);
+TuningKey tuning_key(const TopKProblem& problem);
 
 }  // namespace wide

@@ -8,6 +8,7 @@
 #include "host/core/text.hpp"
 #include "host/plan_workload.hpp"
 #include "host/routing/top_k_reference.hpp"
+#include "host/routing/top_k_run.hpp"
 #include "host/specs.hpp"
 #include "wide/convert.hpp"
 

@@ -18,7 +18,7 @@
 #include "bench/run/runner.hpp"
 #include "bench/tune/tune.hpp"
 #include "host/core/file.hpp"
-#include "host/core/problem_keys.hpp"
+#include "host/pointwise/softmax_run.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/softmax.hpp"

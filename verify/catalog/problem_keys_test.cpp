@@ -3,7 +3,6 @@
 //
 // What a tuning cache knows problems by: whatever a problem is compared by makes another key, and
 // what the catalogue says of a case is what a plan asks for.
-#include "host/core/problem_keys.hpp"
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>
@@ -12,6 +11,27 @@
 #include <set>
 #include <type_traits>
 
+#include "host/attention/attention_problem.hpp"
+#include "host/attention/flash_attention_problem.hpp"
+#include "host/conv/conv_problem.hpp"
+#include "host/embedding/embedding_problem.hpp"
+#include "host/fused/mlp_problem.hpp"
+#include "host/fused/routed_mlp_problem.hpp"
+#include "host/linear/linear_problem.hpp"
+#include "host/linear/ragged_linear_problem.hpp"
+#include "host/linear/routed_linear_problem.hpp"
+#include "host/norm/batchnorm_run.hpp"
+#include "host/norm/groupnorm_run.hpp"
+#include "host/norm/row_norm.hpp"
+#include "host/pointwise/binary_run.hpp"
+#include "host/pointwise/dropout_run.hpp"
+#include "host/pointwise/ensemble_run.hpp"
+#include "host/pointwise/pointwise_problem.hpp"
+#include "host/pointwise/softmax_run.hpp"
+#include "host/pooling/pooling_problem.hpp"
+#include "host/recurrent/recurrent_problem.hpp"
+#include "host/routing/routing_run.hpp"
+#include "host/routing/top_k_run.hpp"
 #include "verify/support/cases.hpp"
 #include "wide/wide.hpp"
 

@@ -9,7 +9,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "bench/cases/expand.hpp"
-#include "host/core/problem_keys.hpp"
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "host/core/problem_keys.hpp"
 #include "host/core/verified.hpp"
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"

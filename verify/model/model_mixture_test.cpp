@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/core/problem_keys.hpp"
+#include "host/routing/top_k_run.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
 #include "verify/support/tensors.hpp"

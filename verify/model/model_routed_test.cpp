@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "host/core/problem_keys.hpp"
+#include "host/routing/routing_run.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
 #include "wide/chunked_model.hpp"

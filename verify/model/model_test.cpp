@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "host/core/problem_keys.hpp"
+#include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/error_of.hpp"

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "host/core/problem_keys.hpp"
+#include "host/norm/row_norm.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
