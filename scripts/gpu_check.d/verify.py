@@ -63,6 +63,11 @@ class Run:
     def __str__(self):
         return " ".join(filter(None, (self.name, *self.environment, self.strategy, *self.words)))
 
+    @property
+    def changed_environment(self):
+        """What its command begins with."""
+        return ("env", *self.environment) if self.environment else ()
+
     def alone(self, strategy):
         return dataclasses.replace(self, strategy=strategy)
 
@@ -131,7 +136,7 @@ class Verifier:
         log, events = path.with_suffix(".log"), path.with_suffix(".events")
         log.write_text("")
         words = [*words, "--strategy", run.strategy, "--baseline", "none"] if run.strategy else words
-        code = run_watched(["env", *run.environment, self.wbench, "verify", "-v", "-p", "ci", "--device", "cuda", *run.words, *words, "--events", events,
+        code = run_watched([*run.changed_environment, self.wbench, "verify", "-v", "-p", "ci", "--device", "cuda", *run.words, *words, "--events", events,
                             "--json", path], log, left, stall_s, begin_s=FIRST_CALLS_S, to_write_s=1)
         said = log.read_text(errors="replace")
         if code < 0:
