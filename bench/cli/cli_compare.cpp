@@ -18,14 +18,15 @@ From five runs a side, a cell is FASTER or SLOWER where the 95 % interval of the
 lies beyond the threshold, the change exceeds the noise floor, and p < alpha, the probability that chance alone
 makes it: by a t test with variances moderated by all cells, adjusted over the sweep. SAME where the
 interval lies within the threshold, else AMBIGUOUS. With fewer runs nothing is the SAME, and what is not
-clearly apart, or of which no noise floor is known, is AMBIGUOUS. Where the sides' SM clocks differ by more
-than 1 %, FASTER and SLOWER must hold in cycles, too.
+clearly apart, or of which no noise floor is known, or, unless --noise-floor gives it, of which a run is
+unreliable, is AMBIGUOUS; the history's floor is then 1.5 times the most that two runs of one commit differ by.
+Where the sides' SM clocks differ by more than 1 %, FASTER and SLOWER must hold in cycles, too.
 Times are the runs' geometric means, and the change is between these.
 --method  what is reported beside it. auto: Mann-Whitney where a side is not normal, else Welch where variances differ, else Student;
           mwu, welch, student: that test; interval: none. The interval is Welch's of the log ratio, with
           bootstrap a seeded BCa bootstrap's, which is narrower where runs are few; its tests are auto's.
-A cell is unreliable where a run of either side has doubts (see run --help): that is shown, but decides
-only with --fail-on unreliable.
+A cell is unreliable where a run of either side has doubts (see run --help): that is shown, but from five
+runs a side decides only with --fail-on unreliable.
 Cold calls are compared where --cache, --l2-factor and, for L2s of one size, the number of buffers agree;
 else they are INVALID: measured_otherwise. --rerun ends with an interrupt, or with a run's --time-limit:
 what both sides have finished is compared, and the exit code is 130 or 124.

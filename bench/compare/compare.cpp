@@ -34,7 +34,12 @@ void adjust(std::vector<ComparedCell>& cells, bool adjusts_p) {
   }
 }
 
-Judgement judge_pair(const PairedCell& pair, const GateOptions& options) {
+bool has_few_runs(const PairedCell& pair) {
+  return std::min(pair.base.side.runs.size(), pair.candidate.side.runs.size()) < kMinRuns;
+}
+
+/// `trusts_floor`: the noise floor is the user's word, of runs that are unreliable, too.
+Judgement judge_pair(const PairedCell& pair, const GateOptions& options, bool trusts_floor) {
   const auto is_absent = [](const Seen& seen) {
     return !seen.is_invalid && seen.side.runs.empty();
   };
@@ -49,27 +54,39 @@ Judgement judge_pair(const PairedCell& pair, const GateOptions& options) {
   if (is_absent(pair.base)) return verdict(Verdict::added, "not_in_base");
   if (pair.base.is_invalid) return verdict(Verdict::invalid, "base_invalid");
   if (pair.is_measured_otherwise()) return verdict(Verdict::invalid, kMeasuredOtherwise);
-  return judge(pair.base.side, pair.candidate.side, options);
+  const Judgement judged = judge(pair.base.side, pair.candidate.side, options);
+  const bool has_changed = judged.verdict == Verdict::slower || judged.verdict == Verdict::faster;
+  const bool has_doubts = !pair.base.doubts.empty() || !pair.candidate.doubts.empty();
+  if (!has_changed || !has_doubts || trusts_floor || !has_few_runs(pair)) return judged;
+  // Few runs are judged by their samples' ranges, which are what is doubted.
+  Judgement doubted = judged;
+  doubted.verdict = Verdict::ambiguous;
+  doubted.severity = Severity::none;
+  doubted.reason = kDoubtedRanges;
+  return doubted;
 }
 
-/// Noise floors of cells that have three runs or more in the history.
+/// Noise floors of cells that have three runs or more in the history. Below kMinRuns a side, where
+/// no interval and no p guard a verdict, a change must exceed all that runs differed by.
 class HistoryFloors {
  public:
   explicit HistoryFloors(std::span<const HistorySeries> history) {
     for (const HistorySeries& s : history) {
       const auto noise = noise_band(s);
       const HistoryPoint& p = s.last;
-      if (noise) floors_[{p.case_id, p.runner, p.regime, p.device}] = noise->floor_pct;
+      if (noise) floors_[{p.case_id, p.runner, p.regime, p.device}] = *noise;
     }
   }
   std::optional<double> of(const PairedCell& pair) const {
     const ComparedCell& cell = pair.cell;
     const auto found = floors_.find({cell.case_id, cell.strategy, pair.regime, pair.device});
-    return found == floors_.end() ? std::nullopt : std::optional(found->second);
+    if (found == floors_.end()) return std::nullopt;
+    const NoiseBand& noise = found->second;
+    return has_few_runs(pair) ? noise.few_runs_floor_pct : noise.floor_pct;
   }
 
  private:
-  std::map<std::tuple<std::string, std::string, std::string, std::string>, double> floors_;
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, NoiseBand> floors_;
 };
 
 std::vector<double> logarithms_of(std::span<const double> runs) {
@@ -201,7 +218,7 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
     cell.p = gate.p = p[i];
     cell.base = runs_of(pair.base);
     cell.candidate = runs_of(pair.candidate);
-    cell.judgement = judge_pair(pair, gate);
+    cell.judgement = judge_pair(pair, gate, options.noise_floor_pct.has_value());
     if (cell.judgement.verdict <= Verdict::ambiguous) {
       changes.push_back(std::log1p(cell.judgement.change_pct / 100));
       cell.tests = run_tests(pair.base.side, pair.candidate.side, options.method);

@@ -39,6 +39,8 @@ struct CompareOptions {
 
 /// The reason of a cell that is INVALID because its cold calls used different methods.
 inline constexpr std::string_view kMeasuredOtherwise = "measured_otherwise";
+/// That of a cell of few runs which is AMBIGUOUS because a run is unreliable.
+inline constexpr std::string_view kDoubtedRanges = "doubts";
 
 struct ComparedCell {
   /// The runs of one side.
@@ -87,10 +89,10 @@ struct Comparison {
 };
 
 /// A strategy that ran on neither side makes no cell. A cell is INVALID if it failed, was wrong or
-/// implausible, or was below the timer's resolution in any run, or if its cold calls were not made
-/// cold by the same method in all runs; MISSING and NEW if one side has it in no run. Runs of one
-/// process count as one, with their geometric mean. Throws invalid_argument for a device pair that
-/// matches no run.
+/// implausible, or was below the timer's resolution in any run, or if in not all runs its cold
+/// calls were made cold by the same method, or its work was the same; MISSING and NEW if one side
+/// has it in no run. Runs of one process count as one, with their geometric mean. Throws
+/// invalid_argument for a device pair that matches no run.
 Comparison compare(std::span<const RunResult> base, std::span<const RunResult> candidate,
                    const CompareOptions& options);
 

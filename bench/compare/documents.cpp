@@ -175,7 +175,7 @@ std::string compare_json(const Comparison& c, const FailOn& fail_on) {
     counts[std::string(to_string(v))] = c.count(v);
   const int code = exit_code_of(c, fail_on);
   const Json document = {
-      {"schema", {{"name", "wbench.compare"}, {"version", "1.7.0"}}},
+      {"schema", {{"name", "wbench.compare"}, {"version", "1.8.0"}}},
       {"tool", {{"version", version()}}},
       {"base", side_of(c.base_ids, c.base_processes, c.base_device, c.base_units)},
       {"candidate",

@@ -36,7 +36,7 @@ struct CompareView {
 
 std::string compare_text(const Comparison& comparison, const CompareView& view);
 std::string compare_markdown(const Comparison& comparison, const CompareView& view);
-/// A document "wbench.compare", version 1.5.0.
+/// A document "wbench.compare", version 1.8.0.
 std::string compare_json(const Comparison& comparison, const FailOn& fail_on);
 /// Cells as test cases; those that --fail-on names have failed, undecidable ones were skipped.
 std::string compare_junit(const Comparison& comparison, const FailOn& fail_on);

@@ -174,9 +174,17 @@ std::optional<NoiseBand> noise_band(const HistorySeries& series, int64_t most) {
   const bool is_of_one_code = count - by_code.size() >= kLeast - 1;
   if (!is_of_one_code) by_code = {{"", all}};
   std::vector<double> deviations;
-  for (const auto& [code, runs] : by_code) add_deviations(runs, deviations);
+  double widest = 0;
+  for (const auto& [code, runs] : by_code) {
+    add_deviations(runs, deviations);
+    const auto [least, greatest] = std::minmax_element(runs.begin(), runs.end());
+    widest = std::max(widest, *greatest - *least);
+  }
   constexpr double kNormal = 1.4826;  // 1 / the third quartile of the normal distribution
-  return NoiseBand{median(last), noise_floor_pct(kNormal * median(deviations)), is_of_one_code};
+  constexpr double kBeyond = 1.5;     // the next run may be further out than those known
+  const double floor_pct = noise_floor_pct(kNormal * median(deviations));
+  return NoiseBand{median(last), floor_pct, std::max(floor_pct, 100 * std::expm1(kBeyond * widest)),
+                   is_of_one_code};
 }
 
 }  // namespace wide::bench

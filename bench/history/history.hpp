@@ -99,9 +99,10 @@ std::vector<HistorySeries> series_of(const std::vector<HistoryPoint>& points);
 
 /// The centre of the runs' medians, and what a change must exceed to be more than noise.
 struct NoiseBand {
-  double centre_ns = 0;        ///< median of the runs' medians
-  double floor_pct = 0;        ///< as in compare/gate.hpp
-  bool is_of_one_code = true;  ///< else it may include changes of the code, and is too large
+  double centre_ns = 0;           ///< median of the runs' medians
+  double floor_pct = 0;           ///< as in compare/gate.hpp
+  double few_runs_floor_pct = 0;  ///< the same for comparisons of so few runs that they have no p
+  bool is_of_one_code = true;     ///< else it may include changes of the code, and is too large
 };
 /// Over the last `most` runs. Deviations are taken from the median of all runs of the same code, so
 /// that a change of the code does not count as noise; if no code has three runs, nor several two,
@@ -110,6 +111,9 @@ struct NoiseBand {
 std::optional<NoiseBand> noise_band(const HistorySeries& series, int64_t most = 20);
 
 /// The first of the result's devices, as named in the history.
+/// A median does not see what disturbs three runs in ten, by which two runs differ all the same:
+/// for a few runs the floor is at least 1.5 times the largest log ratio of two runs of the same
+/// code.
 std::string history_device(const RunResult& result);
 
 /// "stream", "cold: flush of 2 x L2": cold calls by another method form another series, since

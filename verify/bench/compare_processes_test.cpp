@@ -8,6 +8,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "bench/compare/verdicts.hpp"
 #include "verify/bench/compare_case.hpp"
@@ -255,6 +256,68 @@ TEST_CASE("a cell's floor is the history's where that knows the cell on the devi
              ContainsSubstring("noise floor 0.317% by the runs, of no cell by the history"));
   const json rows = json::parse(compare_json(c, {}))["rows"];
   CHECK((rows[0]["noise_floor"] == "history" && rows[1]["noise_floor"] == "runs"));
+}
+
+/// A history of ten runs of one build for each of run_of()'s cells, and two runs more: all differ
+/// by half a percent, three in ten are disturbed by 10 to 50 %.
+struct DisturbedMachine {
+  explicit DisturbedMachine(uint64_t seed) : random(seed) {
+    constexpr size_t kCells = 10;
+    std::vector<double> before, after;
+    for (size_t cell = 0; cell < kCells; ++cell) {
+      HistorySeries s = quiet_history();
+      s.last.case_id.back() = static_cast<char>('0' + cell);
+      s.medians_ns.clear();
+      for (int i = 0; i < 10; ++i) s.medians_ns.push_back(time());
+      s.codes.assign(10, "c0ffee");
+      before.push_back(s.medians_ns.back());
+      after.push_back(time());
+      history.push_back(s);
+    }
+    base = {run_of(before)}, candidate = {run_of(after)};
+    candidate[0].id += "-later";
+  }
+  double time() {
+    const double disturbed = std::uniform_real_distribution(0., 1.)(random) < 0.3
+                                 ? std::uniform_real_distribution(1.1, 1.5)(random)
+                                 : 1;
+    return 1e5 * disturbed * std::normal_distribution(1., 0.005)(random);
+  }
+  std::mt19937_64 random;
+  std::vector<HistorySeries> history;
+  std::vector<RunResult> base, candidate;
+};
+
+TEST_CASE("a single run of the same build is not slower for a machine that is often disturbed") {
+  int64_t wrong = 0, cells = 0;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const DisturbedMachine machine(seed);
+    CompareOptions options = options_of();
+    options.history = machine.history;
+    const Comparison c = compare(machine.base, machine.candidate, options);
+    wrong += c.count(Verdict::slower) + c.count(Verdict::faster);
+    cells += std::ssize(c.cells);
+  }
+  REQUIRE(cells == 500);
+  CHECK(wrong < 20);  // 200 and more exceed the floor of five runs
+}
+
+TEST_CASE("few runs, of which one is unreliable, are not judged by their samples' ranges") {
+  auto base = runs_of({1000}, 1), candidate = runs_of({1200}, 1);
+  CompareOptions options = options_of();
+  options.history = {quiet_history()};
+  CHECK(compare(base, candidate, options).cells[0].judgement.verdict == Verdict::slower);
+  candidate[0].cases[0].strategies[0].measurements[0].stats.doubts = {"drift"};
+  const Judgement doubted = compare(base, candidate, options).cells[0].judgement;
+  CHECK((doubted.verdict == Verdict::ambiguous && doubted.reason == kDoubtedRanges));
+  CHECK(doubted.severity == Severity::none);
+  CHECK(compare(candidate, base, options).cells[0].judgement.verdict == Verdict::ambiguous);
+  // A floor that is given is the user's word; and five runs speak for themselves.
+  options.noise_floor_pct = 5, options.history.reset();
+  CHECK(compare(base, candidate, options).cells[0].judgement.verdict == Verdict::slower);
+  auto many = runs_of({1200});
+  for (RunResult& run : many) run.cases[0].strategies[0].measurements[0].stats.doubts = {"drift"};
+  CHECK(compare(runs_of({1000}), many, options_of()).cells[0].judgement.verdict == Verdict::slower);
 }
 
 }  // namespace

@@ -74,6 +74,13 @@ TEST_CASE("every comparison fits the schema") {
   CHECK(complaint(document_of(compare(runs_of({1000}, 1), runs_of({2000}, 2), options_of()))) ==
         "");
   CHECK(complaint(document_of(compare({}, {}, options_of()))) == "");
+  CompareOptions history = options_of();
+  history.history = {quiet_history()};
+  auto doubted = runs_of({2000}, 1);
+  doubted[0].cases[0].strategies[0].measurements[0].stats.doubts = {"drift"};
+  const json unreliable = document_of(compare(runs_of({1000}, 1), doubted, history));
+  CHECK(unreliable["rows"][0]["reason"] == "doubts");
+  CHECK(complaint(unreliable) == "");
   auto flushed = base, rotated = base;
   for (auto* runs : {&flushed, &rotated}) {
     for (RunResult& run : *runs) {
@@ -87,14 +94,14 @@ TEST_CASE("every comparison fits the schema") {
   CHECK(complaint(otherwise) == "");
 }
 
-TEST_CASE("the document is what version 1.7 wrote, and what earlier ones wrote fits the schema") {
+TEST_CASE("the document is what version 1.8 wrote, and what earlier ones wrote fits the schema") {
   const auto document_in = [](const std::string& version) {
     return json::parse(
         read_file(WIDE_SOURCE_DIR "/verify/bench/results/compare_" + version + ".json"));
   };
-  for (const char* earlier : {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6"})
+  for (const char* earlier : {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7"})
     CHECK(complaint(document_in(earlier)) == "");
-  const json golden = document_in("1.7");
+  const json golden = document_in("1.8");
   CHECK(complaint(golden) == "");
   json document = sample_document();
   document["tool"]["version"] = golden["tool"]["version"];

@@ -329,12 +329,15 @@ TEST_CASE("the noise of a series is twice the robust spread of its last medians"
   CHECK(noise_band(series, 4)->centre_ns == 115.5);
   const auto same = noise_band(series_with({5, 5, 5, 9}, "aaaa"));
   CHECK((same->floor_pct == 0 && same->centre_ns == 5 && same->is_of_one_code));
+  // 9 / 5, which no median sees.
+  CHECK(std::fabs(same->few_runs_floor_pct - 100 * (std::pow(1.8, 1.5) - 1)) < 1e-9);
 }
 
 TEST_CASE("what a commit changed is no noise") {
   const std::vector<double> stepped{100, 101, 100, 200, 202, 200};
   const auto noise = noise_band(series_with(stepped, "aaabbb"));
   CHECK((noise->is_of_one_code && noise->floor_pct < 4));
+  CHECK(noise->few_runs_floor_pct < 4);
   // Two commits of two runs say as much as one of three.
   const auto pairs = noise_band(series_with({100, 200, 101, 202}, "abab"));
   CHECK(pairs->is_of_one_code);
