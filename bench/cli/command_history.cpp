@@ -18,6 +18,7 @@
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
 #include "bench/document/json_number.hpp"
+#include "bench/document/result_check.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/history/change_point.hpp"
 #include "bench/history/names.hpp"
@@ -84,6 +85,7 @@ int add(HistoryStore& store, const std::vector<std::string>& files, std::ostream
     RunResult result;
     try {
       result = parse_result(text);
+      require_consistent(result);
     } catch (const Error& error) {
       throw Error(error.code(), file + ": " + error.what());
     }

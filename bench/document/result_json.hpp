@@ -33,7 +33,8 @@ std::vector<LaunchCounters> launches_from_json(const nlohmann::ordered_json& doc
 enum class Samples : uint8_t { needed, if_there };
 
 /// "-" is standard input. Throws io if the file, or the side-car of samples that are needed,
-/// cannot be read.
+/// cannot be read, and invalid_argument if its numbers contradict one another
+/// (result_check.hpp).
 RunResult load_result(const std::string& path, Samples samples = Samples::needed);
 /// The file's text, including samples stored beside it. Throws as load_result() does.
 std::string load_document(const std::string& path);

@@ -9,6 +9,7 @@
 #include "bench/document/events.hpp"
 #include "bench/document/json_field.hpp"
 #include "bench/document/json_number.hpp"
+#include "bench/document/result_check.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/document/samples_file.hpp"
 #include "host/core/file.hpp"
@@ -62,7 +63,11 @@ RunResult parse_result(std::string_view text) {
 
 RunResult load_result(const std::string& path, Samples samples) {
   const std::string text = text_of(path);
-  RunResult result = with_path(path, [&] { return parse_document(whole_document_of(path, text)); });
+  RunResult result = with_path(path, [&] {
+    RunResult parsed = parse_document(whole_document_of(path, text));
+    require_consistent(parsed);
+    return parsed;
+  });
   if (samples == Samples::needed && !result.samples_missing.empty())
     throw_missing(path, result.samples_missing);
   return result;

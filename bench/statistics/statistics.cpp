@@ -100,12 +100,13 @@ void describe_rounds(const RoundMedians& rounds, double round_s, Statistics& s) 
   s.normality = normality;
 }
 
-std::optional<Ratio> paired_ratio(std::span<const double> baseline,
-                                  std::span<const double> strategy, uint64_t seed, double level) {
-  std::vector<double> logs;
-  for (size_t i = 0; i < std::min(baseline.size(), strategy.size()); ++i) {
-    if (baseline[i] > 0 && strategy[i] > 0) logs.push_back(std::log(baseline[i] / strategy[i]));
-  }
+namespace {
+
+void add_log_ratio(double baseline, double strategy, std::vector<double>& logs) {
+  if (baseline > 0 && strategy > 0) logs.push_back(std::log(baseline / strategy));
+}
+
+std::optional<Ratio> ratio_of(const std::vector<double>& logs, uint64_t seed, double level) {
   if (logs.empty()) return std::nullopt;
   const Interval interval = logs.size() < kFewPairs
                                 ? exact_median_interval(logs, level)
@@ -117,6 +118,16 @@ std::optional<Ratio> paired_ratio(std::span<const double> baseline,
                test ? test->p : 1};
 }
 
+}  // namespace
+
+std::optional<Ratio> paired_ratio(std::span<const double> baseline,
+                                  std::span<const double> strategy, uint64_t seed, double level) {
+  std::vector<double> logs;
+  for (size_t i = 0; i < std::min(baseline.size(), strategy.size()); ++i)
+    add_log_ratio(baseline[i], strategy[i], logs);
+  return ratio_of(logs, seed, level);
+}
+
 RoundMedians round_medians(std::span<const double> samples, std::span<const int64_t> rounds) {
   RoundMedians result;
   for (const auto& [round, values] : by_round(samples, rounds)) {
@@ -126,20 +137,23 @@ RoundMedians round_medians(std::span<const double> samples, std::span<const int6
   return result;
 }
 
-std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedians& strategy,
-                                  uint64_t seed, double level) {
-  std::vector<double> theirs, mine;
+std::vector<double> paired_log_ratios(const RoundMedians& baseline, const RoundMedians& strategy) {
+  std::vector<double> logs;
   for (size_t i = 0, j = 0; i < baseline.rounds.size() && j < strategy.rounds.size();) {
     if (baseline.rounds[i] == strategy.rounds[j]) {
-      theirs.push_back(baseline.medians[i++]);
-      mine.push_back(strategy.medians[j++]);
+      add_log_ratio(baseline.medians[i++], strategy.medians[j++], logs);
     } else if (baseline.rounds[i] < strategy.rounds[j]) {
       ++i;
     } else {
       ++j;
     }
   }
-  return paired_ratio(std::span<const double>(theirs), std::span<const double>(mine), seed, level);
+  return logs;
+}
+
+std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedians& strategy,
+                                  uint64_t seed, double level) {
+  return ratio_of(paired_log_ratios(baseline, strategy), seed, level);
 }
 
 double faster_bound(double noise_floor) {

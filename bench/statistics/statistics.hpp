@@ -44,7 +44,11 @@ std::optional<Ratio> paired_ratio(std::span<const double> baseline,
                                   std::span<const double> strategy, uint64_t seed = 1,
                                   double level = kLevel);
 
-/// The same for the rounds that both sides have.
+/// Logarithms of baseline / strategy in the rounds that both sides have; the speedup is exp of
+/// their median.
+std::vector<double> paired_log_ratios(const RoundMedians& baseline, const RoundMedians& strategy);
+
+/// paired_ratio() of these rounds.
 std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedians& strategy,
                                   uint64_t seed = 1, double level = kLevel);
 

@@ -18,7 +18,7 @@ inline RunResult run_of(const std::vector<double>& times, double factor = 1) {
   run.cases.clear();
   for (size_t i = 0; i < times.size(); ++i) {
     CaseResult c = sample_case("linear", static_cast<int64_t>(4 << i), "fp16");
-    c.case_id.back() = static_cast<char>('0' + i);
+    c.case_id = "0123456789abcde" + std::string(1, static_cast<char>('0' + i));
     RunnerResult strategy = sample_runner("simt", times[i] * factor, 0);
     Statistics& s = strategy.measurements[0].stats;
     s.min_ns = 0.99 * s.median_ns;

@@ -60,7 +60,7 @@ TEST_CASE("two builds are run by turns") {
   for (int i = 0; i < 3; ++i) {
     RunResult run = run_of({1000. * (i + 1), 2000. * (i + 1)});
     run.id = "before-" + std::to_string(i);
-    kept->add(record_of(run, std::to_string(i)));
+    kept->add(record_of(consistent(run), std::to_string(i)));
   }
   const Outcome outcome = wbench("compare --rerun --repeat 3 --color never --store " +
                                  builds.file("h") + " " + builds.both() + " -- --op linear -d cpu");
@@ -118,7 +118,7 @@ TEST_CASE("a run that was cut short is not compared, nor is one side alone") {
   const Builds builds;
   RunResult partial = run_of({1000});
   partial.exit_code = kTimedOut;
-  write_file(builds.file("slow/0.json"), to_json(partial).dump());
+  write_file(builds.file("slow/0.json"), to_json(consistent(partial)).dump());
   const Outcome o = wbench("compare --rerun -o " + builds.file("c.json") + " " + builds.both());
   CHECK(o.code == kTimedOut);
   CHECK(builds.order() == "bs");

@@ -15,6 +15,7 @@
 #include "bench/document/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
+#include "verify/bench/sample_result.hpp"
 
 namespace wide::bench {
 
@@ -27,7 +28,7 @@ struct Store {
   void put(const std::string& side, const std::vector<RunResult>& runs) const {
     std::filesystem::create_directories(path / side);
     for (size_t i = 0; i < runs.size(); ++i)
-      write_file(path / side / (std::to_string(i) + ".json"), to_json(runs[i]).dump());
+      write_file(path / side / (std::to_string(i) + ".json"), to_json(consistent(runs[i])).dump());
   }
   Outcome compare(const std::string& sides, const std::string& options = "") const {
     std::string line = "compare --color never " + options;

@@ -8,6 +8,8 @@
 
 #include "bench/document/result_json.hpp"
 #include "bench/history/history.hpp"
+#include "bench/run/runner.hpp"
+#include "bench/statistics/statistics.hpp"
 
 namespace wide::bench {
 
@@ -20,16 +22,15 @@ inline RunResult run_of(int number, double median_ns = 100) {
   result.git_sha = std::string(39, 'a') + std::to_string(number % 10);
   result.devices = {{Context::cpu().info(), "", ""}};
   CaseResult& c = result.cases.emplace_back();
-  c.case_id = "00112233445566aa";
   c.point = catalog::Case("linear", {{"n", int64_t{4}, false}});
+  c.case_id = case_id({}, c.point);
   RunnerResult& r = c.strategies.emplace_back();
   r.name = "wide";
   Measurement& m = r.measurements.emplace_back();
   m.regime = Regime::cpu;
   m.samples_ns = {median_ns};
   m.samples_round = {0};
-  m.stats.n = 1;
-  m.stats.median_ns = m.stats.ci_lo_ns = m.stats.ci_hi_ns = median_ns;
+  m.stats = describe_samples(m.samples_ns, m.samples_round);
   return result;
 }
 

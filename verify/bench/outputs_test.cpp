@@ -23,7 +23,11 @@ using Catch::Matchers::ContainsSubstring;
 /// A folder with results a.json and b.json, and other names of a.json.
 struct Results : test::TemporaryFolder {
   Results() {
-    for (const char* name : {"a.json", "b.json"}) write_file(name, to_json(sample_result()).dump());
+    RunResult result = consistent(sample_result());
+    for (const char* name : {"a.json", "b.json"}) {
+      result.id = name;
+      write_file(name, to_json(result).dump());
+    }
     fs::create_symlink("a.json", "link");
     fs::create_hard_link("a.json", "hard");
     fs::create_directory("in");

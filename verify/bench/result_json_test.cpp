@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <tuple>
 
 #include "verify/bench/sample_result.hpp"
 #include "verify/support/folder.hpp"
@@ -253,13 +254,78 @@ TEST_CASE("hostile documents are refused") {
   CHECK(refusal(document.dump()) == "nothing was thrown");
 }
 
+/// Loads a consistent result of which one value is another.
+std::string complaint_with(const std::string& place, const json& value) {
+  json document = json::parse(to_json(consistent(sample_result())).dump());
+  document.at(json::json_pointer(place)) = value;
+  write_file("x.json", document.dump());
+  return test::refusal_of([] { (void)load_result("x.json"); });
+}
+
+TEST_CASE("numbers that contradict one another are refused") {
+  const test::TemporaryFolder folder;
+  CHECK(complaint_with("/run/note", "x") == "nothing was thrown");
+  const std::string m = "/cases/0/strategies/0/measurements/0", peer = "/cases/3/baselines/3";
+  const std::vector<std::tuple<std::string, json, std::string>> all = {
+      {m + "/stats/median_ns", 1000,
+       "strategies[0].measurements[0].stats.median_ns is 1000, expected 45678.9, its"},
+      {m + "/stats/n", 7, "stats.n is 7, expected 40, its samples"},
+      {m + "/stats/min_ns", 1, "stats.min_ns is 1, "},
+      {m + "/stats/q1_ns", 1, "stats.q1_ns is 1, "},
+      {m + "/stats/q3_ns", 1, "stats.q3_ns is 1, "},
+      {m + "/stats/max_ns", 1, "stats.max_ns is 1, "},
+      {m + "/samples/time_ns/3", 0, "stats.min_ns is 45675.9, expected 0, its samples'"},
+      {m + "/samples/order/0", 41, "samples.order is 41 twice, expected it once"},
+      {"/cases/0/strategies/0/vs_baseline/0/speedup_ratio", 1.345,
+       "speedup of sequential vs loop (stream) is 1.345, expected 1.34"},
+      {m + "/iters_per_sample", 0, "iters_per_sample is 0, expected 1 or more"},
+      {m + "/stats/ci/hi_ns", 1, "stats.median_ns is 45678.9, expected a value in its interval, "},
+      {m + "/stats/ci/lo_ns", 1e6, "stats.median_ns is 45678.9, expected a value in its interval"},
+      {m + "/stats/trend_p", 4, "stats.trend_p is 4, expected at most 1"},
+      {m + "/stats/dip/p", 4, "stats.dip.p is 4"},
+      {m + "/stats/normality/p", 4, "stats.normality.p is 4"},
+      {m + "/rates/pct_of_floor", 12, "rates.pct_of_floor is 12, expected 5.13"},
+      {m + "/rates/flops_per_s", 1e18, "rates.flops_per_s is 1e+18, expected "},
+      {m + "/rates/items_per_s", 1, "rates.items_per_s is 1, expected "},
+      {"/cases/0/work/bytes_read", 1, "rates.mem_bw_bytes_per_s is "},
+      {"/cases/0/strategies/0/vs_baseline/0/speedup_ratio", 9,
+       "(stream) is 9, expected a value in"},
+      {"/cases/0/strategies/0/vs_baseline/0/ci_lo", 5, "expected a value in its interval, 5 to "},
+      {"/cases/0/strategies/0/vs_baseline/0/pairs", 9, "pairs is 9, expected 10, its rounds"},
+      {"/cases/0/strategies/0/vs_baseline/0/verdict", "fastest",
+       "verdict is fastest, expected one of faster"},
+      {"/cases/0/strategies/0/vs_baseline/0/verdict", "slower",
+       "verdict is slower, expected another"},
+      {"/cases/0/strategies/0/vs_baseline/0/p_wilcoxon", 2, "p_wilcoxon is 2"},
+      {"/cases/0/strategies/0/verify/after", "fail",
+       "status is ok, expected another, as verify.after"},
+      {"/cases/0/strategies/0/verify/before", "maybe", "verify.before is maybe, expected pass"},
+      {"/cases/0/strategies/0/verify/mismatches", 500, "mismatches is 500, expected 0"},
+      {"/cases/0/strategies/0/verify/worst_error_ratio", 1.5, "is 1.5, expected at most 1, as"},
+      {peer + "/verify/worst_error_ratio", 17, "is 17, expected at most 16, as status is ok"},
+      {"/cases/0/axes/n", 8, "$.cases[0].case_id is "},
+      {"/cases/0/op", "softmax", "$.cases[0].case_id is "},
+      {"/cases/0/op_version", 2, "$.cases[0].case_id is "},
+      {"/cases/0/noise_floors/0/ratio", 2, "noise_floors' ratio is 2, expected a value in"},
+      {"/devices/0/device", "cpu", "regime is stream, expected cpu, the run's only device"}};
+  for (const auto& [place, value, message] : all) {
+    INFO(place << " = " << value.dump());
+    CHECK_THAT(complaint_with(place, value),
+               ContainsSubstring("x.json: result: $.cases[") && ContainsSubstring(message));
+  }
+  CHECK(complaint_with(peer + "/verify/worst_error_ratio", 15.5) == "nothing was thrown");
+  CHECK(complaint_with("/cases/0/strategies/0/vs_baseline/0/speedup_ratio", nullptr) ==
+        "nothing was thrown");
+}
+
 TEST_CASE("files are written whole or not at all") {
   const test::TemporaryFolder folder;
   const std::string file = "r.json";
   write_file(file, "old");
-  write_file(file, sample_text());
+  const std::string text = to_json(consistent(sample_result())).dump();
+  write_file(file, text);
   CHECK(num_files() == 1);
-  CHECK(to_json(load_result(file)).dump() == sample_text());
+  CHECK(to_json(load_result(file)).dump() == text);
   const auto io_error = [](const std::string& path) {
     return test::message_of(ErrorCode::io, [&] { write_file(path, "text"); });
   };

@@ -5,7 +5,12 @@
 // of every status one. For the tests of files and tables.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "bench/document/result.hpp"
+#include "bench/run/runner.hpp"
+#include "bench/statistics/statistics.hpp"
 
 namespace wide::bench {
 
@@ -140,8 +145,8 @@ inline catalog::Case sample_point(const std::string& op, int64_t n, const std::s
 
 inline CaseResult sample_case(const std::string& op, int64_t n, const std::string& dtype) {
   CaseResult c;
-  c.case_id = "0123456789abcdef";
   c.point = sample_point(op, n, dtype);
+  c.case_id = case_id({}, c.point);
   c.reproduce = "wbench run --op " + op + " --n " + std::to_string(n) + " --device cuda";
   c.cost = {1e9 + 1. / 3, 3e6, 1e6, 64};
   c.footprint_bytes = 4'000'000;
@@ -297,6 +302,75 @@ inline RunResult short_sample_result() {
         }
       }
     }
+  }
+  return result;
+}
+
+/// Samples with the statistics' minimum, quartiles and maximum.
+inline void fit_samples(Measurement& m) {
+  const Statistics& s = m.stats;
+  for (int i = 0; i < 40; ++i) {
+    m.samples_ns.at(static_cast<size_t>(i)) = i == 0   ? s.min_ns
+                                              : i < 12 ? s.q1_ns
+                                              : i < 28 ? s.median_ns
+                                              : i < 39 ? s.q3_ns
+                                                       : s.max_ns;
+  }
+}
+
+/// Case ids, the order of samples, rates and speedups as their sources have them, of which a result
+/// made by hand has its own: files whose numbers contradict one another are refused.
+inline void make_consistent(CaseResult& c) {
+  catalog::PrimitiveSpec spec;
+  spec.version = static_cast<int>(c.op_version);
+  c.case_id = case_id(spec, c.point);
+  int64_t order = 0;
+  const auto of = [](const auto& group, const std::string& name, Regime regime) {
+    for (const RunnerResult& r : group) {
+      for (const Measurement& m : r.measurements) {
+        if (r.name == name && m.regime == regime)
+          return round_medians(m.samples_ns, m.samples_round);
+      }
+    }
+    return RoundMedians();
+  };
+  for (auto* group : {&c.strategies, &c.baselines}) {
+    for (RunnerResult& r : *group) {
+      for (Measurement& m : r.measurements) {
+        for (int64_t& place : m.samples_order) place = order++;
+        const double time_s = m.stats.median_ns * 1e-9;
+        if (m.flops_per_s) m.flops_per_s = c.cost.flops / time_s;
+        if (m.mem_bw_bytes_per_s) m.mem_bw_bytes_per_s = c.cost.bytes() / time_s;
+        if (m.items_per_s) m.items_per_s = c.cost.items / time_s;
+        if (m.pct_of_floor) m.pct_of_floor = 100 * c.floor_ns / m.stats.median_ns;
+      }
+    }
+  }
+  for (Speedup& s : c.speedups) {
+    const std::vector<double> logs = paired_log_ratios(
+        of(c.baselines, s.peer.empty() ? std::string(to_string(s.baseline)) : s.peer, s.regime),
+        of(c.strategies, s.strategy, s.regime));
+    if (logs.empty() || !s.speedup_ratio) continue;
+    s.pairs = std::ssize(logs);
+    s.speedup_ratio = std::exp(median(logs));
+    s.ci_lo = *s.speedup_ratio - 0.0123;
+    s.ci_hi = *s.speedup_ratio + 0.0123;
+    s.verdict = *s.ci_lo > 1 ? "faster" : *s.ci_hi < 1 ? "slower" : "same";
+  }
+}
+
+inline RunResult consistent(RunResult result) {
+  for (CaseResult& c : result.cases) {
+    for (auto* group : {&c.strategies, &c.baselines}) {
+      for (RunnerResult& r : *group) {
+        for (Measurement& m : r.measurements) {
+          m.stats.max_ns = std::max(m.stats.max_ns, m.stats.q3_ns);
+          m.stats.q1_ns = std::max(m.stats.q1_ns, m.stats.min_ns);
+          if (m.samples_ns.size() == 40) fit_samples(m);
+        }
+      }
+    }
+    make_consistent(c);
   }
   return result;
 }

@@ -64,8 +64,17 @@ RunResult result_of(const std::vector<int>& sizes) {
   measurements.clear();
   for (const int size : sizes) {
     measurements.push_back(one);
-    measurements.back().samples_ns.assign(static_cast<size_t>(size), 7.5);
+    Measurement& m = measurements.back();
+    m.regime = kRegimes.begin()[(measurements.size() - 1) % kRegimes.size()];
+    m.samples_ns.assign(static_cast<size_t>(size), 7.5);
+    Statistics& s = m.stats;
+    s.n = size;
+    for (double* value :
+         {&s.min_ns, &s.q1_ns, &s.median_ns, &s.q3_ns, &s.max_ns, &s.ci_lo_ns, &s.ci_hi_ns})
+      *value = 7.5;
   }
+  r.cases[0].speedups.clear();
+  make_consistent(r.cases[0]);
   return r;
 }
 
@@ -96,9 +105,10 @@ TEST_CASE("SHA-256 is that of FIPS 180-4") {
 
 TEST_CASE("a result with a side-car is read back bit for bit") {
   const test::TemporaryFolder folder;
-  RunResult result = sample_result();
+  RunResult result = consistent(sample_result());
   result.cases[0].baselines[0].measurements[0].samples_sm_mhz.clear();
-  result.cases[0].strategies[0].measurements[0].samples_ns[0] = 5e-324;
+  Measurement& first = result.cases[0].strategies[0].measurements[0];
+  first.samples_ns[0] = first.stats.min_ns = 5e-324;
   write_result(result, kFile, SamplesIn::side_car);
   const std::string text = read_file(kFile);
   CHECK(to_json(load_result(kFile)).dump() == to_json(result).dump());
@@ -149,9 +159,9 @@ TEST_CASE("small results keep their samples, and large ones lay them beside") {
 TEST_CASE("writing over a result that is interrupted leaves the old one or the new one") {
   const test::TemporaryFolder folder;
   const std::string pending = kBeside + ".new";
-  const RunResult old = sample_result();
+  const RunResult old = consistent(sample_result());
   RunResult later = old;
-  later.cases[0].strategies[0].measurements[0].samples_ns[0] *= 2;
+  later.cases[0].strategies[0].measurements[0].samples_sm_mhz[0] *= 2;
   write_result(old, kFile, SamplesIn::side_car);
   const std::string old_samples = read_file(kBeside);
   write_result(later, "later.json", SamplesIn::side_car);
@@ -168,7 +178,7 @@ TEST_CASE("writing over a result that is interrupted leaves the old one or the n
 
 TEST_CASE("a side-car that is missing is an error where samples are needed, and else is said") {
   const test::TemporaryFolder folder;
-  write_result(sample_result(), kFile, SamplesIn::side_car);
+  write_result(consistent(sample_result()), kFile, SamplesIn::side_car);
   fs::remove(kBeside);
   CHECK_THAT(complaint(Samples::needed), ContainsSubstring("io: r.json: its samples are missing") &&
                                              ContainsSubstring("expected " + kBeside));
@@ -178,13 +188,13 @@ TEST_CASE("a side-car that is missing is an error where samples are needed, and 
   CHECK_THAT(samples_note(result), ContainsSubstring(kBeside));
   const Measurement& m = result.cases[0].strategies[0].measurements[0];
   CHECK((m.samples_ns.empty() && m.samples_round.empty() && m.samples_sm_mhz.empty()));
-  CHECK(m.stats == sample_result().cases[0].strategies[0].measurements[0].stats);
+  CHECK(m.stats == consistent(sample_result()).cases[0].strategies[0].measurements[0].stats);
   CHECK(samples_note(sample_result()).empty());
 }
 
 TEST_CASE("a side-car that is not the one that was written is refused, needed or not") {
   const test::TemporaryFolder folder;
-  write_result(sample_result(), kFile, SamplesIn::side_car);
+  write_result(consistent(sample_result()), kFile, SamplesIn::side_car);
   const std::string bytes = read_file(kBeside);
   const Samples samples = GENERATE(Samples::needed, Samples::if_there);
   CHECK(complaint(samples) == "");
