@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "bench/document/json_field.hpp"
 #include "bench/document/measurement_json.hpp"
@@ -76,6 +77,17 @@ void parse_later_runner(const Field& f, RunnerResult& r) {
   }
 }
 
+/// Refuses `name`, the field of one that is added to `all`, if an earlier one's is the same: what
+/// is there twice would be averaged, and refers to nothing in particular.
+template <class T, class Name>
+void require_once(const Field& name, const std::vector<T>& all, const Name& name_of,
+                  const std::string& expected) {
+  const bool is_there = std::any_of(all.begin(), all.end() - 1, [&](const T& other) {
+    return name_of(other) == name_of(all.back());
+  });
+  if (is_there) name.refuse(expected);
+}
+
 RunnerResult parse_runner(const Field& f) {
   RunnerResult r;
   r.name = f["name"].text();
@@ -103,7 +115,12 @@ RunnerResult parse_runner(const Field& f) {
   if (const auto stable = v.later("bitwise_stable"))
     r.verify.bitwise_stable = stable->optional_boolean();  // since 1.15
   r.workspace_bytes = f["memory"]["workspace_bytes"].count();
-  for (const Field& m : f["measurements"].items()) r.measurements.push_back(parse_measurement(m));
+  for (const Field& m : f["measurements"].items()) {
+    r.measurements.push_back(parse_measurement(m));
+    const auto regime_of = [](const Measurement& one) { return one.regime; };
+    require_once(m["regime"], r.measurements, regime_of,
+                 "another regime than an earlier measurement's");
+  }
   if (f.has("launches")) {
     for (const Field& l : f["launches"].items()) r.launches.push_back(parse_launch(l));
   }
@@ -150,15 +167,16 @@ CaseResult parse_case(const Field& f) {
     c.peak_flops_per_s = (*peaks)["flops_per_s"].optional_amount();
     c.peak_mem_bw_bytes_per_s = (*peaks)["mem_bw_bytes_per_s"].optional_amount();
   }
+  const auto name_of = [](const RunnerResult& runner) -> const std::string& { return runner.name; };
   for (const Field& s : f["strategies"].items()) {
-    RunnerResult runner = parse_runner(s);
-    // A speedup refers to its strategy by name.
-    for (const RunnerResult& other : c.strategies)
-      if (other.name == runner.name) s["name"].refuse("another name than an earlier strategy's");
-    c.strategies.push_back(std::move(runner));
+    c.strategies.push_back(parse_runner(s));
+    require_once(s["name"], c.strategies, name_of, "another name than an earlier strategy's");
     parse_speedups(s, c.strategies.back().name, c.speedups);
   }
-  for (const Field& b : f["baselines"].items()) c.baselines.push_back(parse_runner(b));
+  for (const Field& b : f["baselines"].items()) {
+    c.baselines.push_back(parse_runner(b));
+    require_once(b["name"], c.baselines, name_of, "another name than an earlier baseline's");
+  }
   if (const auto floors = f.later("noise_floors")) {
     for (const Field& n : floors->items()) {
       c.noise_floors.push_back({n["baseline"].one_of(kBaselines), n["regime"].one_of(kRegimes),
@@ -266,7 +284,12 @@ RunResult parse_document(const Json& document) {
     r.config.repeat_index = index->count();
     r.config.repeat_count = run["repeat_count"].count();
   }
-  for (const Field& c : root["cases"].items()) r.cases.push_back(parse_case(c));
+  std::set<std::string> ids;  // of sweeps that have thousands of cases
+  for (const Field& c : root["cases"].items()) {
+    r.cases.push_back(parse_case(c));
+    if (!ids.insert(r.cases.back().case_id).second)
+      c["case_id"].refuse("another than an earlier case's");
+  }
   for (const auto& [reason, count] : root["impossible"].members()) {
     r.impossible_reasons.emplace_back(reason, count.count());
     r.impossible_cases += count.count();

@@ -261,6 +261,26 @@ std::string complaint_with(const std::string& place, const json& value) {
   write_file("x.json", document.dump());
   return test::refusal_of([] { (void)load_result("x.json"); });
 }
+TEST_CASE("what is there twice is refused, not averaged") {
+  const auto with_again = [](const char* place) {
+    json document = sample_document();
+    json& all = document[json::json_pointer(place)];
+    all.push_back(all[0]);
+    return refusal(document.dump());
+  };
+  CHECK_THAT(with_again("/cases"),
+             ContainsSubstring("$.cases[4].case_id is \"") &&
+                 ContainsSubstring("expected another than an earlier case's"));
+  CHECK_THAT(with_again("/cases/0/strategies"), ContainsSubstring("an earlier strategy's"));
+  CHECK_THAT(
+      with_again("/cases/0/baselines"),
+      ContainsSubstring("$.cases[0].baselines[3].name is \"loop\", expected another name than "
+                        "an earlier baseline's"));
+  CHECK_THAT(with_again("/cases/0/strategies/1/measurements"),
+             ContainsSubstring("measurements[2].regime is \"stream\", expected another regime"));
+  CHECK_THAT(with_again("/cases/0/baselines/0/measurements"), ContainsSubstring("another regime"));
+}
+
 
 TEST_CASE("numbers that contradict one another are refused") {
   const test::TemporaryFolder folder;
