@@ -202,7 +202,12 @@ std::string format_metric(const Metric& metric, double value) {
   if (hint == "duration") return format_time(value);
   if (hint == "flop_rate") return format_rate(value, "FLOP/s");
   if (hint == "byte_rate") return format_rate(value, "B/s");
-  return fmt::format("{:.1f} %", value);
+  if (hint == "item_rate") return format_rate(value, "items/s");
+  if (hint == "percent") return fmt::format("{:.1f} %", value);
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("metric {}: its hint is {}, expected duration, flop_rate, byte_rate, "
+                          "item_rate or percent",
+                          metric.name, hint));
 }
 
 std::string change_text(const Judgement& j) {
