@@ -102,8 +102,10 @@ std::string floor_text(const Comparison& c) {
   const auto others = std::count_if(c.cells.begin(), c.cells.end(), [](const ComparedCell& cell) {
     return !cell.has_history_floor;
   });
-  const std::string by_runs = c.noise_floor_pct ? fmt::format("{:.3g}%", *c.noise_floor_pct)
-                                                : std::string("unknown below three runs a side");
+  const std::string by_runs = !c.noise_floor_pct ? "unknown below three runs a side"
+                              : c.options.noise_floor_pct == 0.0
+                                  ? "none"
+                                  : fmt::format("{:.3g}%", *c.noise_floor_pct);
   std::string text = "noise floor " + by_runs;
   if (others < std::ssize(c.cells)) {
     text = "noise floor by the history";
