@@ -235,16 +235,21 @@ std::string summary_line(const Comparison& c) {
 }
 
 std::string compare_text(const Comparison& c, const CompareView& view) {
+  // What a change is of tells more than what all rows share.
+  const std::vector<const ComparedCell*> cells = shown_cells(c, view);
+  const bool has_regimes = std::any_of(cells.begin(), cells.end(), [&](const ComparedCell* cell) {
+    return cell->regime != cells.front()->regime;
+  });
   Table table({{"case", false, Column::kNeverDropped, 40},
                {"strategy", false, Column::kNeverDropped, 0},
-               {"regime", false, 3, 0},
-               {"base", true, 6, 0},
+               {"regime", false, has_regimes ? 3 : 0, 0},
+               {"base", true, Column::kNeverDropped, 0},
                {"candidate", true, 6, 0},
                {"change", false, Column::kNeverDropped, 0},
                {"p", true, 1, 0},
                {"verdict", false, Column::kNeverDropped, 0}});
   std::string commands;
-  for (const ComparedCell* cell : shown_cells(c, view)) {
+  for (const ComparedCell* cell : cells) {
     std::vector<Cell> row;
     for (std::string& text : columns_of(c, *cell)) row.push_back({printable(text)});
     row.back().tone = tone_of(cell->judgement.verdict);

@@ -12,6 +12,7 @@
 
 #include "bench/compare/verdicts.hpp"
 #include "verify/bench/compare_case.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 namespace {
@@ -318,6 +319,23 @@ TEST_CASE("few runs, of which one is unreliable, are not judged by their samples
   auto many = runs_of({1200});
   for (RunResult& run : many) run.cases[0].strategies[0].measurements[0].stats.doubts = {"drift"};
   CHECK(compare(runs_of({1000}), many, options_of()).cells[0].judgement.verdict == Verdict::slower);
+}
+
+TEST_CASE("a narrow table keeps what the change is of, and metrics have their units") {
+  CompareOptions options = options_of("items_per_s");
+  auto base = runs_of({1000, 2000}), candidate = runs_of({1000, 2300});
+  const Comparison c = compare(base, candidate, options);
+  for (const int width : {80, 100, 120})
+    CHECK_THAT(compare_text(c, {width, false, true, false}), ContainsSubstring(" base "));
+  CHECK_THAT(compare_text(c, {80, false, true, false}), !ContainsSubstring("regime"));
+  CHECK_THAT(compare_text(c, {200, false, true, false}), ContainsSubstring("regime") &&
+                                                             ContainsSubstring("Mitems/s") &&
+                                                             !ContainsSubstring("%  "));
+  CHECK(format_metric(find_measured_metric("pct_of_floor"), 61.5) == "61.5 %");
+  CHECK_THROWS_AS(format_metric({"new", "volume", Better::lower, nullptr}, 1), Error);
+  options.noise_floor_pct = 0;
+  CHECK_THAT(summary_line(compare(base, candidate, options)),
+             ContainsSubstring("noise floor none"));
 }
 
 }  // namespace
