@@ -54,6 +54,7 @@ Judgement judge_pair(const PairedCell& pair, const GateOptions& options, bool tr
   if (is_absent(pair.base)) return verdict(Verdict::added, "not_in_base");
   if (pair.base.is_invalid) return verdict(Verdict::invalid, "base_invalid");
   if (pair.is_measured_otherwise()) return verdict(Verdict::invalid, kMeasuredOtherwise);
+  if (pair.is_of_other_work()) return verdict(Verdict::invalid, kOtherWork);
   const Judgement judged = judge(pair.base.side, pair.candidate.side, options);
   const bool has_changed = judged.verdict == Verdict::slower || judged.verdict == Verdict::faster;
   const bool has_doubts = !pair.base.doubts.empty() || !pair.candidate.doubts.empty();
@@ -108,6 +109,8 @@ ComparedCell::Runs runs_of(const Seen& seen) {
   ComparedCell::Runs runs;
   runs.doubts.assign(seen.doubts.begin(), seen.doubts.end());
   runs.methods.assign(seen.methods.begin(), seen.methods.end());
+  runs.works.assign(seen.works.begin(), seen.works.end());
+  runs.is_unchecked = seen.is_unchecked;
   runs.count = static_cast<int64_t>(side.runs.size());
   if (runs.count > 0) {
     runs.median = median(side.runs);
@@ -180,7 +183,7 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
   std::vector<Side> ours, theirs;
   for (const PairedCell& pair : pairs) {
     // Cells that are not comparable must not affect the noise of those that are.
-    const bool counts = !pair.is_measured_otherwise();
+    const bool counts = !pair.is_measured_otherwise() && !pair.is_of_other_work();
     ours.push_back(counts ? pair.base.side : Side());
     theirs.push_back(counts ? pair.candidate.side : Side());
   }

@@ -40,6 +40,8 @@ struct CompareOptions {
 /// The reason of a cell that is INVALID because its cold calls used different methods.
 inline constexpr std::string_view kMeasuredOtherwise = "measured_otherwise";
 /// That of a cell of few runs which is AMBIGUOUS because a run is unreliable.
+/// That of one whose runs count other operations or bytes.
+inline constexpr std::string_view kOtherWork = "other_work";
 inline constexpr std::string_view kDoubtedRanges = "doubts";
 
 struct ComparedCell {
@@ -53,6 +55,8 @@ struct ComparedCell {
     std::vector<std::string> doubts{};   ///< of any run, by their names in doubts.hpp
     std::vector<std::string> methods{};  ///< of cold calls: cold_method(); several: incomparable
   };
+    std::vector<std::string> works{};    ///< what its calls do; several: incomparable
+    bool is_unchecked = false;           ///< no check saw the outputs of a run
   std::string case_id, op, point, strategy, reproduce;
   std::vector<catalog::Case::Entry> axes;
   Regime regime = Regime::stream;

@@ -12,8 +12,10 @@
 
 namespace wide::bench {
 
-/// A sentence each, without a full stop: other units of the same model, other values of operands,
-/// other clocks, and cold calls that were made cold by different methods.
+/// A sentence each, without a full stop: other units of the same model, hosts, builds and flags,
+/// other values of operands, other clocks, cold calls that were made cold by different methods,
+/// other versions of an op or other work, runs that were cut short, and outputs that nobody
+/// checked.
 std::vector<std::string> notes_of(const Comparison& comparison, std::span<const RunResult> base,
                                   std::span<const RunResult> candidate);
 

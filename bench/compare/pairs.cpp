@@ -52,6 +52,11 @@ double geometric_mean(const std::vector<double>& values) {
 
 /// Runs of one process become one value, in the place of the first.
 void merge_processes(Seen& seen) {
+/// Nine digits: other compilers' last ones are no other work.
+std::string work_text(const catalog::Cost& cost) {
+  return fmt::format("{:.9g} FLOP, {:.9g} B", cost.flops, cost.bytes());
+}
+
   std::vector<std::string> names;
   std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> of;
   const bool has_clocks = seen.side.sm_mhz.size() == seen.side.runs.size();
@@ -154,6 +159,9 @@ class Pairs {
       Seen& seen = find(run, c, r, m).*which;
       if (m.regime == Regime::cold)
         seen.methods.insert(cold_method(run.run->config, m, names_buffers_));
+      seen.works.insert(work_text(c.cost));
+      const VerifyOutcome& v = r.verify;
+      seen.is_unchecked = seen.is_unchecked || (v.before == "not_run" && v.after == "not_run");
       const auto value = metric.value(m);
       const bool is_sound = r.status == Status::ok && !m.below_resolution && value &&
                             std::isfinite(*value) && *value > 0 && m.stats.min_ns > 0;
@@ -211,6 +219,12 @@ bool PairedCell::is_measured_otherwise() const {
 
 std::vector<PairedCell> pair_cells(std::span<const RunResult> base,
                                    std::span<const RunResult> candidate,
+bool PairedCell::is_of_other_work() const {
+  std::set<std::string> works = base.works;
+  works.insert(candidate.works.begin(), candidate.works.end());
+  return works.size() > 1;
+}
+
                                    const CompareOptions& options) {
   const auto before = placed(base, options.device_pairs, &DevicePair::base);
   const auto after = placed(candidate, options.device_pairs, &DevicePair::candidate);

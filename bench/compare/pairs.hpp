@@ -19,6 +19,8 @@ struct Seen {
   bool is_invalid = false;
   std::set<std::string> doubts;
   std::set<std::string> methods;       ///< of cold calls: cold_method()
+  std::set<std::string> works;         ///< what its calls do, by the catalogue of each run
+  bool is_unchecked = false;           ///< no check saw the outputs of a run
   std::vector<std::string> processes;  ///< of each of the side's runs, until they are merged
 };
 
@@ -28,6 +30,8 @@ struct PairedCell {
   std::string device, regime;  ///< of its first run, as the history names them
   /// Cold calls were made cold by more than one method, which may explain any difference.
   bool is_measured_otherwise() const;
+  /// Runs count other operations or bytes for the case, which is then another one.
+  bool is_of_other_work() const;
 };
 
 /// In the order of the base, then the new ones. Throws as compare() does.

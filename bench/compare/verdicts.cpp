@@ -36,7 +36,8 @@ std::string verdict_text(const ComparedCell& cell) {
     text += fmt::format(", {}", to_string(j.severity));
   if (j.verdict == Verdict::ambiguous || j.verdict == Verdict::invalid)
     text += fmt::format(": {}", j.reason);
-  return cell.is_unreliable() ? text + ", unreliable" : text;
+  if (cell.is_unreliable()) text += ", unreliable";
+  return cell.candidate.is_unchecked ? text + ", unchecked" : text;
 }
 
 Tone tone_of(Verdict verdict) {

@@ -15,6 +15,7 @@ namespace wide::bench {
 /// One run: a case for every time, of strategy "simt", the run's own luck in `factor`.
 inline RunResult run_of(const std::vector<double>& times, double factor = 1) {
   RunResult run = sample_result();
+  run.complete = true;
   run.cases.clear();
   for (size_t i = 0; i < times.size(); ++i) {
     CaseResult c = sample_case("linear", static_cast<int64_t>(4 << i), "fp16");

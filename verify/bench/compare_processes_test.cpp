@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "bench/compare/notes.hpp"
 #include "bench/compare/verdicts.hpp"
 #include "verify/bench/compare_case.hpp"
 #include "wide/error.hpp"
@@ -319,6 +320,57 @@ TEST_CASE("few runs, of which one is unreliable, are not judged by their samples
   auto many = runs_of({1200});
   for (RunResult& run : many) run.cases[0].strategies[0].measurements[0].stats.doubts = {"drift"};
   CHECK(compare(runs_of({1000}), many, options_of()).cells[0].judgement.verdict == Verdict::slower);
+}
+
+TEST_CASE("what a comparison cannot be held to is noted") {
+  const auto base = runs_of({1000, 2000}), same = runs_of({1000, 2300});
+  const auto notes_with = [&](const auto& change) {
+    auto candidate = same;
+    for (RunResult& run : candidate) change(run);
+    std::string text;
+    for (const std::string& note : compare(base, candidate, options_of()).notes)
+      text += note + "\n";
+    return text;
+  };
+  CHECK_THAT(notes_with([](RunResult&) {}), !ContainsSubstring("change with them"));
+  CHECK_THAT(notes_with([](RunResult& r) { r.build_type = "Debug"; }),
+             ContainsSubstring("build type of base: Release; of candidate: Debug; times"));
+  CHECK_THAT(notes_with([](RunResult& r) { r.flags = ""; }),
+             ContainsSubstring("flags of base: -O3 -DNAME=\"x\"; of candidate: unknown"));
+  CHECK_THAT(notes_with([](RunResult& r) { r.cuda_flags = "-G"; }),
+             ContainsSubstring("of candidate: -G"));
+  CHECK_THAT(notes_with([](RunResult& r) { r.compiler = "Clang"; }), ContainsSubstring("Clang"));
+  CHECK_THAT(notes_with([](RunResult& r) { r.cuda_toolkit = "12.8"; }), ContainsSubstring("12.8"));
+  CHECK_THAT(notes_with([](RunResult& r) { r.hostname = "other"; }),
+             ContainsSubstring("candidate on other"));
+  CHECK_THAT(notes_with([](RunResult& r) { r.config.is_adversarial = true; }),
+             ContainsSubstring("candidate with hostile operands, too"));
+  CHECK_THAT(notes_with([](RunResult& r) { r.complete = r.id.ends_with("1"); }),
+             ContainsSubstring("4 of candidate's 5 runs ended before the last case"));
+  CHECK_THAT(notes_with([](RunResult& r) { r.cases[0].op_version = 2; }),
+             ContainsSubstring("linear is of version 1 in base, 1 and 2 in candidate"));
+}
+
+TEST_CASE("other work is not comparable, and what nobody checked is tagged") {
+  const auto base = runs_of({1000, 2000});
+  auto candidate = runs_of({1000, 2300});
+  for (RunResult& run : candidate) run.cases[1].cost.flops *= 2;
+  Comparison c = compare(base, candidate, options_of());
+  CHECK(c.cells[0].judgement.verdict == Verdict::same);
+  CHECK(c.cells[1].judgement.verdict == Verdict::invalid);
+  CHECK(c.cells[1].judgement.reason == kOtherWork);
+  CHECK_THAT(c.notes.at(0),
+             ContainsSubstring("a call does 1e+09 FLOP, 4000000 B in base, 2e+09 FLOP, "
+                               "4000000 B in candidate (1 of 2 cells, the first: linear"));
+  CHECK_THAT(compare_text(c, {}), ContainsSubstring("INVALID: other_work"));
+  candidate = runs_of({1000, 2300});
+  VerifyOutcome& verify = candidate[4].cases[1].strategies[0].verify;
+  verify.before = verify.after = "not_run";
+  c = compare(base, candidate, options_of());
+  CHECK_THAT(c.notes.at(0), ContainsSubstring("candidate's outputs are unchecked in 1 of 2 cells"));
+  CHECK_THAT(compare_text(c, {}), ContainsSubstring("SLOWER, moderate, unchecked"));
+  CHECK_THAT(compare_text(compare(candidate, base, options_of()), {}),
+             !ContainsSubstring("unchecked"));
 }
 
 TEST_CASE("a narrow table keeps what the change is of, and metrics have their units") {

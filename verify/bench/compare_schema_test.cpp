@@ -92,6 +92,11 @@ TEST_CASE("every comparison fits the schema") {
   const json otherwise = document_of(compare(flushed, rotated, options_of()));
   CHECK(otherwise["rows"][0]["reason"] == "measured_otherwise");
   CHECK(complaint(otherwise) == "");
+  auto worked = base;
+  for (RunResult& run : worked) run.cases[0].cost.flops *= 2;
+  const json other = document_of(compare(base, worked, options_of()));
+  CHECK(other["rows"][0]["reason"] == "other_work");
+  CHECK(complaint(other) == "");
 }
 
 TEST_CASE("the document is what version 1.8 wrote, and what earlier ones wrote fits the schema") {
