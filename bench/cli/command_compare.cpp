@@ -130,6 +130,7 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
                     std::ostream& out, std::ostream& err) {
   CompareOptions options = compare_options(arguments);
   const FailOn fail_on = parse_fail_on(arguments.fail_on);
+  const std::string shared = shared_runs_note(base, candidate);
   for (const auto& runs : {base, candidate}) {
     for (const RunResult& run : runs) {
       const std::string note = samples_note(run);
@@ -147,6 +148,7 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
         << "; --ignore-device or --pair-devices compares them all the same\n";
     return kEnvironment;
   }
+  if (!shared.empty()) err << "wbench: compare: " << shared << "\n";
   for (const std::string& note : comparison.notes) err << "wbench: compare: " << note << "\n";
   if (const std::string note = unjudged_note(comparison); !note.empty())
     err << "wbench: compare: " << note << "\n";

@@ -11,6 +11,7 @@
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
 #include "bench/cli/running.hpp"
+#include "bench/compare/notes.hpp"
 #include "bench/compare/verdicts.hpp"
 #include "bench/document/output_files.hpp"
 #include "bench/document/outputs.hpp"
@@ -95,7 +96,9 @@ int command_report(const ReportArguments& arguments, std::ostream& out, std::ost
   if (!arguments.compare.empty()) {
     options.threshold_pct = parse_threshold(arguments.threshold, *options.metric);
     const std::vector<RunResult> base = load_named_results(arguments.compare, arguments.store);
+    const std::string shared = shared_runs_note(base, content.results);
     content.comparison = compare(base, content.results, options);
+    if (!shared.empty()) content.comparison->notes.push_back(shared);
   }
   if (arguments.with_history) content.history = history_of(content.results, arguments.store);
   size_t num_cases = 0;

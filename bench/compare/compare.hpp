@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,9 +40,9 @@ struct CompareOptions {
 
 /// The reason of a cell that is INVALID because its cold calls used different methods.
 inline constexpr std::string_view kMeasuredOtherwise = "measured_otherwise";
-/// That of a cell of few runs which is AMBIGUOUS because a run is unreliable.
 /// That of one whose runs count other operations or bytes.
 inline constexpr std::string_view kOtherWork = "other_work";
+/// That of a cell of few runs which is AMBIGUOUS because a run is unreliable.
 inline constexpr std::string_view kDoubtedRanges = "doubts";
 
 struct ComparedCell {
@@ -54,9 +55,9 @@ struct ComparedCell {
     int64_t count = 0;                   ///< runs of one process count as one
     std::vector<std::string> doubts{};   ///< of any run, by their names in doubts.hpp
     std::vector<std::string> methods{};  ///< of cold calls: cold_method(); several: incomparable
-  };
     std::vector<std::string> works{};    ///< what its calls do; several: incomparable
     bool is_unchecked = false;           ///< no check saw the outputs of a run
+  };
   std::string case_id, op, point, strategy, reproduce;
   std::vector<catalog::Case::Entry> axes;
   Regime regime = Regime::stream;
@@ -104,6 +105,10 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
 /// and the state in which it found the machine: however often it repeats a sweep, its runs differ
 /// by less than they would differ from those of another process.
 int64_t count_processes(std::span<const RunResult> runs);
+
+/// Processes that measured runs of both sides.
+std::set<std::string> shared_processes(std::span<const RunResult> base,
+                                       std::span<const RunResult> candidate);
 
 /// UUIDs of all runs' devices, sorted.
 std::vector<std::string> units_of(std::span<const RunResult> runs);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "host/core/text.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 
@@ -159,6 +160,27 @@ std::vector<std::string> notes_of(const Comparison& c, std::span<const RunResult
     notes.insert(notes.end(), more.begin(), more.end());
   std::erase(notes, "");
   return notes;
+}
+
+std::string shared_runs_note(std::span<const RunResult> base,
+                             std::span<const RunResult> candidate) {
+  const auto ids_of = [](std::span<const RunResult> runs) {
+    std::set<std::string> ids;
+    for (const RunResult& run : runs) ids.insert(run.id);
+    return ids;
+  };
+  const std::set<std::string> before = ids_of(base), after = ids_of(candidate);
+  if (before == after && !before.empty() && !before.contains("")) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("compare: base and candidate are the same {}, {}, expected others: what "
+                    "is compared with itself is never slower",
+                    before.size() == 1 ? "run" : "runs", fmt::join(before, ", ")));
+  }
+  const std::set<std::string> shared = shared_processes(base, candidate);
+  if (shared.empty()) return "";
+  return fmt::format("{} measured runs of base and of candidate: these differ by less than others",
+                     counted(shared.size(), "process", "processes"));
 }
 
 std::string unjudged_note(const Comparison& c) {

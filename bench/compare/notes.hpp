@@ -19,6 +19,10 @@ namespace wide::bench {
 std::vector<std::string> notes_of(const Comparison& comparison, std::span<const RunResult> base,
                                   std::span<const RunResult> candidate);
 
+/// Says that runs of one process, or the same runs, are on both sides; empty if none are. Throws
+/// invalid_argument if all are the same: they cannot differ, which is no finding.
+std::string shared_runs_note(std::span<const RunResult> base, std::span<const RunResult> candidate);
+
 /// Says that no cell of both sides got a verdict, and what it takes; empty if one did.
 std::string unjudged_note(const Comparison& comparison);
 

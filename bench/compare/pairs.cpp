@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -50,13 +52,13 @@ double geometric_mean(const std::vector<double>& values) {
   return std::exp(sum / static_cast<double>(values.size()));
 }
 
-/// Runs of one process become one value, in the place of the first.
-void merge_processes(Seen& seen) {
 /// Nine digits: other compilers' last ones are no other work.
 std::string work_text(const catalog::Cost& cost) {
   return fmt::format("{:.9g} FLOP, {:.9g} B", cost.flops, cost.bytes());
 }
 
+/// Runs of one process become one value, in the place of the first.
+void merge_processes(Seen& seen) {
   std::vector<std::string> names;
   std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> of;
   const bool has_clocks = seen.side.sm_mhz.size() == seen.side.runs.size();
@@ -157,11 +159,11 @@ class Pairs {
     if (r.status == Status::skipped) return;
     for (const Measurement& m : r.measurements) {
       Seen& seen = find(run, c, r, m).*which;
-      if (m.regime == Regime::cold)
-        seen.methods.insert(cold_method(run.run->config, m, names_buffers_));
       seen.works.insert(work_text(c.cost));
       const VerifyOutcome& v = r.verify;
       seen.is_unchecked = seen.is_unchecked || (v.before == "not_run" && v.after == "not_run");
+      if (m.regime == Regime::cold)
+        seen.methods.insert(cold_method(run.run->config, m, names_buffers_));
       const auto value = metric.value(m);
       const bool is_sound = r.status == Status::ok && !m.below_resolution && value &&
                             std::isfinite(*value) && *value > 0 && m.stats.min_ns > 0;
@@ -217,14 +219,14 @@ bool PairedCell::is_measured_otherwise() const {
   return methods.size() > 1;
 }
 
-std::vector<PairedCell> pair_cells(std::span<const RunResult> base,
-                                   std::span<const RunResult> candidate,
 bool PairedCell::is_of_other_work() const {
   std::set<std::string> works = base.works;
   works.insert(candidate.works.begin(), candidate.works.end());
   return works.size() > 1;
 }
 
+std::vector<PairedCell> pair_cells(std::span<const RunResult> base,
+                                   std::span<const RunResult> candidate,
                                    const CompareOptions& options) {
   const auto before = placed(base, options.device_pairs, &DevicePair::base);
   const auto after = placed(candidate, options.device_pairs, &DevicePair::candidate);
@@ -238,6 +240,23 @@ bool PairedCell::is_of_other_work() const {
     merge_processes(pair.candidate);
   }
   return std::move(all.pairs);
+}
+
+std::set<std::string> shared_processes(std::span<const RunResult> base,
+                                       std::span<const RunResult> candidate) {
+  const auto processes_in = [](std::span<const RunResult> runs) {
+    std::set<std::string> names;
+    for (const RunResult& run : runs) {
+      const bool is_named = !run.config.isolate && !run.process.empty();
+      if (is_named || !run.id.empty()) names.insert(is_named ? run.process : "run " + run.id);
+    }
+    return names;
+  };
+  const std::set<std::string> before = processes_in(base), after = processes_in(candidate);
+  std::set<std::string> shared;
+  std::set_intersection(before.begin(), before.end(), after.begin(), after.end(),
+                        std::inserter(shared, shared.end()));
+  return shared;
 }
 
 int64_t count_processes(std::span<const RunResult> runs) {

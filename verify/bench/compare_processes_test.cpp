@@ -390,5 +390,19 @@ TEST_CASE("a narrow table keeps what the change is of, and metrics have their un
              ContainsSubstring("noise floor none"));
 }
 
+TEST_CASE("what is compared with itself is refused, and what shares a process is noted") {
+  auto base = runs_of({1000}), candidate = runs_of({1000});
+  CHECK_THROWS_AS(shared_runs_note(base, candidate), Error);
+  for (RunResult& run : candidate) run.id += "-later";
+  CHECK(shared_runs_note(base, candidate) == "");
+  candidate[1].id = base[3].id;
+  CHECK_THAT(shared_runs_note(base, candidate),
+             ContainsSubstring("1 process measured runs of base"));
+  candidate[1].id = "copy";
+  for (RunResult* run : {&candidate[1], &base[3]}) run->process = "p", run->config.isolate = false;
+  CHECK_THAT(shared_runs_note(base, candidate),
+             ContainsSubstring("1 process measured runs of base"));
+}
+
 }  // namespace
 }  // namespace wide::bench

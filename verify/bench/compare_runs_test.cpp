@@ -194,6 +194,7 @@ TEST_CASE("another unit of the same model is no mismatch, but is said") {
 
 TEST_CASE("operands that were filled otherwise are said") {
   std::vector<RunResult> base(2), candidate(1);
+  for (RunResult* run : {&base[0], &base[1], &candidate[0]}) run->complete = true;
   CHECK(compare(base, candidate, options_of()).notes.empty());
   candidate[0].config.init.dist = "zeros";
   CHECK(compare(base, candidate, options_of()).notes ==
@@ -274,7 +275,7 @@ TEST_CASE("the JSON document holds all, and no NaN") {
   const std::string text = compare_json(hostile(), {});
   CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf\""));
   const json document = json::parse(text);
-  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.7.0"}});
+  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.8.0"}});
   CHECK(document["method"]["threshold_pct"] == 1.5);
   CHECK(document["method"]["better"] == "lower");
   CHECK(document["summary"]["counts"]["SLOWER"] == 1);
@@ -314,7 +315,10 @@ TEST_CASE("the command compares folders and files") {
   CHECK_THAT(lone.out, ContainsSubstring("noise floor unknown") &&
                            ContainsSubstring("AMBIGUOUS: unknown_noise"));
   CHECK(store.compare("base/0.json slow/0.json", "--noise-floor 1%").code == kRegression);
-  CHECK(store.compare("base/0.json base/0.json", "--fail-on inconclusive").code == kInconclusive);
+  CHECK(store.compare("base/0.json same/0.json", "--fail-on inconclusive").code == kInconclusive);
+  const Outcome itself = store.compare("base base");
+  CHECK(itself.code == kUsage);
+  CHECK_THAT(itself.err, ContainsSubstring("base and candidate are the same runs, "));
   const Outcome mismatch = store.compare("base other");
   CHECK(mismatch.code == kEnvironment);
   CHECK_THAT(mismatch.err, ContainsSubstring("H200") && ContainsSubstring("B200"));
@@ -330,14 +334,14 @@ TEST_CASE("the command compares folders and files") {
   const auto kept = open_history((store.path / "h").string());
   for (int i = 0; i < 3; ++i) {
     RunResult run = run_of({1000, i == 2 ? 4000. : 2000. + 200 * i});
-    run.id = i == 2 ? runs_of({1000}).front().id : "before-" + std::to_string(i);
-    kept->add(record_of(run, std::to_string(i)));
+    run.id = i == 2 ? runs_of({1000}).front().id + "-slow" : "before-" + std::to_string(i);
+    kept->add(record_of(consistent(run), std::to_string(i)));
   }
   CHECK_THAT(store.compare("base slow", history).out,
              ContainsSubstring("0.317% by the runs, of no cell by the"));
   RunResult third = run_of({1000, 2400});
   third.id = "before-3";
-  kept->add(record_of(third, "3"));
+  kept->add(record_of(consistent(third), "3"));
   const Outcome noisy = store.compare("base slow", history);
   CHECK(noisy.code == kSuccess);
   CHECK_THAT(noisy.out, ContainsSubstring("noise floor by the history\n") &&
@@ -395,11 +399,11 @@ TEST_CASE("a run compares itself with a result as compare would") {
         }
       }
     }
+    make_consistent(c);
   }
   write_file("fast.json", to_json(base).dump());
   // One run a side: what runs differ by has to be said, or be in the history.
   CHECK(wbench("run " + kTiny + "--compare fast.json").code == kSuccess);
-    make_consistent(c);
   const Outcome slow = wbench("run " + kTiny + "--compare fast.json --noise-floor 5%");
   CHECK(slow.code == kRegression);
   CHECK_THAT(slow.out, ContainsSubstring("SLOWER"));
@@ -446,21 +450,22 @@ TEST_CASE("a run compares itself with a result as compare would") {
 TEST_CASE("wrong arguments of compare are usage errors") {
   const Store store;
   store.put("base", runs_of({1000}));
+  store.put("other", runs_of({1000}));
   std::filesystem::create_directories(store.path / "empty");
   for (const char* options :
        {"--metric tme_ns", "--threshold 0", "--threshold x", "--alpha 2", "--noise-floor -1%",
         "--fail-on regresion", "--format xml", "--min-effect -1%", "--method anova",
         "--pair-devices 0", "--pair-devices 0:1:2", "--pair-devices 0:nothing"}) {
     INFO(options);
-    CHECK(store.compare("base base", options).code == kUsage);
+    CHECK(store.compare("base other", options).code == kUsage);
   }
-  CHECK_THAT(store.compare("base base", "--noise-floor hist").err,
+  CHECK_THAT(store.compare("base other", "--noise-floor hist").err,
              ContainsSubstring("\"hist\", expected auto, runs, history, none or a percentage"));
   CHECK(store.compare("base").code == kUsage);
   CHECK(store.compare("base empty").code == kUsage);
   CHECK(store.compare("base absent.json").code == kRuntimeError);
   write_file(store.path / "base" / "z.json", "{}");
-  CHECK_THAT(store.compare("base base").err, ContainsSubstring("z.json: result: "));
+  CHECK_THAT(store.compare("base other").err, ContainsSubstring("z.json: result: "));
 }
 
 }  // namespace

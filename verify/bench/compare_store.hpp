@@ -25,8 +25,10 @@ struct Store {
       std::filesystem::temp_directory_path() /
       ("wide-compare-" + std::to_string(::getpid()) + "-" + std::to_string(std::rand()));
   ~Store() { std::filesystem::remove_all(path); }
-  void put(const std::string& side, const std::vector<RunResult>& runs) const {
+  /// Runs of one side are others than those of another, of which their ids are.
+  void put(const std::string& side, std::vector<RunResult> runs) const {
     std::filesystem::create_directories(path / side);
+    for (RunResult& run : runs) run.id += "-" + side;
     for (size_t i = 0; i < runs.size(); ++i)
       write_file(path / side / (std::to_string(i) + ".json"), to_json(consistent(runs[i])).dump());
   }

@@ -5,8 +5,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <cstdio>
+#include <cstring>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/comma_locale.hpp"
@@ -24,16 +26,20 @@ TEST_CASE("the locale that is tested with has commas") {
 }
 
 TEST_CASE("no output depends on the program's locale") {
-  const std::string file = std::string(WIDE_SOURCE_DIR) + "/verify/bench/results/1.14.json";
+  const std::string results = std::string(WIDE_SOURCE_DIR) + "/verify/bench/results/";
   const std::string line =
       GENERATE("show FILE --color never", "show FILE --export csv=-", "report FILE --md -",
-               "show FILE --export jsonl=-", "compare FILE FILE --color never --all",
-               "compare FILE FILE --format json", "report FILE --html -", "list tolerances",
+               "show FILE --export jsonl=-", "compare FILE OTHER --color never --all",
+               "compare FILE OTHER --format json", "report FILE --html -", "list tolerances",
                "list presets --json -",
                "run --op linear --n 2:4096:x2 --batch 2K --d 8 -d cpu --target-ci 0.5% --dry-run",
                "suite validate ci", "quantize --out 64 --in 1024 --json -");
   std::string words = line;
-  for (size_t at; (at = words.find("FILE")) != std::string::npos;) words.replace(at, 4, file);
+  for (const auto& [name, file] :
+       {std::pair("FILE", "1.14.json"), std::pair("OTHER", "1.11.json")}) {
+    for (size_t at; (at = words.find(name)) != std::string::npos;)
+      words.replace(at, std::strlen(name), results + file);
+  }
   INFO(line);
   const Outcome plain = wbench(words);
   CHECK(!plain.out.empty());

@@ -319,10 +319,16 @@ TEST_CASE("report writes what it was asked for, and says what it cannot read") {
   CHECK(wbench("report " + file + " --html " + html).code == 0);
   CHECK(read_file(html) == page_of(result));
   CHECK(wbench("report " + folder.string() + " --html -").out == read_file(html));
-  const Outcome tables = wbench("report " + file + " --offline --md - --compare " + file);
+  RunResult base = result;
+  base.id = "base";
+  const std::string base_file = (folder / "base" / "b.json").string();
+  std::filesystem::create_directories(folder / "base");
+  std::ofstream(base_file) << to_json(base).dump();
+  const Outcome tables = wbench("report " + file + " --offline --md - --compare " + base_file);
   CHECK(tables.code == 0);
   CHECK_HAS(tables.out, report_markdown(load_result(file)));
-  const Outcome compared = wbench("report " + file + " --html - --compare " + file);
+  CHECK(wbench("report " + file + " --md - --compare " + file).code == kUsage);
+  const Outcome compared = wbench("report " + file + " --html - --compare " + base_file);
   CHECK_HAS(compared.out, "Candidate against base");
   RunResult none = sample_result();
   none.cases.clear();
