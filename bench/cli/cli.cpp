@@ -412,7 +412,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
     return command_list(p.global, p.list_what, p.list_ops, p.list_json, out);
   if (&command == p.info_command) return command_info(p.global, p.info, out, err);
   if (&command == p.show_command) return command_show(p.global, p.show_files, p.show_output, out);
-  if (&command == p.history_command) return command_history(p.global, p.history, out);
+  if (&command == p.history_command) return command_history(p.global, p.history, out, err);
   if (&command == p.report_command) return command_report(p.report, out, err);
   if (&command == p.compare_command) return command_compare(p.global, p.compare, out, err);
   if (&command == p.completion_command || &command == p.man_command) {

@@ -328,10 +328,16 @@ int bisect_hint(const HistoryStore& store, const HistoryOptions& options, std::o
 
 }  // namespace
 
-int command_history(const GlobalOptions& global, const HistoryOptions& options, std::ostream& out) {
+int command_history(const GlobalOptions& global, const HistoryOptions& options, std::ostream& out,
+                    std::ostream& err) {
   const bool writes = options.what == "add";
   const std::unique_ptr<HistoryStore> store =
       open_history(store_or_default(options.store), !writes);
+  // Before a writer cuts an unfinished line off; what is added is no leftover afterwards.
+  if (!writes) {
+    for (const std::string& leftover : store->leftovers())
+      err << "wbench: history: " << leftover << "\n";
+  }
   if (options.what == "list") return list(*store, options.as_json, out);
   if (options.what == "show") {
     OutputOptions output;

@@ -182,7 +182,8 @@ int command_trace(const GlobalOptions& global, const TraceOptions& options, std:
                   std::ostream& err);
 int command_show(const GlobalOptions& global, const std::vector<std::string>& files,
                  const OutputOptions& output, std::ostream& out);
-int command_history(const GlobalOptions& global, const HistoryOptions& options, std::ostream& out);
+int command_history(const GlobalOptions& global, const HistoryOptions& options, std::ostream& out,
+                    std::ostream& err);
 /// `json` is a file, "-" for standard output, or empty.
 int command_list(const GlobalOptions& global, const std::string& what, const std::string& ops,
                  const std::string& json, std::ostream& out);

@@ -70,6 +70,9 @@ class HistoryStore {
   virtual void tag(const std::string& id, const std::string& tag) = 0;
   /// Removes all of them or, on error, none.
   virtual void remove(const std::vector<std::string>& ids) = 0;
+  /// What a crash, or another tool, left that is no run of the store, and what to do: a sentence
+  /// each.
+  virtual std::vector<std::string> leftovers() const { return {}; }
 };
 
 /// "FOLDER" is a SQLite database in a folder, "jsonl:FOLDER" is text files. Missing ones are
@@ -108,12 +111,12 @@ struct NoiseBand {
 /// that a change of the code does not count as noise; if no code has three runs, nor several two,
 /// all runs are treated as runs of one code. The result is 1.4826 x the median deviation, the
 /// standard deviation if they are normally distributed. None below three runs.
-std::optional<NoiseBand> noise_band(const HistorySeries& series, int64_t most = 20);
-
-/// The first of the result's devices, as named in the history.
 /// A median does not see what disturbs three runs in ten, by which two runs differ all the same:
 /// for a few runs the floor is at least 1.5 times the largest log ratio of two runs of the same
 /// code.
+std::optional<NoiseBand> noise_band(const HistorySeries& series, int64_t most = 20);
+
+/// The first of the result's devices, as named in the history.
 std::string history_device(const RunResult& result);
 
 /// "stream", "cold: flush of 2 x L2": cold calls by another method form another series, since

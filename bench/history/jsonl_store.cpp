@@ -5,8 +5,9 @@
 // tools: runs/<id>.json are the documents, never changed; index.jsonl has a line for every
 // operation, in order: {"add": ..}, {"tag": ..} or {"remove": ..}, each with the digest of what it
 // was without it. A writer locks the index and writes a document before the line that names it.
-// Leftovers of a crash, a document without a line or an unfinished line, are ignored by readers,
-// and the next writer removes them.
+// Leftovers of a crash, a document without a line or an unfinished line, are no runs; the next
+// writer cuts the line off, the document stays until somebody adds or deletes it. leftovers() names
+// both.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -37,13 +38,15 @@ namespace fs = std::filesystem;
   throw Error(ErrorCode::io, what + " " + path + ": " + std::strerror(errno));
 }
 
-/// The index, locked against other writers during this object's lifetime.
+/// The index, locked against other writers during this object's lifetime; or, as a `reader`,
+/// against all writers.
 class LockedFile {
  public:
-  explicit LockedFile(const std::string& path)
-      : path_(path), fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-    if (fd_ < 0) fail("cannot write", path_);
-    while (::flock(fd_, LOCK_EX) != 0) {
+  explicit LockedFile(const std::string& path, bool reader = false)
+      : path_(path),
+        fd_(::open(path.c_str(), (reader ? O_RDONLY : O_RDWR | O_CREAT) | O_CLOEXEC, 0644)) {
+    if (fd_ < 0) fail(reader ? "cannot read" : "cannot write", path_);
+    while (::flock(fd_, reader ? LOCK_SH : LOCK_EX) != 0) {
       if (errno == EINTR) continue;
       ::close(fd_);
       fail("cannot lock", path_);
@@ -121,7 +124,9 @@ Stored from_json(const Json& add) {
 struct Index {
   std::map<std::string, Stored> stored;  ///< by id
   int64_t num_added = 0;
-  int64_t end = 0;  ///< the end of the last complete line
+  int64_t end = 0;        ///< the end of the last complete line
+  int64_t num_lines = 0;  ///< up to there
+  bool is_torn = false;   ///< an unfinished line follows it
 
   void play(const Json& line) {
     if (line.contains("add")) {
@@ -212,6 +217,29 @@ class JsonlStore final : public HistoryStore {
     for (const std::string& id : ids) fs::remove(document_path(id), ignored);
   }
 
+  std::vector<std::string> leftovers() const override {
+    const LockedFile file(index_path(), true);  // what is being added is none
+    const Index index = read();
+    std::vector<std::string> all;
+    if (index.is_torn) {
+      all.push_back(
+          index_path() + ":" + std::to_string(index.num_lines + 1) +
+          ": the line is unfinished, as after a crash, and what it said is lost: add the run "
+          "of a document that has no line, or tag or remove it again");
+    }
+    std::error_code ignored;  // a folder that is missing has none
+    for (const auto& entry : fs::directory_iterator(folder_ + "/runs", ignored)) {
+      const fs::path& path = entry.path();
+      if (path.extension() != ".json" || index.stored.contains(path.stem().string())) continue;
+      all.push_back(path.string() +
+                    " is no run of the history, which has no line of it: wbench "
+                    "history add " +
+                    path.string() + " --store jsonl:" + folder_ + " makes it one; or delete it");
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
  private:
   std::string index_path() const { return folder_ + "/index.jsonl"; }
   std::string document_path(const std::string& id) const {
@@ -236,6 +264,8 @@ class JsonlStore final : public HistoryStore {
       begin = end + 1;
     }
     index.end = static_cast<int64_t>(begin);
+    index.num_lines = std::count(text.begin(), text.end(), '\n');
+    index.is_torn = begin < text.size();
     return index;
   }
 

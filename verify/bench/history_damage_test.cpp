@@ -13,6 +13,7 @@
 #include "bench/history/history.hpp"
 #include "bench/history/sqlite.hpp"
 #include "host/core/file.hpp"
+#include "verify/bench/cli_case.hpp"
 #include "verify/bench/history_case.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/error.hpp"
@@ -81,6 +82,26 @@ TEST_CASE("a bit that flipped in a history is an error, or changes nothing that 
     }
   }
   CHECK(errors > flips / 5);  // much of a database is empty
+}
+
+TEST_CASE("what a crash left of a history of text files is named, and can be added again") {
+  const TemporaryFolder folder;
+  (void)stored_in("jsonl:store");
+  const std::string whole = read_file("store/index.jsonl");
+  CHECK(open_history("jsonl:store")->leftovers().empty());
+  const size_t second = whole.find('\n') + 1, third = whole.find('\n', second) + 1;
+  write_file("store/index.jsonl", whole.substr(0, third - 9));  // in run-2's line
+  const Outcome list = wbench("history list --store jsonl:store");
+  CHECK(list.code == kSuccess);
+  CHECK_THAT(list.out, ContainsSubstring("1 run\n"));
+  CHECK_THAT(list.err, ContainsSubstring("store/index.jsonl:2: the line is unfinished") &&
+                           ContainsSubstring("store/runs/run-2.json is no run of the history"));
+  const std::string command = "history add store/runs/run-2.json --store jsonl:store";
+  CHECK_THAT(list.err, ContainsSubstring("wbench " + command));
+  CHECK(wbench(command).code == kSuccess);
+  const Outcome mended = wbench("history list --store jsonl:store");
+  CHECK_THAT(mended.out, ContainsSubstring("2 runs\n"));
+  CHECK(mended.err == "");
 }
 
 TEST_CASE("a tag that is another in its row than in its index is an error") {
