@@ -133,8 +133,8 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
   const std::string shared = shared_runs_note(base, candidate);
   for (const auto& runs : {base, candidate}) {
     for (const RunResult& run : runs) {
-      const std::string note = samples_note(run);
-      if (!note.empty()) err << "wbench: compare: run " << run.id << ": " << note << "\n";
+      for (const std::string& note : {samples_note(run), schema_note(run)})
+        if (!note.empty()) err << "wbench: compare: run " << run.id << ": " << note << "\n";
     }
   }
   // Interleaved sides were measured at the same time, so only the noise of the runs applies.

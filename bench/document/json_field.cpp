@@ -201,6 +201,22 @@ void require_shallow(std::string_view what, std::string_view text) {
   }
 }
 
+std::optional<int> minor_version(std::string_view version) {
+  constexpr std::string_view kMajor = "1.";
+  if (!version.starts_with(kMajor)) return std::nullopt;
+  const auto number = [](std::string_view digits) -> std::optional<int> {
+    int value = -1;
+    const char* const end = digits.data() + digits.size();
+    const auto read = std::from_chars(digits.data(), end, value);
+    if (read.ec != std::errc() || read.ptr != end || value < 0) return std::nullopt;
+    return value;
+  };
+  const std::string_view rest = version.substr(kMajor.size());
+  const size_t dot = rest.find('.');
+  if (dot == std::string_view::npos || !number(rest.substr(dot + 1))) return std::nullopt;
+  return number(rest.substr(0, dot));
+}
+
 void require_schema(const Field& root, std::string_view what, std::string_view name) {
   if (root.is_object() && !root.has("schema")) {
     throw Error(ErrorCode::invalid_argument,
@@ -208,9 +224,7 @@ void require_schema(const Field& root, std::string_view what, std::string_view n
   }
   const Field schema = root["schema"];
   const std::string own = schema["name"].text(), version = schema["version"].text();
-  int major = -1;
-  std::from_chars(version.data(), version.data() + version.size(), major);
-  if (own == name && major == 1) return;
+  if (own == name && minor_version(version)) return;
   throw Error(ErrorCode::invalid_argument,
               fmt::format("{}: schema is {} {}, expected {} 1.x.y", what, own, version, name));
 }

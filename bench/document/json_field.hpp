@@ -78,6 +78,9 @@ class Field {
   std::string path_;
 };
 
+/// The 15 of "1.15.0"; none unless it is 1, a point, a number, a point and a number.
+std::optional<int> minor_version(std::string_view version);
+
 /// Refuses a document, its root, whose "schema" has another name or major version than "1.x.y".
 /// `what` begins the error message.
 void require_schema(const Field& root, std::string_view what, std::string_view name);

@@ -405,6 +405,7 @@ struct RunResult {
   int64_t peak_host_bytes = 0;
   std::vector<EnvironmentCheck> environment_checks;
   std::string samples_missing;  ///< the side-car that was expected (samples_file.hpp), or empty
+  std::string newer_schema;     ///< the version of a document that is newer than kSchemaVersion
 };
 
 /// How a cold measurement's operands were kept out of the L2: "flush of 2 x L2", "rotation over 2 x

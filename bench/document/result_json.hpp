@@ -41,5 +41,7 @@ std::string load_document(const std::string& path);
 
 /// Says that samples are missing, and where they were expected; empty if they are there.
 std::string samples_note(const RunResult& result);
+/// Says that the result has a later schema than this program knows; empty if not.
+std::string schema_note(const RunResult& result);
 
 }  // namespace wide::bench

@@ -88,4 +88,10 @@ std::string samples_note(const RunResult& result) {
          " in the result's folder";
 }
 
+std::string schema_note(const RunResult& result) {
+  if (result.newer_schema.empty()) return "";
+  return std::string("what a later wbench added is not shown: its schema is ") +
+         result.newer_schema + ", this one's " + kSchemaVersion;
+}
+
 }  // namespace wide::bench

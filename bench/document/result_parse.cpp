@@ -251,6 +251,8 @@ RunResult parse_document(const Json& document) {
   const Field root(document, "result: $");
   require_schema(root, "result", kSchemaName);
   RunResult r;
+  const std::string version = root["schema"]["version"].text();
+  if (*minor_version(version) > *minor_version(kSchemaVersion)) r.newer_schema = version;
   if (const auto file = root.later("samples_file")) r.samples_missing = (*file)["file"].text();
   const Field run = root["run"], tool = run["tool"];
   r.id = run["id"].text();

@@ -191,8 +191,8 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
   }
   for (const auto& [reason, count] : result.impossible_reasons)
     notes += fmt::format("impossible: {}: {}\n", counted(count, "point"), reason);
-  const std::string samples = samples_note(result);
-  if (!samples.empty()) notes += printable(samples) + "\n";
+  for (const std::string& note : {samples_note(result), schema_note(result)})
+    if (!note.empty()) notes += printable(note) + "\n";
   for (const EnvironmentCheck& check : result.environment_checks)
     notes += fmt::format("{}: {}\n", check.severity, printable(check.text));
   if (!result.complete) notes += "incomplete: the sweep was ended before its last case\n";

@@ -209,7 +209,14 @@ TEST_CASE("a higher major version is refused, a higher minor one and unknown key
   document["schema"]["version"] = "1.8.0";
   document["cases"][0]["a_key_of_the_future"] = {1, 2, 3};
   CHECK(parse_result(document.dump()).cases.size() == 4);
-  for (const char* version : {"2.0.0", "10.0.0", "0.9.0", "", "one", "-1.0.0"}) {
+  CHECK(schema_note(parse_result(document.dump())) == "");
+  document["schema"]["version"] = "1.99.0";
+  CHECK(schema_note(parse_result(document.dump())) ==
+        "what a later wbench added is not shown: its schema is 1.99.0, this one's " +
+            std::string(kSchemaVersion));
+  for (const char* version :
+       {"2.0.0", "10.0.0", "0.9.0", "", "one", "-1.0.0", "1.-3.0", "1.", "1.2", "1.2.", "1.2.3.4",
+        "1.2.x", "1. 2.0", "1.+2.0", "1.99999999999.0"}) {
     document["schema"]["version"] = version;
     CHECK_THAT(refusal(document.dump()), ContainsSubstring("expected wbench.result 1.x.y"));
   }
@@ -254,13 +261,6 @@ TEST_CASE("hostile documents are refused") {
   CHECK(refusal(document.dump()) == "nothing was thrown");
 }
 
-/// Loads a consistent result of which one value is another.
-std::string complaint_with(const std::string& place, const json& value) {
-  json document = json::parse(to_json(consistent(sample_result())).dump());
-  document.at(json::json_pointer(place)) = value;
-  write_file("x.json", document.dump());
-  return test::refusal_of([] { (void)load_result("x.json"); });
-}
 TEST_CASE("what is there twice is refused, not averaged") {
   const auto with_again = [](const char* place) {
     json document = sample_document();
@@ -281,6 +281,13 @@ TEST_CASE("what is there twice is refused, not averaged") {
   CHECK_THAT(with_again("/cases/0/baselines/0/measurements"), ContainsSubstring("another regime"));
 }
 
+/// Loads a consistent result of which one value is another.
+std::string complaint_with(const std::string& place, const json& value) {
+  json document = json::parse(to_json(consistent(sample_result())).dump());
+  document.at(json::json_pointer(place)) = value;
+  write_file("x.json", document.dump());
+  return test::refusal_of([] { (void)load_result("x.json"); });
+}
 
 TEST_CASE("numbers that contradict one another are refused") {
   const test::TemporaryFolder folder;
