@@ -58,14 +58,17 @@ int export_result(const std::vector<std::string>& files, const OutputOptions& ou
 int command_show(const GlobalOptions& global, const std::vector<std::string>& files,
                  const OutputOptions& output, std::ostream& out) {
   if (!output.exports.empty()) return export_result(files, output, out);
+  bool has_case = false;
   for (const std::string& file : files) {
     const RunResult result = load_named_result(file, output.store, Samples::if_there);
+    has_case = has_case || !result.cases.empty();
     if (files.size() > 1) out << file << "\n";
     out << report_text(result, {output_width(), wants_color(global.color), output.top,
                                 output.explain, content_of(result), global.verbose,
                                 parse_metrics(output.metrics), parse_counters(output.counters)});
+    if (result.cases.empty()) out << "no case\n";
   }
-  return kSuccess;
+  return has_case ? kSuccess : kNothingRan;
 }
 
 }  // namespace wide::bench

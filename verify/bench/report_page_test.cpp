@@ -334,6 +334,9 @@ TEST_CASE("report writes what it was asked for, and says what it cannot read") {
   none.cases.clear();
   std::ofstream(file) << to_json(none).dump();
   CHECK(wbench("report " + file + " --html " + html).code == kNothingRan);
+  const Outcome shown = wbench("show " + file);
+  CHECK(shown.code == kNothingRan);
+  CHECK_HAS(shown.out, "no case\n");
   CHECK(wbench("report " + file).code == kUsage);
   CHECK(wbench("report " + file + " --html - --md -").code == kUsage);
   CHECK(wbench("report " + file + " --md - --history").code == kUsage);
