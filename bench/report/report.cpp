@@ -199,17 +199,23 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
   return notes;
 }
 
-/// How many times are unreliable, and how to learn why.
+/// How many times are unreliable, in how many cases, which is what a result's totals count, and how
+/// to learn why.
 std::string doubts_text(const std::vector<ReportRow>& rows) {
   int64_t doubtful = 0, all = 0;
+  std::set<const CaseResult*> cases, doubtful_cases;
   for (const ReportRow& row : rows) {
     if (row.measurement == nullptr) continue;
     ++all;
-    doubtful += is_doubtful(*row.measurement);
+    cases.insert(row.point);
+    if (!is_doubtful(*row.measurement)) continue;
+    ++doubtful;
+    doubtful_cases.insert(row.point);
   }
   if (doubtful == 0) return "";
-  return fmt::format("unreliable: {} of {}; -v names what speaks against each\n", doubtful,
-                     counted(all, "time"));
+  return fmt::format("unreliable: {} of {}, in {} of {}; -v names what speaks against each\n",
+                     doubtful, counted(all, "time"), doubtful_cases.size(),
+                     counted(cases.size(), "case"));
 }
 
 /// How much of the outputs was compared, if not all.

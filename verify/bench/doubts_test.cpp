@@ -174,9 +174,11 @@ TEST_CASE(
   CHECK(measurements[1]["stats"]["modes"] == 2);
   ReportOptions options;
   options.width = 400;
-  CHECK_THAT(report_text(result, options),
-             ContainsSubstring("unreliable: 12 of 28 times; -v names what speaks against each\n") &&
-                 !ContainsSubstring("wide_interval"));
+  CHECK_THAT(
+      report_text(result, options),
+      ContainsSubstring(
+          "unreliable: 12 of 28 times, in 4 of 4 cases; -v names what speaks against each\n") &&
+          !ContainsSubstring("wide_interval"));
   options.details = true;
   CHECK_THAT(report_text(result, options),
              ContainsSubstring("wide_interval multimodal") && !ContainsSubstring("unreliable: "));
