@@ -77,6 +77,12 @@ void Peer::start() {
 }
 
 Peer::Json Peer::ask(const Json& request) {
+  if (!process_) {
+    throw Error(ErrorCode::io,
+                fmt::format("{}: it was ended after an answer that is none, expected "
+                            "one to \"{}\"",
+                            command_, request.at("do").get<std::string>()));
+  }
   const std::string text =
       process_->ask(request.dump(-1, ' ', false, Json::error_handler_t::replace), kPatience_s);
   require_shallow(command_, text);

@@ -248,6 +248,17 @@ TEST_CASE("what is no answer fails the peer and nothing else") {
   CHECK(named(c.baselines, "loop").status == Status::ok);
 }
 
+TEST_CASE("after one answer that is none a peer's other strategies fail with it") {
+  const CaseResult c = case_with("mumbles");
+  const RunnerResult &right = named(c.baselines, "fake:right"),
+                     &quick = named(c.baselines, "fake:quick");
+  CHECK((right.status == Status::failed && quick.status == Status::failed));
+  CHECK_THAT(right.reason + "; " + quick.reason,
+             ContainsSubstring("\"NaN\", expected an answer to \"sample\"") &&
+                 ContainsSubstring("it was ended after an answer that is none"));
+  for (const RunnerResult& r : c.strategies) CHECK(r.status == Status::ok);
+}
+
 TEST_CASE("a peer that has ended is started again for the next case") {
   const test::TemporaryFolder folder;
   const RunResult result = result_with(kPeer + " --be 'dies once' --log log", {2, 3});

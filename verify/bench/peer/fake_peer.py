@@ -53,6 +53,8 @@ class FakePeer:
         self.shape, self.x = read_safetensors(request["operands"])["x"]
         self.outputs = request["outputs"]
         names = ["right"] if self.bad else list(TIMES_NS)
+        if self.bad == "mumbles":
+            names = ["right", "quick"]
         offers = [{"name": name, "explain": f"relu, {name}"} for name in names]
         offers.append({"name": "compile", "unsupported": "there is no compiler"})
         return {"strategies": offers + ([offers[0]] if self.bad == "repeats" else [])}
@@ -90,6 +92,8 @@ class FakePeer:
     def sample(self, request):
         if self.bad == "dies late":
             os._exit(4)
+        if self.bad == "mumbles":
+            return float("nan")
         self.samples += 1
         strategy = self.strategies[request["sampler"]]
         return {"time_ns": -1 if self.bad == "negative" else TIMES_NS[strategy] + self.samples % 3}
