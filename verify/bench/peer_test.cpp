@@ -231,6 +231,7 @@ TEST_CASE("what is no answer fails the peer and nothing else") {
       GENERATE(Bad{"short", "\"got\" has 116 bytes of F32, expected [3, 5] of F32"},
                Bad{"half", "expected 60 bytes for F16"}, Bad{"forgets", "got.safetensors"},
                Bad{"sundial", "timer is \"sundial\""}, Bad{"negative", "time_ns is -1"},
+               Bad{"eternal", "time_ns is 1e+300, expected a time of at most 10^18 ns"},
                Bad{"dies late", "it ended with exit code 4"},
                Bad{"repeats", "another name than an earlier strategy's"},
                Bad{"dies", "it ended with exit code 3"});

@@ -96,7 +96,8 @@ class FakePeer:
             return float("nan")
         self.samples += 1
         strategy = self.strategies[request["sampler"]]
-        return {"time_ns": -1 if self.bad == "negative" else TIMES_NS[strategy] + self.samples % 3}
+        said = {"negative": -1, "eternal": 1e300}.get(self.bad)
+        return {"time_ns": said or TIMES_NS[strategy] + self.samples % 3}
 
     def rest(self, _):
         return {}
