@@ -48,13 +48,13 @@ bool is_sound(const ReportRow& row) {
          !row.measurement->below_resolution && std::isfinite(row.measurement->stats.median_ns);
 }
 
-std::vector<double> round_medians(const Measurement& m) {
+std::vector<std::vector<double>> samples_by_round(const Measurement& m) {
   std::map<int64_t, std::vector<double>> rounds;
   for (size_t i = 0; i < m.samples_ns.size() && i < m.samples_round.size(); ++i)
     rounds[m.samples_round[i]].push_back(m.samples_ns[i]);
-  std::vector<double> medians;
-  for (const auto& [round, samples] : rounds) medians.push_back(median(samples));
-  return medians;
+  std::vector<std::vector<double>> samples;
+  for (auto& [round, of_round] : rounds) samples.push_back(std::move(of_round));
+  return samples;
 }
 
 /// Names of what speaks against the median; empty if nothing does.
@@ -123,7 +123,7 @@ void set_times(Json& entry, const Json& time) {
 void add_google_rows(const ReportRow& row, int64_t family, Json& benchmarks) {
   const Measurement& m = *row.measurement;
   const std::string name = full_name(row);
-  const std::vector<double> rounds = round_medians(m);
+  const std::vector<std::vector<double>> rounds = samples_by_round(m);
   const auto entry_of = [&](const std::string& entry_name, const char* type) {
     return Json{{"name", entry_name}, {"family_index", family}, {"per_family_instance_index", 0},
                 {"run_name", name},   {"run_type", type},       {"repetitions", rounds.size()}};
@@ -132,11 +132,15 @@ void add_google_rows(const ReportRow& row, int64_t family, Json& benchmarks) {
     Json entry = entry_of(name, "iteration");
     entry["repetition_index"] = i;
     entry["threads"] = 1;
-    entry["iterations"] = m.iters_per_sample;
-    set_times(entry, json_number(rounds[i]));
-    if (m.items_per_s) entry["items_per_second"] = json_number(*m.items_per_s);
-    if (m.mem_bw_bytes_per_s) entry["bytes_per_second"] = json_number(*m.mem_bw_bytes_per_s);
-    if (m.flops_per_s) entry["flops_per_second"] = json_number(*m.flops_per_s);
+    entry["iterations"] = m.iters_per_sample * static_cast<int64_t>(rounds[i].size());
+    const double time_ns = median(rounds[i]);
+    set_times(entry, json_number(time_ns));
+    const auto add_rate = [&](const char* key, std::optional<double> of_all) {
+      if (of_all) entry[key] = json_number(*of_all * m.stats.median_ns / time_ns);
+    };
+    add_rate("items_per_second", m.items_per_s);
+    add_rate("bytes_per_second", m.mem_bw_bytes_per_s);
+    add_rate("flops_per_second", m.flops_per_s);
     const std::string doubts = doubts_of(m.stats, "unreliable: ");
     if (!doubts.empty()) entry["label"] = doubts;
     benchmarks.push_back(std::move(entry));

@@ -166,6 +166,30 @@ TEST_CASE("a trace has what Perfetto wants of complete events, one behind the ot
   for (const auto& thread : used) CHECK(named.contains(thread));
 }
 
+TEST_CASE("a repetition of Google Benchmark's is a round: its rates, its iterations") {
+  RunResult result = sample_result();
+  Measurement& m = result.cases[0].strategies.at(0).measurements.at(0);
+  m.samples_ns = {100, 100, 100, 200, 200}, m.samples_round = {0, 0, 0, 1, 1};
+  m.iters_per_sample = 4, m.stats.median_ns = 100;
+  m.flops_per_s = 8e9, m.mem_bw_bytes_per_s = 4e9, m.items_per_s = 2e9;
+  std::vector<json> rounds;
+  const json document = json::parse(export_google_benchmark(result));
+  for (const json& b : document.at("benchmarks")) {
+    const auto name = b.at("run_name").get<std::string>();
+    const std::string wanted =
+        "/" + result.cases[0].strategies[0].name + "/" + std::string(to_string(m.regime));
+    if (b.at("run_type") == "iteration" && name.ends_with(wanted) &&
+        name.find(result.cases[0].point.to_string()) != std::string::npos)
+      rounds.push_back(b);
+  }
+  REQUIRE(rounds.size() == 2);
+  CHECK((rounds[0].at("iterations") == 12 && rounds[1].at("iterations") == 8));
+  CHECK((rounds[0].at("real_time") == 100 && rounds[1].at("real_time") == 200));
+  CHECK((rounds[0].at("flops_per_second") == 8e9 && rounds[1].at("flops_per_second") == 4e9));
+  CHECK((rounds[0].at("bytes_per_second") == 4e9 && rounds[1].at("bytes_per_second") == 2e9));
+  CHECK((rounds[0].at("items_per_second") == 2e9 && rounds[1].at("items_per_second") == 1e9));
+}
+
 TEST_CASE("Google Benchmark's JSON has the fields that its compare.py reads") {
   const json document =
       json::parse(export_google_benchmark(GENERATE(sample_result(), hostile_result())));
