@@ -11,6 +11,7 @@
 #include "bench/report/flat_rows.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/rows.hpp"
+#include "bench/report/table.hpp"
 #include "bench/report/tables.hpp"
 
 namespace wide::bench {
@@ -19,8 +20,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+/// Control characters of a file must not reach a terminal by way of `csv=-`.
+std::string quoted(const std::string& unsafe) {
+  const std::string text = printable(unsafe);
+  if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
   return out + "\"";
@@ -100,7 +103,7 @@ std::string report_markdown(const RunResult& result) {
   const std::vector<ReportRow> rows = rows_of(result);
   for (const ReportRow& row : rows) {
     const bool is_timed = row.measurement != nullptr;
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |", row.point->point.op(),
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |", escaped_markdown(row.point->point.op()),
                         escaped_markdown(row.point->point.to_string()),
                         escaped_markdown(runner_text(row)),
                         is_timed ? to_string(row.measurement->regime) : "",

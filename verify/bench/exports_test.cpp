@@ -15,6 +15,7 @@
 
 #include "bench/report/junit.hpp"
 #include "bench/report/report.hpp"
+#include "bench/report/table.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/sample_result.hpp"
@@ -99,7 +100,7 @@ TEST_CASE("CSV and JSON lines say the same, a column an axis") {
       if (value.is_number()) CHECK(json::parse(cell) == value);
       if (value.is_boolean()) CHECK(cell == (value.get<bool>() ? "true" : "false"));
       if (value.is_string() && cell.find('\xff') == std::string::npos)
-        CHECK(cell == value.get<std::string>());
+        CHECK(cell == printable(value.get<std::string>()));
     }
   }
   CHECK(lines[0].at("axis_n") == result.cases[0].point.integer("n"));
@@ -188,6 +189,20 @@ TEST_CASE("a repetition of Google Benchmark's is a round: its rates, its iterati
   CHECK((rounds[0].at("flops_per_second") == 8e9 && rounds[1].at("flops_per_second") == 4e9));
   CHECK((rounds[0].at("bytes_per_second") == 4e9 && rounds[1].at("bytes_per_second") == 2e9));
   CHECK((rounds[0].at("items_per_second") == 2e9 && rounds[1].at("items_per_second") == 1e9));
+}
+
+TEST_CASE("text formats have no control characters of a file") {
+  RunResult result = sample_result();
+  result.id = result.cases[0].strategies.at(0).name = "\x1b[31mred\x07";
+  result.cases[0].strategies[0].status = Status::failed;
+  result.cases[0].strategies[0].reason = "two\nlines";
+  for (const ExportFormat& format : export_formats()) {
+    const std::string text = format.write(result);
+    INFO(format.name);
+    CHECK(std::none_of(text.begin(), text.end(),
+                       [](unsigned char c) { return c < 0x20 && c != '\n' && c != '\r'; }));
+  }
+  CHECK_THAT(report_csv(result), ContainsSubstring(" [31mred ") && ContainsSubstring("two lines"));
 }
 
 TEST_CASE("Google Benchmark's JSON has the fields that its compare.py reads") {
