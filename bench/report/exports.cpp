@@ -67,33 +67,62 @@ Json event_of(const char* phase, const std::string& name, int64_t process, int64
   return {{"name", name}, {"ph", phase}, {"pid", process}, {"tid", thread}};
 }
 
-/// All samples of a case, in the order of their rounds.
-void add_samples(const std::vector<const ReportRow*>& rows, int64_t process, double& at_us,
-                 Json& events) {
-  int64_t last_round = -1;
-  for (const ReportRow* row : rows) {
-    for (const int64_t round : row->measurement->samples_round)
-      last_round = std::max(last_round, round);
-  }
-  std::vector<size_t> next(rows.size());
-  for (int64_t round = 0; round <= last_round; ++round) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const Measurement& m = *rows[i]->measurement;
-      const size_t end = std::min(m.samples_ns.size(), m.samples_round.size());
-      for (; next[i] < end && m.samples_round[next[i]] <= round; ++next[i]) {
-        const double ns = m.samples_ns[next[i]];
-        if (!std::isfinite(ns) || ns < 0) continue;
-        const double length_us = ns * static_cast<double>(m.iters_per_sample) / 1000;
-        Json event = event_of("X", fmt::format("{} {}", runner_text(*rows[i]), to_string(m.regime)),
-                              process, static_cast<int64_t>(i) + 1);
-        event["cat"] = to_string(m.regime);
-        event["ts"] = at_us;
-        event["dur"] = length_us;
-        event["args"] = {{"round", round}, {"time_ns", ns}, {"calls", m.iters_per_sample}};
-        events.push_back(std::move(event));
-        at_us += length_us;
-      }
+using Rows = std::vector<const ReportRow*>;
+
+/// Whether a case's samples say when they were taken, and in which order.
+bool has_timeline(const Rows& rows) {
+  return std::all_of(rows.begin(), rows.end(), [](const ReportRow* row) {
+    const Measurement& m = *row->measurement;
+    const size_t count = m.samples_ns.size();
+    return m.samples_t_rel_s.size() == count && m.samples_order.size() == count &&
+           std::all_of(m.samples_t_rel_s.begin(), m.samples_t_rel_s.end(),
+                       [](double t_rel_s) { return std::isfinite(t_rel_s); });
+  });
+}
+
+struct Taken {
+  size_t row;  ///< to which the sample belongs
+  int64_t round, order;
+  double time_ns, begin_us, length_us;
+};
+
+/// A case's samples in the order in which they were taken; the case begins at `begin_us`. Where
+/// that is not known: round by round, without gaps.
+std::vector<Taken> timeline_of(const Rows& rows, double begin_us) {
+  const bool is_known = has_timeline(rows);
+  std::vector<Taken> samples;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const Measurement& m = *rows[r]->measurement;
+    for (size_t i = 0; i < m.samples_ns.size() && i < m.samples_round.size(); ++i) {
+      const double ns = m.samples_ns[i];
+      if (!std::isfinite(ns) || ns < 0) continue;
+      const int64_t round = m.samples_round[i];
+      samples.push_back({r, round, is_known ? m.samples_order[i] : round, ns,
+                         begin_us + (is_known ? m.samples_t_rel_s[i] * 1e6 : 0),
+                         ns * static_cast<double>(m.iters_per_sample) / 1000});
     }
+  }
+  std::stable_sort(samples.begin(), samples.end(),
+                   [](const Taken& a, const Taken& b) { return a.order < b.order; });
+  for (size_t i = 1; i < samples.size() && !is_known; ++i)
+    samples[i].begin_us = samples[i - 1].begin_us + samples[i - 1].length_us;
+  return samples;
+}
+
+/// All samples of a case, from `at_us` on, which becomes the end of the last one.
+void add_samples(const Rows& rows, int64_t process, double& at_us, Json& events) {
+  for (const Taken& taken : timeline_of(rows, at_us)) {
+    const ReportRow& row = *rows[taken.row];
+    const Measurement& m = *row.measurement;
+    Json event = event_of("X", fmt::format("{} {}", runner_text(row), to_string(m.regime)), process,
+                          static_cast<int64_t>(taken.row) + 1);
+    event["cat"] = to_string(m.regime);
+    event["ts"] = taken.begin_us;
+    event["dur"] = taken.length_us;
+    event["args"] = {
+        {"round", taken.round}, {"time_ns", taken.time_ns}, {"calls", m.iters_per_sample}};
+    events.push_back(std::move(event));
+    at_us = std::max(at_us, taken.begin_us + taken.length_us);
   }
 }
 
@@ -204,10 +233,11 @@ std::string export_jsonl(const RunResult& result) {
 std::string export_trace(const RunResult& result) {
   Json events = Json::array();
   double at_us = 0;
+  bool is_known = true;
   const std::vector<ReportRow> all = rows_of(result);
   int64_t process = 0;
   for (const CaseResult& c : result.cases) {
-    std::vector<const ReportRow*> rows;
+    Rows rows;
     for (const ReportRow& row : all) {
       if (row.point == &c && row.measurement != nullptr) rows.push_back(&row);
     }
@@ -222,13 +252,14 @@ std::string export_trace(const RunResult& result) {
       events.push_back(std::move(thread));
     }
     add_samples(rows, process, at_us, events);
+    is_known = is_known && has_timeline(rows);
   }
+  const char* note = is_known
+                         ? "samples begin when they were taken; gaps between cases are not known"
+                         : "samples are laid end to end; gaps between them are not known";
   return dumped({{"traceEvents", events},
                  {"displayTimeUnit", "ns"},
-                 {"otherData",
-                  {{"run", result.id},
-                   {"started", result.started},
-                   {"note", "samples are laid end to end; gaps between them are not known"}}}},
+                 {"otherData", {{"run", result.id}, {"started", result.started}, {"note", note}}}},
                 -1);
 }
 

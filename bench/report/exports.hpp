@@ -34,8 +34,8 @@ Export parse_export(const std::string& text);
 /// pandas' read_json(lines=True). report_csv() writes the same as columns.
 std::string export_jsonl(const RunResult& result);
 /// Chrome's trace events, for Perfetto: a process per case, a thread per strategy or baseline, and
-/// the duration of every sample. Results hold no clock times, so samples are laid end to end, round
-/// by round.
+/// every sample when it was taken. Cases are laid end to end, and so are, round by round, samples
+/// of results from before they had the columns `order` and `t_rel_s`.
 std::string export_trace(const RunResult& result);
 /// As benchmark_out_format=json writes it; rounds are repetitions.
 std::string export_google_benchmark(const RunResult& result);

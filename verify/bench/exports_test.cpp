@@ -128,8 +128,19 @@ TEST_CASE("CSV has what was counted, summed over a call's launches and their buf
   }
 }
 
+RunResult without_timelines(RunResult result) {
+  for (CaseResult& c : result.cases) {
+    for (auto* runners : {&c.strategies, &c.baselines}) {
+      for (RunnerResult& r : *runners) {
+        for (Measurement& m : r.measurements) m.samples_order.clear(), m.samples_t_rel_s.clear();
+      }
+    }
+  }
+  return result;
+}
+
 TEST_CASE("a trace has what Perfetto wants of complete events, one behind the other") {
-  const RunResult result = GENERATE(sample_result(), hostile_result());
+  const RunResult result = without_timelines(GENERATE(sample_result(), hostile_result()));
   const json trace = json::parse(export_trace(result));
   std::set<std::pair<int, int>> named, used;
   size_t samples = 0;
@@ -165,6 +176,43 @@ TEST_CASE("a trace has what Perfetto wants of complete events, one behind the ot
   CHECK(samples == expected);
   CHECK(last_end == Catch::Approx(length_us));
   for (const auto& thread : used) CHECK(named.contains(thread));
+}
+
+TEST_CASE("a trace is the measured timeline") {
+  RunResult result = sample_result();
+  result.cases.resize(1);
+  CaseResult& c = result.cases[0];
+  c.strategies.resize(1), c.baselines.resize(1);
+  c.strategies[0].measurements.resize(1), c.baselines[0].measurements.resize(1);
+  Measurement &ours = c.strategies[0].measurements[0], &theirs = c.baselines[0].measurements[0];
+  for (Measurement* m : {&ours, &theirs}) {
+    m->iters_per_sample = 2;
+    m->samples_ns.assign(4, 1000), m->samples_round = {0, 0, 1, 1};
+    m->samples_sm_mhz.clear(), m->samples_flags.clear();
+  }
+  // ABBA, and a discarded sample before the last one.
+  ours.samples_order = {0, 1, 6, 8}, theirs.samples_order = {2, 3, 4, 5};
+  ours.samples_t_rel_s = {0.5, 1, 3.5, 4}, theirs.samples_t_rel_s = {1.5, 2, 2.5, 3};
+  std::vector<double> begins_us;
+  std::string order;
+  const CaseResult next = c;  // begins at the end of the first one
+  result.cases.push_back(next);
+  const json trace = json::parse(export_trace(result));
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    begins_us.push_back(event.at("ts").get<double>());
+    order += event.at("tid") == 1 ? 'a' : 'b';
+    CHECK(event.at("dur") == 2.0);
+  }
+  CHECK(begins_us == std::vector<double>{5e5, 1e6, 1.5e6, 2e6, 2.5e6, 3e6, 3.5e6, 4e6, 4500002.0,
+                                         5000002.0, 5500002.0, 6000002.0, 6500002.0, 7000002.0,
+                                         7500002.0, 8000002.0});
+  CHECK((order == "aabbbbaaaabbbbaa" || order == "bbaaaabbbbaaaabb"));
+  result.cases[0]
+      .strategies[0]
+      .measurements[0]
+      .samples_t_rel_s.clear();  // of an earlier version's file
+  CHECK_THAT(export_trace(result), ContainsSubstring("laid end to end"));
 }
 
 TEST_CASE("a repetition of Google Benchmark's is a round: its rates, its iterations") {
