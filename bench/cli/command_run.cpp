@@ -287,10 +287,11 @@ RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Contex
 int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan& plan,
                 EventLog& events, RunResult& result, std::ostream& err) {
   const bool is_child = !options.isolated_case.empty();
+  plan.on_start = [&](const RunResult& begun) { (void)events.start(begun); };
   plan.on_case = [&](const RunResult& so_far, CaseResult& finished) {
     drop_foreign_strategies(plan, finished);
     if (!is_child) finished.reproduce += plan.reproduce_suffix;
-    events.add(so_far, finished);
+    events.add(so_far);
   };
   if (plan.config.init.dist == "zeros" && !global.quiet && !is_child) {
     err << "wbench: --init zeros: zeros cost less power, so clocks stay higher: such times are "

@@ -57,20 +57,25 @@ void EventLog::write(const Json& line) {
   }
 }
 
-void EventLog::start(const RunResult& header) {
-  if (!has_started_) write({{"reason", "run-started"}, {"result", without_cases(header)}});
+bool EventLog::start(const RunResult& run) {
+  const bool knows_more = !knows_ceilings_ && run.calibration != Calibration();
+  if (fd_ < 0 || (has_started_ && !knows_more)) return false;
+  write({{"reason", "run-started"}, {"result", without_cases(run)}});
+  for (const CaseResult& finished : run.cases)
+    write({{"reason", "case-finished"}, {"case", document_of(finished)}});
   has_started_ = true;
+  knows_ceilings_ = run.calibration != Calibration();
+  return true;
 }
 
-void EventLog::add(const RunResult& header, const CaseResult& finished) {
-  if (fd_ < 0) return;
-  start(header);
-  write({{"reason", "case-finished"}, {"case", document_of(finished)}});
+void EventLog::add(const RunResult& run) {
+  if (fd_ >= 0 && !start(run))
+    write({{"reason", "case-finished"}, {"case", document_of(run.cases.back())}});
 }
 
 void EventLog::finish(const RunResult& result) {
   if (fd_ < 0) return;
-  start(result);
+  if (!has_started_) (void)start(result);
   write({{"reason", "run-finished"}, {"result", without_cases(result)}});
 }
 

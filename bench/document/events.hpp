@@ -4,7 +4,9 @@
 // A run as a stream of lines, each written as soon as its case has ended, so that a killed run or a
 // lost machine still leaves a result, and progress can be watched. Each line is a JSON
 // object whose "reason" says what it is:
-//   run-started   "result": the document of bench/result.schema.json, without cases
+//   run-started   "result": the document of bench/result.schema.json, without cases; before the
+//                 first case, and again, with the cases so far behind it, where the ceilings are
+//                 known later, from the first process of --isolate
 //   case-finished "case": as in that document
 //   run-finished  "result": as at the start, plus what is known only at the end
 #pragma once
@@ -26,19 +28,21 @@ class EventLog {
   ~EventLog();
   EventLog(const EventLog&) = delete;
 
-  /// A case of the run that `header` describes; the first one also writes the start.
-  void add(const RunResult& header, const CaseResult& finished);
+  /// A run that begins, as a rule without cases. Returns whether it wrote anything: not if the
+  /// start has been written and nothing more is known of ceilings.
+  bool start(const RunResult& run);
+  /// The last case of the run so far.
+  void add(const RunResult& run);
   void finish(const RunResult& result);
   /// Why lines are missing; empty if none are.
   const std::string& trouble() const { return trouble_; }
 
  private:
-  void start(const RunResult& header);
   void write(const nlohmann::ordered_json& line);
 
   std::string path_, trouble_;
   int fd_ = -1;
-  bool has_started_ = false;
+  bool has_started_ = false, knows_ceilings_ = false;
 };
 
 /// Whether a text is such a stream.

@@ -46,11 +46,13 @@ struct RunPlan {
   bool profiles_graph = false, profiles_endlessly = false;  ///< as replays; until interrupted
   std::optional<Calibration> calibration;                   ///< none: measured first
   std::function<Calibration()> measure_ceilings;            ///< empty: calibrate() of calibrate.hpp
-  double ceilings_hold_s = 2;  ///< after longer sweeps they are measured again: ceilings_check()
+  double ceilings_hold_s = 2;  ///< after longer sweeps they are measured again; infinity: never
   Monitor* monitor = nullptr;  ///< of the device's clocks; null: NVML's, on CUDA
   std::function<void(const Progress&)> on_progress;  ///< may be empty
   /// Called with each strategy or baseline whose check has ended: of large cases it takes seconds.
   std::function<void(const std::string&)> on_check_ended;  ///< may be empty
+  /// Called with the run before its first case; may be empty.
+  std::function<void(const RunResult&)> on_start;
   /// Called with the run so far, and the case that just completed; may be empty.
   std::function<void(const RunResult&, CaseResult&)> on_case;
 

@@ -38,6 +38,7 @@ void Sweep::report(const std::string& next) const {
 
 void Sweep::run(const std::function<std::optional<CaseResult>(const Turn&)>& run_turn) {
   bool has_ended = false;
+  if (plan_.on_start) plan_.on_start(result_);
   for (const auto& [spec, cases] : plan_.work) {
     for (const catalog::Case& point : cases) {
       if (done_ > 0 && !has_ended) cool_down();

@@ -20,6 +20,7 @@
 #include "bench/document/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
+#include "verify/bench/sample_result.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/error.hpp"
 
@@ -95,6 +96,26 @@ TEST_CASE("a run that is killed has told what it finished") {
   CHECK(result.cases.size() >= 3);
   CHECK(result.cases.size() < 400);
   CHECK(result.cases.at(1).strategies.at(0).measurements.at(0).stats.median_ns > 0);
+}
+
+TEST_CASE("a run whose ceilings are known later starts again") {
+  const TemporaryFolder folder;
+  RunResult run = sample_result();
+  const std::vector<CaseResult> cases = run.cases;
+  run.cases.clear();
+  const Calibration known = run.calibration;
+  run.calibration = {};
+  EventLog log("e.jsonl");
+  CHECK(log.start(run));
+  CHECK_FALSE(log.start(run));
+  CHECK((load_result("e.jsonl").cases.empty() && load_result("e.jsonl").id == run.id));
+  for (const CaseResult& c : cases) {
+    run.cases.push_back(c);
+    if (run.cases.size() == 2) run.calibration = known;
+    log.add(run);
+    const RunResult told = load_result("e.jsonl");
+    CHECK((told.cases.size() == run.cases.size() && told.calibration == run.calibration));
+  }
 }
 
 TEST_CASE("events that cannot be written cost no measurement") {

@@ -142,9 +142,13 @@ TEST_CASE("strategies are compared with the fastest peer that is right") {
 
 TEST_CASE("tables, summaries, pages and rows know peers") {
   const test::TemporaryFolder folder;
-  const Outcome o =
-      with_peers("run -v --explain --html page.html --csv rows.csv --json r.json" + kCase, {kPeer});
+  const Outcome o = with_peers(
+      "run -v --explain --html page.html --csv rows.csv --json r.json --events e.jsonl" + kCase,
+      {kPeer});
   CHECK(o.code == kSuccess);
+  const RunResult begun = load_result("begun.jsonl");  // as it was in the first case
+  CHECK((begun.cases.empty() && !begun.complete && begun.devices.size() == 1));
+  CHECK(begun.calibration != Calibration());
   CHECK_THAT(o.out, ContainsSubstring("(fake:right)") && ContainsSubstring("vs peer") &&
                         ContainsSubstring("cpu vs peer: crossover N") &&
                         ContainsSubstring("--peer 'python3 ") &&

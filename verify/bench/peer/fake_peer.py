@@ -7,6 +7,7 @@
 import argparse
 import json
 import os
+import shutil
 import struct
 import sys
 
@@ -49,6 +50,8 @@ class FakePeer:
             os._exit(3)
         if self.bad == "refuses":
             return {"error": f"{request['op']} is not known", "kind": "unsupported"}
+        if os.path.exists("e.jsonl"):  # what a run that is killed now leaves
+            shutil.copy("e.jsonl", "begun.jsonl")
         self.members = request["n"]
         self.shape, self.x = read_safetensors(request["operands"])["x"]
         self.outputs = request["outputs"]
