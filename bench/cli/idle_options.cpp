@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cli/idle_options.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <initializer_list>
@@ -35,6 +37,11 @@ class Given {
     if (!has(name)) return by_default;
     const std::string value = command_.get_option(name)->results().back();
     return std::find(values.begin(), values.end(), value) != values.end();
+  }
+  /// The value of an option with a default, given or not.
+  template <class Value>
+  Value value_of(const std::string& name) const {
+    return command_.get_option(name)->as<Value>();
   }
   /// The words of a comma-separated value; none if not given.
   std::vector<std::string> list(const std::string& name) const {
@@ -215,11 +222,24 @@ void refuse_idle_sizes(const CLI::App& command, const Given& given) {
   }
 }
 
+/// Refuses a least number of samples that the largest does not let be taken. A largest one below
+/// the default of the least says what is wanted.
+void refuse_idle_samples(const CLI::App& command, const Given& given) {
+  if (!given.has("--min-samples")) return;
+  const auto least = given.value_of<int64_t>("--min-samples"),
+             most = given.value_of<int64_t>("--max-samples");
+  if (least <= most) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: --min-samples is {}, expected at most --max-samples, which is {}",
+                          command.get_name(), least, most));
+}
+
 }  // namespace
 
 void refuse_idle_options(const CLI::App& command) {
   const Given given(command);
   refuse_idle_sizes(command, given);
+  refuse_idle_samples(command, given);
   for (const Rule& rule : rules()) {
     if (!has_word(rule.commands, command.get_name()) || rule.has_effect(given)) continue;
     for (const char* option : rule.options) {

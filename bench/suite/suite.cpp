@@ -175,6 +175,11 @@ std::vector<SuiteEntry> entries_of(const Field& f, const SuiteEntry& defaults) {
   setters["op"] = [&](const Field& v) { entry.options.selection.ops = words_of(v); };
   read_members(f, setters);
   (void)f["op"];
+  const RunConfig& c = entry.options.config;
+  if (c.min_samples > c.max_samples && c.min_samples != RunConfig().min_samples) {
+    refuse(f.path() + ": min_samples is " + std::to_string(c.min_samples) +
+           ", expected at most max_samples, which is " + std::to_string(c.max_samples));
+  }
   const std::string& ops = entry.options.selection.ops;
   if (ops != "all") {
     if (entry.name.empty()) entry.name = ops.substr(0, ops.find(','));

@@ -94,6 +94,9 @@ TEST_CASE("an option without an effect is refused, with what it is of") {
        {"run --op linear --verify off --save-workspace always", "of calls that are checked"},
        {"run --op linear --roofline --metrics time", "--metrics has no effect"},
        {"run --op linear --store history", "of --save, --tag and --compare"},
+       {"run --op linear --min-samples 100 --max-samples 10",
+        "run: --min-samples is 100, expected at most --max-samples, which is 10"},
+       {"tune --op linear --min-samples 1000000000", "expected at most --max-samples, which is "},
        {"verify --op linear --store history", "of --save, --tag and --compare"},
        {"verify --op linear --samples none", "of --json, --save and --tag"},
        {"profile --op linear --tool none --set full", "of --tool ncu"},
@@ -163,6 +166,7 @@ TEST_CASE("the same options where they have one are taken") {
       "run " + kTiny + "--stop stdrel --max-noise 1% --save --store history --samples none",
       "run " + kTiny + "--stop ci --target-ci 1% --cache rotate --l2-factor 3",
       "verify " + kTiny.substr(0, kTiny.find(" --warmup")) + " --tag mine --store history",
+      "run " + kTiny.substr(0, kTiny.find(" --warmup")) + " --max-samples 4 --dry-run",
       std::string("trace -m mlp --compile fast -d cpu"), std::string("list --op linear"),
       std::string("list axes --op linear"), std::string("suite --json -"));
   CAPTURE(line);

@@ -147,6 +147,8 @@ TEST_CASE("what is no suite is refused, with what, where and what was expected")
        "$.entries[0]: unknown key \"axis\", did you mean axes?"},
       {suite_of(R"({"op": "linear", "rounds": 5, "rounds": 6})"),
        "$.entries[0].rounds is given twice"},
+      {suite_of(R"({"op": "linear", "min_samples": 7})"),
+       "$.entries[0]: min_samples is 7, expected at most max_samples, which is 6"},
       {suite_of(R"({"op": "linear"}, {"op": "linear", "preset": "ci"})"),
        "taken by f.json: $.entries[0]"},
       {suite_of(R"({"op": "linear", "name": "../x"})"), "$.entries[0]: name"},
