@@ -28,13 +28,17 @@ namespace {
 std::vector<std::string> devices_of(const RunOptions& options) {
   const std::string& text = options.selection.device;
   if (text.find(',') == std::string::npos) return {text};
-  std::vector<std::string> devices;
-  for (std::string& name : parse_list("device", text)) {
-    const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == name.npos;
-    if (is_number && !devices.empty() && devices.back() != "cpu") name = "cuda:" + name;
-    if (std::find(devices.begin(), devices.end(), name) != devices.end())
-      throw Error(ErrorCode::invalid_argument, "--device: " + name + " is there twice");
-    devices.push_back(std::move(name));
+  std::vector<std::string> devices = parse_list("device", text);  // names the same one once
+  bool is_repeated = std::ssize(devices) != 1 + std::count(text.begin(), text.end(), ',');
+  for (auto name = devices.begin(); name != devices.end(); ++name) {
+    const bool is_number = !name->empty() && name->find_first_not_of("0123456789") == name->npos;
+    if (is_number && name != devices.begin() && *(name - 1) != "cpu") *name = "cuda:" + *name;
+    if (*name == "cuda") *name = "cuda:0";
+    is_repeated = is_repeated || std::find(devices.begin(), name, *name) != name;
+  }
+  if (is_repeated) {
+    throw Error(ErrorCode::invalid_argument,
+                "--device: \"" + text + "\" names a device twice, expected each once");
   }
   if (options.config.isolate) {
     throw Error(ErrorCode::invalid_argument,

@@ -407,7 +407,9 @@ TEST_CASE("several devices: a result of each") {
   CHECK(load_result("r-1.json").devices.at(0).device.type == DeviceType::cpu);
   CHECK_FALSE(std::filesystem::exists("r-2.json"));
   const std::pair<const char*, const char*> bad[] = {
-      {" -d cuda:0,0", "--device: cuda:0 is there twice"},
+      {" -d cuda:0,0", "--device: \"cuda:0,0\" names a device twice, expected each once"},
+      {" -d cpu,cpu", "\"cpu,cpu\" names a device twice"},
+      {" -d cuda,cuda:0", "names a device twice"},
       {" -d cpu,1", "--device: \"1\", expected cpu"},
       {" -d cuda:0,", "device"},
       {" -d cpu,cuda:0 --json -", "standard output takes one document"}};
