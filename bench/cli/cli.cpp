@@ -5,6 +5,7 @@
 #include "bench/cli/cli.hpp"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <ostream>
 
 #include "bench/cli/cli_messages.hpp"
@@ -449,6 +450,9 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
 }  // namespace
 
 int wbench_main(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  // A file that may not grow any more (ulimit -f) is then an error of its write, like a full disk,
+  // and leaves nothing behind.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     Program program;
     program.global.argv.assign(argv, argv + argc);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files that commands write are judged before any work: none replaces another, nor what is read.
+#include <sys/resource.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -122,6 +124,20 @@ TEST_CASE("what cannot be written is known before any work") {
   CHECK(o.out.empty());
   CHECK_THAT(o.err, ContainsSubstring(message));
   CHECK(wbench(line + (line.starts_with("run") ? " --dry-run" : " --help")).code == kSuccess);
+}
+
+TEST_CASE("a file that may not grow is an error, and nothing is left of it") {
+  const Results folder;
+  rlimit whole{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &whole) == 0);
+  const rlimit little{64, whole.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &little) == 0);
+  const Outcome o = wbench("show a.json --export md=in/r.md");
+  CHECK(::setrlimit(RLIMIT_FSIZE, &whole) == 0);
+  CHECK(o.code == kRuntimeError);
+  CHECK_THAT(o.err, ContainsSubstring("cannot write in/r.md: File too large"));
+  for (const fs::directory_entry& entry : fs::directory_iterator("in"))
+    CHECK_THAT(entry.path().filename().string(), !ContainsSubstring("r.md"));
 }
 
 TEST_CASE("devices take several documents, and old outputs are replaced") {
