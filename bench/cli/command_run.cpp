@@ -22,6 +22,7 @@
 #include "bench/document/outputs.hpp"
 #include "bench/history/names.hpp"
 #include "bench/machine/environment.hpp"
+#include "bench/machine/host_load.hpp"
 #include "bench/machine/machine_checks.hpp"
 #include "bench/nvml/clock_lock.hpp"
 #include "bench/peer/peer.hpp"
@@ -283,16 +284,36 @@ RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Contex
   return plan;
 }
 
-/// Runs the plan, writing each case to `events`; returns the exit code, explained on `err`.
-int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan& plan,
-                EventLog& events, RunResult& result, std::ostream& err) {
-  const bool is_child = !options.isolated_case.empty();
-  plan.on_start = [&](const RunResult& begun) { (void)events.start(begun); };
-  plan.on_case = [&](const RunResult& so_far, CaseResult& finished) {
+/// Each case completes its command, and is written to `events`.
+void record_cases(RunPlan& plan, bool is_child, EventLog& events) {
+  plan.on_start = [&events](const RunResult& begun) { (void)events.start(begun); };
+  plan.on_case = [&plan, &events, is_child](const RunResult& so_far, CaseResult& finished) {
     drop_foreign_strategies(plan, finished);
     if (!is_child) finished.reproduce += plan.reproduce_suffix;
     events.add(so_far);
   };
+}
+
+/// What runs beside a sweep.
+struct Beside {
+  std::optional<HostLoad> load;  ///< before the peers; none where no time depends on it
+  std::vector<std::unique_ptr<Peer>> peers;
+};
+
+/// Ends the peers, so that what they used is known and not taken for others'; says what others did.
+void judge_load(Beside& beside, RunPlan& plan, RunResult& result) {
+  plan.peers.clear();
+  beside.peers.clear();
+  const std::optional<HostLoad> after = beside.load ? host_load() : std::nullopt;
+  if (!after) return;
+  for (EnvironmentCheck& check : load_checks(*beside.load, *after))
+    result.environment_checks.push_back(std::move(check));
+}
+
+/// Runs the plan; returns the exit code, explained on `err`.
+int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan& plan,
+                Beside& beside, RunResult& result, std::ostream& err) {
+  const bool is_child = !options.isolated_case.empty();
   if (plan.config.init.dist == "zeros" && !global.quiet && !is_child) {
     err << "wbench: --init zeros: zeros cost less power, so clocks stay higher: such times are "
            "those of no real operands\n";
@@ -303,6 +324,7 @@ int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan&
     plan.isolating_command.emplace_back("-q");
   }
   const bool has_run = run_guarded(plan, result, err);
+  judge_load(beside, plan, result);
   if (auto check = is_child ? std::nullopt : budget_check(result))  // a child knows only its share
     result.environment_checks.push_back(std::move(*check));
   for (const EnvironmentCheck& check : result.environment_checks) {
@@ -454,17 +476,21 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   }
   std::optional<ClockLock> clocks;
   if (!lock_clocks(options.lock_clocks, plan.context, clocks, result, err)) return kEnvironment;
-  std::vector<std::unique_ptr<Peer>> peers;
-  if (!start_peers(options, plan, peers, err)) return kEnvironment;
+  const bool is_child = !options.isolated_case.empty();
+  Beside beside;
+  if (context->device().type == DeviceType::cpu && !plan.verify_only && !is_child)
+    beside.load = host_load();
+  if (!start_peers(options, plan, beside.peers, err)) return kEnvironment;
   result.config = plan.config;
   result.devices = {device_of(plan.context)};
   describe_environment(result);
   // A case's own process shares the device with its parent.
-  if (options.isolated_case.empty()) result.environment_checks = machine_checks(result);
+  if (!is_child) result.environment_checks = machine_checks(result);
   const std::string saved = saved_path(options.output, options.selection, result.id);
   if (!saved.empty()) require_saving(saved, store_or_default(options.output.store));
   EventLog events(options.output.events);
-  result.exit_code = run_planned(global, options, plan, events, result, err);
+  record_cases(plan, is_child, events);
+  result.exit_code = run_planned(global, options, plan, beside, result, err);
   clocks.reset();
   return deliver(global, options, saved, events, result, out, err);
 }

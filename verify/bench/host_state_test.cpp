@@ -4,11 +4,17 @@
 // What a host says of itself, by folders that a test makes: known, unknown, and nonsense.
 #include "bench/machine/host_state.hpp"
 
+#include <unistd.h>
+
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "bench/machine/host_load.hpp"
 #include "verify/support/folder.hpp"
 
 namespace wide::bench {
@@ -81,6 +87,39 @@ TEST_CASE("the node is the device's, or that of a host which has one") {
         std::nullopt);
   CHECK(Root().with("sys/devices/system/node/node0x/cpu", "").state().numa_nodes == std::nullopt);
   CHECK(Root().with("sys/devices/system/node/power/x", "").state().numa_nodes == std::nullopt);
+}
+
+TEST_CASE("what others took of a CPU is said, in cores") {
+  Root root;
+  CHECK_FALSE(host_load("."));
+  root.with("proc/stat", "cpu  1000 200 300 9000 50 60 70 80 900 9\ncpu0 1 2 3\n");
+  const double tick_s = 1 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  const auto read = host_load(".");
+  REQUIRE(read);
+  CHECK(read->busy_s == Catch::Approx(1630 * tick_s));
+  CHECK(read->stolen_s == Catch::Approx(80 * tick_s));
+  CHECK(read->own_s > 0);
+  root.with("proc/stat", "cpu  1000 200\n");
+  CHECK_FALSE(host_load("."));
+
+  using Codes = std::vector<std::string>;
+  const auto codes = [](double wall_s, double busy_s, double stolen_s, double own_s) {
+    Codes all;
+    for (const EnvironmentCheck& check :
+         load_checks({100, 50, 5, 7}, {100 + wall_s, 50 + busy_s, 5 + stolen_s, 7 + own_s}))
+      all.push_back(check.code);
+    return all;
+  };
+  CHECK(codes(10, 20.4, 0.4, 20).empty());
+  CHECK(codes(10, 20.6, 0, 20) == Codes{"E_LOAD"});
+  CHECK(codes(10, 20, 0.6, 20) == Codes{"E_STEAL"});
+  CHECK(codes(10, 30, 1, 20) == Codes{"E_LOAD", "E_STEAL"});
+  CHECK(codes(1, 1.09, 0.09, 1).empty());  // too few ticks
+  CHECK(codes(10, 15, 0, 20).empty());
+  const EnvironmentCheck check = load_checks({0, 0, 0, 0}, {10, 24.6, 0, 20}).at(0);
+  CHECK(check.severity == "warn");
+  CHECK_THAT(check.text,
+             Catch::Matchers::ContainsSubstring("others used 46% of a core while cases ran"));
 }
 
 }  // namespace
