@@ -18,7 +18,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.15.0";
+inline constexpr const char* kSchemaVersion = "1.16.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its

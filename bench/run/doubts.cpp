@@ -34,6 +34,20 @@ double throttled_share(const Measurement& m) {
   return all > 0 ? static_cast<double>(m.kept_throttle + m.discarded_throttle) / all : 0;
 }
 
+double severe_share(const Measurement& m) {
+  const Outliers& o = m.stats.outliers;
+  return m.stats.n > 0
+             ? static_cast<double>(o.severe_low + o.severe_high) / static_cast<double>(m.stats.n)
+             : 0;
+}
+
+/// Of samples on a clock's few steps even the next one is an outlier, which does not matter.
+bool has_heavy_tail(const Measurement& m) {
+  return pct_of_median(m, m.stats.p95_ns) > kHeavyTail_pct ||
+         (severe_share(m) > kSevereShare &&
+          pct_of_median(m, m.stats.p95_ns - m.stats.p5_ns) > kUnsteadyRounds_pct);
+}
+
 /// "0.52", "310": without an exponent where there are more.
 std::string two_digits(double value) {
   return std::fabs(value) < 10 ? fmt::format("{:.2g}", value) : fmt::format("{:.0f}", value);
@@ -77,6 +91,7 @@ std::vector<std::string> doubts_of(const Measurement& m) {
   doubt(s.between_round_cv_pct.value_or(0) > kUnsteadyRounds_pct, "unsteady_rounds");
   doubt(s.trend_p.value_or(1) < kDrift_p && std::fabs(drift_pct(m)) > kDrift_pct, "drift");
   doubt(is_multimodal(m), "multimodal");
+  doubt(has_heavy_tail(m), "heavy_tail");
   doubt(throttled_share(m) > kMaxDiscarded, "throttled");
   doubt(m.stop_reason == "timeout", "timed_out");
   const bool has_settled = !m.clocks || m.clocks->sm_mhz_stable || is_steady(m.samples_sm_mhz);
@@ -97,6 +112,10 @@ std::string doubt_text(const Measurement& m, const std::string& doubt) {
                        two_digits(drift_pct(m)), *s.trend_p);
   if (doubt == "multimodal" && s.dip)
     return fmt::format("{}: dip {:.2g}, p {:.1g}", doubt, s.dip->statistic, s.dip->p);
+  if (doubt == "heavy_tail") {
+    return fmt::format("{}: p95 {:.3g} times the median, {:.0f}% severe outliers", doubt,
+                       pct_of_median(m, s.p95_ns) / 100, 100 * severe_share(m));
+  }
   if (doubt == "throttled")
     return fmt::format("{}: {:.0f}% of the samples", doubt, 100 * throttled_share(m));
   if (doubt == "timed_out") {

@@ -16,6 +16,8 @@ namespace wide::bench {
 inline constexpr int64_t kReliableSamples = 30, kReliableRounds = 10;
 inline constexpr double kWidestInterval_pct = 1;  ///< half of it; no verdict is decided by less
 inline constexpr double kUnsteadyRounds_pct = 5, kDrift_pct = 1, kDrift_p = 0.01;
+/// The largest 95th percentile in percent of the median, and the largest share of severe outliers.
+inline constexpr double kHeavyTail_pct = 200, kSevereShare = 0.05;
 
 /// For a measurement that has been evaluated, in a fixed order; empty: it is reliable.
 ///   few_samples      fewer than 30
@@ -26,6 +28,10 @@ inline constexpr double kUnsteadyRounds_pct = 5, kDrift_pct = 1, kDrift_p = 0.01
 ///   drift            they rise or fall (Mann and Kendall, p below 0.01), by more than 1 % in all
 ///   multimodal       two modes or more (dip, p below 0.01), and the 5th and 95th percentiles are
 ///                    more than 1 % apart
+///   heavy_tail       the 95th percentile is above twice the median, or more than a twentieth of
+///   the
+///                    samples are severe outliers, and the 5th and 95th percentiles are more than
+///                    5 % apart: something else runs, and the median is of what it left
 ///   throttled        more than a fifth of the samples were throttled, discarded or not
 ///   timed_out        --timeout or a budget ended its case before --stop was satisfied
 ///   unsettled_clock  the clock is known but was not seen stable before the samples, so none of

@@ -71,6 +71,7 @@ Measurement sound() {
   m.stats.dip = Dip{0.1, 0.01};
   m.stats.p5_ns = 500;
   m.stats.p95_ns = 1500;
+  m.stats.outliers = {0, 0, 0, 1};  // of 30
   m.discarded_throttle = 5;
   m.kept_throttle = 2;  // 7 of 35
   return m;
@@ -97,6 +98,12 @@ TEST_CASE("each doubt has its bound") {
   CHECK(with([](auto& m) { m.stats.trend_p = 0, m.stats.trend_pct_per_s = 0.83; }).empty());
   CHECK(with([](auto& m) { m.stats.dip->p = 0.0099; }) == Names{"multimodal"});
   CHECK(with([](auto& m) { m.stats.dip->p = 0, m.stats.p5_ns = 1490; }).empty());
+  CHECK(with([](auto& m) { m.stats.p95_ns = 2000; }).empty());
+  CHECK(with([](auto& m) { m.stats.p95_ns = 2001; }) == Names{"heavy_tail"});
+  CHECK(with([](auto& m) { m.stats.outliers.severe_low = 1; }) == Names{"heavy_tail"});
+  CHECK(with([](auto& m) {
+          m.stats.outliers.severe_high = 9, m.stats.p5_ns = 960, m.stats.p95_ns = 1010;
+        }).empty());  // a clock's next step
   CHECK(with([](auto& m) { m.kept_throttle = 3; }) == Names{"throttled"});
   CHECK(with([](auto& m) { m.discarded_throttle = 8, m.kept_throttle = 0; }) == Names{"throttled"});
   CHECK(with([](auto& m) { m.stop_reason = "timeout"; }) == Names{"timed_out"});
@@ -121,6 +128,19 @@ TEST_CASE("each doubt has its bound") {
   none.stats = {};
   none.samples_round.clear();
   CHECK(doubts_of(none) == Names{"few_samples", "few_rounds", "throttled"});
+}
+
+TEST_CASE("a tail of a loaded machine is a doubt") {
+  Measurement m = steady();
+  for (size_t i = 0; i < m.samples_ns.size(); i += 7)  // 18 of 120
+    m.samples_ns[i] *= 2 + static_cast<double>(i) / 4;
+  RunnerResult runner;
+  runner.measurements = {m};
+  evaluate(runner, Yardstick());
+  CHECK(*runner.measurements[0].stats.doubts == Names{"heavy_tail"});
+  CHECK_THAT(doubt_text(runner.measurements[0], "heavy_tail"),
+             ContainsSubstring("heavy_tail: p95 2") &&
+                 ContainsSubstring(" times the median, 15% severe outliers"));
 }
 
 TEST_CASE("samples say what speaks against them") {
