@@ -325,8 +325,10 @@ int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan&
   }
   const bool has_run = run_guarded(plan, result, err);
   judge_load(beside, plan, result);
-  if (auto check = is_child ? std::nullopt : budget_check(result))  // a child knows only its share
-    result.environment_checks.push_back(std::move(*check));
+  for (const auto& find : {budget_check, floors_check}) {
+    if (auto check = is_child ? std::nullopt : find(result))  // a child knows only its share
+      result.environment_checks.push_back(std::move(*check));
+  }
   for (const EnvironmentCheck& check : result.environment_checks) {
     // A table says so at its foot.
     if (!global.quiet && goes_to_stdout(options.output)) err << "wbench: " << check.text << "\n";

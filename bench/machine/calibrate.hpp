@@ -21,6 +21,22 @@ namespace wide::bench {
 /// the device itself fails.
 Calibration calibrate(const Context& context);
 
+/// The CPU's, in windows of a third of that time, for a sweep that spreads them: what one quarter
+/// of a second shows of a machine that others use is a fraction of what it can do.
+class CpuCeilings {
+ public:
+  /// Makes buffers of up to 256 MB, which cost more time than a window. No allocator counts them.
+  explicit CpuCeilings(const Context& context);
+  Calibration measure();
+
+ private:
+  Context context_;
+  std::vector<char> source_, destination_;
+};
+
+/// Raises both ceilings to what was found, if that is higher: a ceiling is a maximum.
+void raise_ceilings(Calibration& ceilings, const Calibration& found);
+
 /// The name, among the dtypes, under which the rate of fp32 multiplied as tf32 is stored.
 inline constexpr const char* kTf32 = "tf32";
 

@@ -67,6 +67,29 @@ std::optional<EnvironmentCheck> ceilings_check(const Calibration& before,
                   kCeilingsMovedPct, moved)};
 }
 
+std::optional<EnvironmentCheck> floors_check(const RunResult& result) {
+  int64_t above = 0, all = 0;
+  double highest = 0;
+  for (const CaseResult& c : result.cases) {
+    for (const auto* runners : {&c.strategies, &c.baselines}) {
+      for (const RunnerResult& r : *runners) {
+        for (const Measurement& m : r.measurements) {
+          const double pct = m.pct_of_floor.value_or(0);
+          ++all;
+          above += pct > kAboveFloor_pct ? 1 : 0;
+          highest = std::max(highest, pct);
+        }
+      }
+    }
+  }
+  if (above == 0) return std::nullopt;
+  return EnvironmentCheck{
+      "E_ABOVE_FLOOR", "warn",
+      fmt::format("{} of {} above {:g}% of floor, {:.0f}% at most: a cache served them, or others "
+                  "used this machine whenever its ceilings were measured",
+                  above, counted(all, "time"), kAboveFloor_pct, highest)};
+}
+
 std::string budget_text(double budget_s, double taken_s) {
   constexpr double kInTime = 1.01;  // runs that exceed their budget by less have kept it
   if (taken_s <= kInTime * budget_s) return "";

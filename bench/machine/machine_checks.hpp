@@ -18,10 +18,15 @@ std::vector<EnvironmentCheck> machine_checks(const RunResult& result);
 
 /// From ceilings measured before and after a sweep: E_CEILINGS_MOVED, with both, if one of them
 /// differs by more than this; on an idle machine they differ by a tenth. Times and speedups do not
-/// depend on ceilings, so they are not doubted; floors keep using the first ones, because cases
+/// depend on ceilings, so they are not doubted; floors keep using those before, because cases
 /// have been judged and written by them, and neither says what held in between.
 constexpr double kCeilingsMovedPct = 15;
 std::optional<EnvironmentCheck> ceilings_check(const Calibration& before, const Calibration& after);
+
+/// E_ABOVE_FLOOR, with the highest, if any median of a result is above this of its floor: a cache
+/// served what the floor takes from memory, or the ceilings are those of a loaded machine.
+constexpr double kAboveFloor_pct = 150;
+std::optional<EnvironmentCheck> floors_check(const RunResult& result);
 
 /// For a run that took longer than its budget: E_BUDGET, with both. It took the minimum number of
 /// samples, so its results are less certain than the budget was meant to give.

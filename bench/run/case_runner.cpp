@@ -94,9 +94,7 @@ class CaseRunner {
     result_.cost = workload_->cost();
     if (result_.cost.items <= 0) result_.cost.items = items_of(request_.point);
     result_.footprint_bytes = workload_->footprint_bytes();
-    floor_ = floor_of(request_.calibration, result_.cost, request_.point.dtype(),
-                      allows_tf32(request_.point));
-    result_.floor_ns = floor_.total_ns();
+    find_floor(request_.calibration);
     add_contenders();
     if (contenders_.empty()) return collect();
     double checking_s = 0;
@@ -359,10 +357,16 @@ class CaseRunner {
     });
   }
 
+  void find_floor(const Calibration& c) {
+    floor_ = floor_of(c, result_.cost, request_.point.dtype(), allows_tf32(request_.point));
+    result_.floor_ns = floor_.total_ns();
+  }
+
   void evaluate_all() {
     const int64_t cache = plan_.context.info().last_level_cache_bytes;
     const bool outgrows_cache = cache > 0 && touched_bytes() >= 4 * cache;
-    const Calibration& c = request_.calibration;
+    const Calibration c = request_.judged_ceilings();
+    find_floor(c);
     const Yardstick yardstick{result_.cost,
                               floor_,
                               c.timer_floor_ns,

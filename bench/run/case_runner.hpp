@@ -5,6 +5,8 @@
 // in turns, and checks them again.
 #pragma once
 
+#include <functional>
+
 #include "bench/machine/calibrate.hpp"
 #include "bench/run/runner.hpp"
 
@@ -14,10 +16,11 @@ struct CaseRequest {
   const RunPlan* plan = nullptr;
   const catalog::PrimitiveSpec* spec = nullptr;
   catalog::Case point;
-  Calibration calibration;
+  Calibration calibration;  ///< before the case
   double budget_s =
       0;  ///< for the whole case; 0: only the timing is bounded, by the configuration's time-out
   Monitor* monitor = nullptr;
+  std::function<Calibration()> judged_ceilings;  ///< asked when it has been timed
 };
 
 /// Never throws for errors of a primitive; `fatal` is set if the device is lost.

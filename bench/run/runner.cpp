@@ -57,7 +57,7 @@ void run_plan(const RunPlan& plan, RunResult& result) {
   const ActiveDevice active(plan.context);
   if (!plan.verify_only) {
     if (!plan.calibration) sweep.report("calibration");
-    result.calibration = plan.calibration ? *plan.calibration : sweep.measure_ceilings();
+    result.calibration = plan.calibration ? *plan.calibration : sweep.first_ceilings();
   }
   const std::unique_ptr<Monitor> nvml = monitor_of(plan, result);
   Monitor* const monitor = plan.monitor != nullptr ? plan.monitor : nvml.get();
@@ -68,7 +68,9 @@ void run_plan(const RunPlan& plan, RunResult& result) {
                           "not run: the device failed before: " + fatal);
     }
     const CaseRequest request{
-        &plan, &turn.spec, turn.point, result.calibration, turn.budget_s.value_or(0), monitor};
+        &plan, &turn.spec, turn.point, result.calibration, turn.budget_s.value_or(0), monitor, [&] {
+          return sweep.judged_ceilings();
+        }};
     return run_case(request, fatal);
   });
   if (fatal.empty()) sweep.check_ceilings();

@@ -3,10 +3,10 @@
 #include "bench/run/sweep.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "bench/cli/interrupt.hpp"
-#include "bench/machine/calibrate.hpp"
 #include "bench/machine/machine_checks.hpp"
 #include "bench/run/summary.hpp"
 #include "bench/timer/seconds.hpp"
@@ -62,21 +62,52 @@ void Sweep::run(const std::function<std::optional<CaseResult>(const Turn&)>& run
   result_.duration_s = elapsed_s();
 }
 
+bool Sweep::has_own_ceilings() const {
+  return !plan_.verify_only && !plan_.calibration && std::isfinite(plan_.ceilings_hold_s);
+}
+
+bool Sweep::has_time_to_measure() const {
+  return !plan_.config.budget_s || elapsed_s() + measuring_s_ <= *plan_.config.budget_s;
+}
+
 Calibration Sweep::measure_ceilings() {
   const double begin_s = elapsed_s();
-  Calibration ceilings =
-      plan_.measure_ceilings ? plan_.measure_ceilings() : calibrate(plan_.context);
-  measuring_s_ = elapsed_s() - begin_s;
+  Calibration ceilings;
+  if (plan_.measure_ceilings) {
+    ceilings = plan_.measure_ceilings();
+  } else if (has_windows_) {
+    if (!windows_) windows_ = std::make_unique<CpuCeilings>(plan_.context);
+    ceilings = windows_->measure();
+  } else {
+    ceilings = calibrate(plan_.context);
+  }
+  ++num_windows_;
+  last_window_s_ = elapsed_s();
+  measuring_s_ = last_window_s_ - begin_s;
   return ceilings;
 }
 
+Calibration Sweep::first_ceilings() {
+  has_windows_ = has_own_ceilings() && plan_.context.device().type == DeviceType::cpu;
+  return measure_ceilings();
+}
+
+const Calibration& Sweep::judged_ceilings() {
+  constexpr double kWindowsApart_s = 10;  // then they take a sixtieth of a sweep's time
+  const bool is_due = num_windows_ < 2 || elapsed_s() - last_window_s_ > kWindowsApart_s;
+  if (has_windows_ && is_due && has_time_to_measure())
+    raise_ceilings(result_.calibration, measure_ceilings());
+  return result_.calibration;
+}
+
 void Sweep::check_ceilings() {
-  const bool has_own = !plan_.verify_only && !plan_.calibration;
   const bool is_short = elapsed_s() < plan_.ceilings_hold_s;
-  const bool is_over = plan_.config.budget_s && elapsed_s() + measuring_s_ > *plan_.config.budget_s;
-  if (!has_own || !result_.complete || is_short || is_over) return;
-  if (auto check = ceilings_check(result_.calibration, measure_ceilings()))
+  const bool is_wanted = has_windows_ || (result_.complete && !is_short);
+  if (!has_own_ceilings() || !is_wanted || !has_time_to_measure()) return;
+  const Calibration again = measure_ceilings();
+  if (auto check = ceilings_check(result_.calibration, again))
     result_.environment_checks.push_back(std::move(*check));
+  raise_ceilings(result_.calibration, again);
 }
 
 double Sweep::elapsed_s() const {

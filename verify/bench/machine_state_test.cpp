@@ -146,6 +146,24 @@ TEST_CASE("ceilings that moved are said with both numbers") {
              ContainsSubstring(": 2.00 TFLOP/s bf16 before, 1.00 TFLOP/s after; \"of"));
 }
 
+TEST_CASE("times far above their floor are counted, with the highest") {
+  RunResult result;
+  CHECK_FALSE(floors_check(result));
+  RunnerResult runner;
+  runner.measurements.resize(1);
+  CaseResult& c = result.cases.emplace_back();
+  c.strategies = c.baselines = {runner, runner};
+  CHECK_FALSE(floors_check(result));  // none is known
+  c.strategies[0].measurements[0].pct_of_floor = 150;
+  CHECK_FALSE(floors_check(result));
+  c.strategies[0].measurements[0].pct_of_floor = 151;
+  c.baselines[1].measurements[0].pct_of_floor = 585.2;
+  const auto check = floors_check(result);
+  REQUIRE(check);
+  CHECK((check->code == "E_ABOVE_FLOOR" && check->severity == "warn"));
+  CHECK_THAT(check->text, ContainsSubstring("2 of 4 times above 150% of floor, 585% at most: "));
+}
+
 TEST_CASE("a budget that was exceeded is said with both times") {
   RunResult result;
   result.duration_s = 3.5;

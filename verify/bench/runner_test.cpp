@@ -5,8 +5,10 @@
 #include "bench/run/runner.hpp"
 
 #include <algorithm>
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <csignal>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -17,6 +19,8 @@
 
 namespace wide::bench {
 namespace {
+
+using Catch::Approx;
 
 TEST_CASE("a case that goes well") {
   FakePrimitive fake = fake_with({{"wide", ""}});
@@ -284,54 +288,66 @@ TEST_CASE("an interrupt ends the sweep and keeps what there is") {
   CHECK(r.seconds < 3);
 }
 
-TEST_CASE("ceilings are measured again after a sweep that was not short") {
+TEST_CASE("a CPU's ceilings are the highest of windows spread over the sweep") {
   FakePrimitive fake = fake_with({{"wide", ""}});
   const catalog::PrimitiveSpec spec = fake.spec();
   RunPlan plan = fake_plan(spec, short_config());
   plan.calibration.reset();
-  plan.ceilings_hold_s = 0;
+  std::vector<double> bandwidths;  // of the windows, in parts of the given one
   int measured = 0;
   double measuring_us = 0;
   plan.measure_ceilings = [&] {
     Calibration ceilings = given_calibration();
-    if (++measured > 1) ceilings.mem_bw_bytes_per_s /= 2;
+    ceilings.mem_bw_bytes_per_s *= bandwidths.at(static_cast<size_t>(measured++));
     spin_us(measuring_us)();
     return ceilings;
   };
-  const auto checks_of = [&](const RunPlan& changed) {
+  // The codes that a run's checks have; `highest` and `judged` say what its ceiling is in the end,
+  // and what its last case was judged by.
+  double highest = 0, judged = 0;
+  const auto checks_of = [&](const RunPlan& changed, const std::vector<double>& windows) {
     measured = 0;
+    bandwidths = windows;
     RunResult result;
     run_plan(changed, result);
-    CHECK(result.calibration == changed.calibration.value_or(given_calibration()));
-    return result.environment_checks;
+    const double given = given_calibration().mem_bw_bytes_per_s;
+    highest = result.calibration.mem_bw_bytes_per_s / given;
+    const CaseResult& last = result.cases.back();
+    const double bytes_ns = last.floor_ns - given_calibration().empty_launch_ns;
+    judged = last.cost.bytes() / bytes_ns * 1e9 / given;
+    CHECK(result.environment_checks.size() < 2);
+    return result.environment_checks.empty() ? "" : result.environment_checks[0].code;
   };
-  const std::vector<EnvironmentCheck> moved = checks_of(plan);
-  CHECK(measured == 2);
-  REQUIRE(moved.size() == 1);
-  CHECK(moved[0].code == "E_CEILINGS_MOVED");
+  CHECK(checks_of(plan, {1, 1, 1}) == "");
+  CHECK((measured == 3 && highest == 1));
+  CHECK(checks_of(plan, {0.5, 1, 0.95}) == "");
+  CHECK((highest == 1 && judged == Approx(1)));
+  CHECK(checks_of(plan, {1, 0.5, 1}) == "");
+  CHECK(judged == Approx(1));
+  CHECK(checks_of(plan, {0.5, 0.5, 1}) == "E_CEILINGS_MOVED");
+  CHECK((highest == 1 && judged == Approx(0.5)));
+  CHECK(checks_of(plan, {1, 1, 0.5}) == "E_CEILINGS_MOVED");
 
   RunPlan changed = plan;
-  changed.ceilings_hold_s = 60;
-  CHECK(checks_of(changed).empty());
-  CHECK(measured == 1);
+  changed.work[0].second = {fake_case(3), fake_case(2), fake_case(4)};
+  CHECK(checks_of(changed, {1, 1, 1}) == "");  // it is too short for more
   changed = plan;
-  changed.config.budget_s = 0.9;  // leaves as long as they took before
-  CHECK(checks_of(changed).size() == 1);
-  measuring_us = 0.5e6;  // but not twice as long
-  CHECK(checks_of(changed).empty());
-  CHECK(measured == 1);
+  changed.ceilings_hold_s = std::numeric_limits<double>::infinity();
+  CHECK(checks_of(changed, {1}) == "");
+  changed = plan;
+  changed.config.budget_s = 0.09;
+  measuring_us = 0.05e6;  // not twice as long
+  CHECK(checks_of(changed, {1}) == "");
   measuring_us = 0;
   changed = plan;
   changed.calibration = given_calibration();  // at another time
-  CHECK(checks_of(changed).empty());
-  CHECK(measured == 0);
+  CHECK(checks_of(changed, {}) == "");
   changed = plan;
   fake.strategies[0].on_run = [] { set_interrupted(true); };
   const catalog::PrimitiveSpec interrupted = fake.spec();
   changed.work = {{&interrupted, {fake_case(3)}}};
-  CHECK(checks_of(changed).empty());
+  CHECK(checks_of(changed, {1, 1, 0.5}) == "E_CEILINGS_MOVED");
   set_interrupted(false);
-  CHECK(measured == 1);
 }
 
 TEST_CASE("a case's id and command") {
