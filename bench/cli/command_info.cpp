@@ -14,7 +14,6 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
-#include "bench/cli/interrupt.hpp"
 #include "bench/cli/running.hpp"
 #include "bench/document/json_number.hpp"
 #include "bench/document/output_files.hpp"
@@ -24,6 +23,7 @@
 #include "bench/machine/environment.hpp"
 #include "bench/machine/machine_checks.hpp"
 #include "bench/machine/machine_json.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/report/assets.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"

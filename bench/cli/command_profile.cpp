@@ -9,8 +9,8 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
-#include "bench/cli/run_program.hpp"
 #include "bench/cli/running.hpp"
+#include "bench/process/run_program.hpp"
 #include "bench/run/contender.hpp"
 #include "wide/error.hpp"
 

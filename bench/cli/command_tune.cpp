@@ -16,11 +16,11 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
-#include "bench/cli/interrupt.hpp"
 #include "bench/cli/running.hpp"
-#include "bench/cli/simulation.hpp"
 #include "bench/document/output_files.hpp"
 #include "bench/machine/machine_checks.hpp"
+#include "bench/process/interrupt.hpp"
+#include "bench/process/simulation.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"

@@ -10,10 +10,10 @@
 #include <ostream>
 #include <sstream>
 
-#include "bench/cli/interrupt.hpp"
-#include "bench/cli/simulation.hpp"
 #include "bench/compare/gate.hpp"
 #include "bench/nvml/device_state.hpp"
+#include "bench/process/interrupt.hpp"
+#include "bench/process/simulation.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/run/isolated.hpp"
 #include "bench/timer/sampler.hpp"

@@ -11,9 +11,9 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
-#include "bench/cli/interrupt.hpp"
-#include "bench/cli/run_program.hpp"
 #include "bench/document/result_json.hpp"
+#include "bench/process/interrupt.hpp"
+#include "bench/process/run_program.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {

@@ -10,7 +10,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "bench/cli/run_program.hpp"
+#include "bench/process/run_program.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
 

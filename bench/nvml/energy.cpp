@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "bench/cli/interrupt.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/timer/seconds.hpp"
 
 namespace wide::bench {

@@ -18,8 +18,8 @@
 #include <cstring>
 #include <thread>
 
-#include "bench/cli/interrupt.hpp"
-#include "bench/cli/run_program.hpp"
+#include "bench/process/interrupt.hpp"
+#include "bench/process/run_program.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/cli/run_program.hpp"
 #include "bench/peer/line_process.hpp"
+#include "bench/process/run_program.hpp"
 #include "wide/catalog.hpp"
 #include "wide/device.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "bench/cli/interrupt.hpp"
+#include "bench/process/interrupt.hpp"
 
 namespace wide::bench {
 

@@ -9,9 +9,9 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
-#include "bench/cli/interrupt.hpp"
-#include "bench/cli/run_program.hpp"
 #include "bench/document/result_json.hpp"
+#include "bench/process/interrupt.hpp"
+#include "bench/process/run_program.hpp"
 #include "bench/run/repeated.hpp"
 #include "bench/run/sweep.hpp"
 #include "host/core/file.hpp"

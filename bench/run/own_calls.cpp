@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "bench/cli/simulation.hpp"
+#include "bench/process/simulation.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {

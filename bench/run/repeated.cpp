@@ -11,11 +11,11 @@
 
 #include "bench/cases/value_spec.hpp"
 #include "bench/cli/cli.hpp"
-#include "bench/cli/interrupt.hpp"
-#include "bench/cli/run_program.hpp"
 #include "bench/document/output_files.hpp"
 #include "bench/document/outputs.hpp"
 #include "bench/document/result_json.hpp"
+#include "bench/process/interrupt.hpp"
+#include "bench/process/run_program.hpp"
 #include "bench/run/sweep.hpp"
 #include "host/core/text.hpp"
 #include "wide/error.hpp"

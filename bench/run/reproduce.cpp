@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "bench/cli/run_program.hpp"
+#include "bench/process/run_program.hpp"
 
 namespace wide::bench {
 

@@ -8,8 +8,8 @@
 #include <random>
 #include <span>
 
-#include "bench/cli/interrupt.hpp"
 #include "bench/nvml/energy.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/run/known.hpp"
 #include "bench/statistics/settled.hpp"
 #include "bench/timer/seconds.hpp"

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "bench/cli/simulation.hpp"
 #include "bench/nvml/nvml.hpp"
+#include "bench/process/simulation.hpp"
 #include "bench/run/case_runner.hpp"
 #include "bench/run/sweep.hpp"
 #include "bench/timer/sampler.hpp"

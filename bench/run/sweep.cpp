@@ -6,8 +6,8 @@
 #include <cmath>
 #include <thread>
 
-#include "bench/cli/interrupt.hpp"
 #include "bench/machine/machine_checks.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/run/summary.hpp"
 #include "bench/timer/seconds.hpp"
 

@@ -6,10 +6,10 @@
 #include <chrono>
 #include <exception>
 
-#include "bench/cli/interrupt.hpp"
-#include "bench/cli/simulation.hpp"
 #include "bench/machine/calibrate.hpp"
 #include "bench/nvml/throttle.hpp"
+#include "bench/process/interrupt.hpp"
+#include "bench/process/simulation.hpp"
 #include "bench/run/contender.hpp"
 #include "bench/run/runner.hpp"
 #include "bench/timer/sampler.hpp"

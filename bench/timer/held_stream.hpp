@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "bench/cli/simulation.hpp"
+#include "bench/process/simulation.hpp"
 #include "bench/timer/stream_blocker.hpp"
 
 namespace wide::bench {

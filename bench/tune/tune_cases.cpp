@@ -8,10 +8,10 @@
 #include <ostream>
 #include <span>
 
-#include "bench/cli/interrupt.hpp"
 #include "bench/cli/running.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/document/sha256.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/statistics/stop_rule.hpp"
 #include "bench/tune/tune_search.hpp"
 #include "host/core/verified.hpp"

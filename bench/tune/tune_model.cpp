@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "bench/cases/select.hpp"
-#include "bench/cli/interrupt.hpp"
 #include "bench/cli/running.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/tune/tune.hpp"
 #include "wide/error.hpp"
 

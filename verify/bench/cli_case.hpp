@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/cli/cli.hpp"
-#include "bench/cli/interrupt.hpp"
+#include "bench/process/interrupt.hpp"
 
 namespace wide::bench {
 

@@ -15,7 +15,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "bench/cli/interrupt.hpp"
+#include "bench/process/interrupt.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/error.hpp"

@@ -19,8 +19,8 @@
 #define WIDE_HAS_CALCULATOR 1
 #endif
 
-#include "bench/cli/run_program.hpp"
 #include "bench/document/result_json.hpp"
+#include "bench/process/run_program.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/import/onnx_case.hpp"

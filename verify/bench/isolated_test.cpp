@@ -18,8 +18,8 @@
 #include <sstream>
 #include <thread>
 
-#include "bench/cli/run_program.hpp"
 #include "bench/document/result_json.hpp"
+#include "bench/process/run_program.hpp"
 #include "bench/run/isolated.hpp"
 #include "bench/run/repeated.hpp"
 #include "host/core/file.hpp"

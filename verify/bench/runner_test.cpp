@@ -12,7 +12,7 @@
 #include <numeric>
 #include <set>
 
-#include "bench/cli/interrupt.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/run/contender.hpp"
 #include "verify/bench/runner_case.hpp"
 #include "wide/error.hpp"

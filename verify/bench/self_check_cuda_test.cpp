@@ -4,7 +4,7 @@
 // The checks of a GPU on one: on the simulated GPU those that need no time, on a device all.
 #include <catch2/catch_test_macros.hpp>
 
-#include "bench/cli/simulation.hpp"
+#include "bench/process/simulation.hpp"
 #include "bench/self_check/chase.hpp"
 #include "bench/self_check/report.hpp"
 #include "bench/self_check/run.hpp"

@@ -16,7 +16,7 @@
 #include <set>
 #include <thread>
 
-#include "bench/cli/interrupt.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/self_check/report.hpp"
 #include "bench/self_check/run.hpp"
 #include "host/core/file.hpp"

@@ -14,7 +14,7 @@
 #include <sstream>
 #include <utility>
 
-#include "bench/cli/interrupt.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/run/runner.hpp"
 #include "bench/tune/tune.hpp"
 #include "host/core/file.hpp"

@@ -5,7 +5,7 @@
 // much of them: what the first loads ask for, of blocks that may be there by then.
 #include <catch2/catch_test_macros.hpp>
 
-#include "bench/cli/simulation.hpp"
+#include "bench/process/simulation.hpp"
 #include "verify/support/session.hpp"
 #include "verify/support/simulation.hpp"
 #include "verify/support/traffic.hpp"

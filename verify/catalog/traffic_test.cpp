@@ -10,7 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "bench/cases/expand.hpp"
-#include "bench/cli/simulation.hpp"
+#include "bench/process/simulation.hpp"
 #include "verify/support/session.hpp"
 #include "verify/support/simulation.hpp"
 #include "verify/support/traffic.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/cli/simulation.hpp"
+#include "bench/process/simulation.hpp"
 #include "bench/run/runner.hpp"
 #include "verify/support/session.hpp"
 #include "wide/catalog.hpp"

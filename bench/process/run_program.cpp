@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/cli/run_program.hpp"
+#include "bench/process/run_program.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/cli/interrupt.hpp"
+#include "bench/process/interrupt.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {

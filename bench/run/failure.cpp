@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/cli/failure.hpp"
+#include "bench/run/failure.hpp"
 
 #include <exception>
 #include <new>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/cli/simulation.hpp"
+#include "bench/process/simulation.hpp"
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/cli/interrupt.hpp"
+#include "bench/process/interrupt.hpp"
 
 #include <atomic>
 #include <cerrno>
