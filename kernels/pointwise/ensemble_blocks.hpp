@@ -39,14 +39,16 @@ constexpr int64_t ensemble_blocks(int64_t rows, int64_t features, int64_t vector
   return (rows * ensemble_pieces_per_row(features, vector) + pieces - 1) / pieces;
 }
 
-/// Threads per member's row of votes.
+/// Threads per member's row of votes: for four vectors each.
 constexpr int vote_lanes(int64_t features, int64_t vector) {
-  return features <= 8 * vector ? 8 : 32;
+  int lanes = 4;
+  while (lanes < 32 && 4 * lanes * vector < features) lanes *= 2;
+  return lanes;
 }
-/// Rows per block: two (row, member) pairs per team, where there are few members.
+/// Rows per block: a (row, member) pair per team, where there are few members.
 constexpr int vote_rows(int64_t members, int64_t features, int64_t vector) {
   if (features > kVoteCounts) return 1;
-  const int64_t at_once = 2 * kVoteThreads / vote_lanes(features, vector) / members;
+  const int64_t at_once = kVoteThreads / vote_lanes(features, vector) / members;
   return static_cast<int>(std::clamp<int64_t>(std::min(at_once, kVoteCounts / features), 1, 16));
 }
 constexpr int64_t vote_blocks(int64_t members, int64_t rows, int64_t features, int64_t vector) {

@@ -3,16 +3,21 @@
 //
 // y[r, d] = share of the counting members n whose largest x[r, n, :] is at d
 //
-// Plan: a warp, or 8 lanes where rows are short, finds the largest feature of one row of one
+// Plan: a warp, or fewer lanes where rows are short, finds the largest feature of one row of one
 // member, 16 bytes a load, four loads in flight, whatever the row's first address: only its ends
-// are loaded singly. Winners stay in shared memory; a block has all members of its rows, so it
-// counts them there, some thousand features at a time, and writes shares. Memory: 4 bytes a member
-// and row of the block, 8 KiB of counts, and the shares to be written.
+// are loaded singly. A lane compares the largest of 16 bytes with that of those before; only what
+// remains in the end is searched for its place. Winners stay in shared
+// memory; a block has all members of its rows, so it counts them there, some thousand features at a
+// time, and writes shares. Memory: 4 bytes a member and row of the block, 8 KiB of counts, and the
+// shares to be written.
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/arch/grid.cuh"
+#include "kernels/arch/maximum.cuh"
+#include "kernels/common/divisor.hpp"
 #include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/staged_runs.cuh"
@@ -26,26 +31,66 @@ namespace wide::kernels {
 struct VoteCut {
   int lanes = 32;  ///< per row
   int rows = 1;    ///< per block: more than one only where all their features are counted at once
+  Divisor32 by_members{};
   StagedRuns runs{};
 };
 
-/// The largest value so far, and its first position. NaN is larger than all.
+/// The largest of 16 bytes of elements. NaN is larger than all.
+template <class T>
+__device__ float largest_in(const Vec16<T>& vector) {
+  if constexpr (sizeof(T) == 4) {
+    return arch::max_keeping_nan(arch::max_keeping_nan(vector.v[0], vector.v[1]),
+                                 arch::max_keeping_nan(vector.v[2], vector.v[3]));
+  } else {
+    using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
+    const auto* pairs = reinterpret_cast<const Pair*>(vector.v);
+    const Pair largest =
+        __hmax2_nan(__hmax2_nan(pairs[0], pairs[1]), __hmax2_nan(pairs[2], pairs[3]));
+    return arch::max_keeping_nan(to_float(largest.x), to_float(largest.y));
+  }
+}
+
+/// The largest value so far, and the first 16 bytes of elements that have it: where in these is
+/// looked for once, at the end.
+template <class T>
 struct Largest {
   static constexpr int kNowhere = 0x7fffffff;
   float value = -INFINITY;
-  int index = kNowhere;
+  int begin = kNowhere;  ///< the position of `kept`
+  Vec16<T> kept;
 
-  /// Takes a candidate of a later position.
-  __device__ void take(float candidate, int at) {
+  /// Takes elements of later positions.
+  __device__ void take(const Vec16<T>& vector, int at) {
+    const float candidate = largest_in(vector);
     if (value != value || candidate <= value) return;
     value = candidate;
-    index = at;
+    begin = at;
+    kept = vector;
   }
-  __device__ void join(const Largest& other) {
-    const bool is_nan = value != value, other_is_nan = other.value != other.value;
-    const bool is_equal = other.value == value || (is_nan && other_is_nan);
-    const bool is_larger = other_is_nan ? !is_nan : other.value > value;
-    if (is_larger || (is_equal && other.index < index)) *this = other;
+  __device__ void take_one(T element, int at) {
+    Vec16<T> same;
+#pragma unroll
+    for (T& copy : same.v) copy = element;
+    take(same, at);
+  }
+  /// The first position of the team's largest value. Whole warps call it.
+  __device__ int first_of_team(int lanes) const {
+    float largest = value;
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+      largest = arch::max_keeping_nan(largest, __shfl_xor_sync(0xffffffffu, largest, distance));
+    }
+    int first = kNowhere;
+    if (begin != kNowhere && (value == largest || value != value)) {
+#pragma unroll
+      for (int e = Vec16<T>::kSize - 1; e >= 0; --e) {
+        const float element = to_float(kept.v[e]);
+        if (element == value || element != element) first = begin + e;
+      }
+    }
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+      first = min(first, __shfl_xor_sync(0xffffffffu, first, distance));
+    }
+    return first;
   }
 };
 
@@ -58,8 +103,8 @@ __device__ int largest_of(const T* row, int features, int lane, int lanes) {
   Vec16<T> nothing;
 #pragma unroll
   for (T& value : nothing.v) value = from_float<T>(-INFINITY);  // is never taken
-  Largest largest;
-  if (lane < head) largest.take(to_float(row[lane]), lane);
+  Largest<T> largest;
+  for (int i = lane; i < head; i += lanes) largest.take_one(row[i], i);
   for (int first = lane; first < vectors; first += kAtOnce * lanes) {
     Vec16<T> loaded[kAtOnce];
 #pragma unroll
@@ -69,18 +114,13 @@ __device__ int largest_of(const T* row, int features, int lane, int lanes) {
     }
 #pragma unroll
     for (int u = 0; u < kAtOnce; ++u) {
-#pragma unroll
-      for (int e = 0; e < kSize; ++e) {
-        largest.take(to_float(loaded[u].v[e]), head + (first + u * lanes) * kSize + e);
-      }
+      if (first - lane + u * lanes >= vectors) break;
+      largest.take(loaded[u], head + (first + u * lanes) * kSize);
     }
   }
-  if (tail + lane < features) largest.take(to_float(row[tail + lane]), tail + lane);
-  for (int distance = lanes / 2; distance > 0; distance /= 2) {
-    largest.join({__shfl_xor_sync(0xffffffffu, largest.value, distance),
-                  __shfl_xor_sync(0xffffffffu, largest.index, distance)});
-  }
-  return largest.index == Largest::kNowhere ? 0 : largest.index;  // all are -infinity
+  for (int i = tail + lane; i < features; i += lanes) largest.take_one(row[i], i);
+  const int index = largest.first_of_team(lanes);
+  return index == Largest<T>::kNowhere ? 0 : index;  // all are -infinity
 }
 
 /// The number of the first `count` members that count. Whole warps call it.
@@ -105,7 +145,8 @@ __device__ void find_winners(const EnsembleParams& p, const VoteCut& cut, int64_
   const int teams_before = static_cast<int>(threadIdx.x) / 32 * (32 / cut.lanes);  // of its warp
   for (int first = 0; first + teams_before < pairs; first += teams) {
     const int i = first + team;
-    const int64_t row = first_row + i / members, n = p.first + i % members;
+    int member;
+    const int64_t row = first_row + cut.by_members.divide(i, member), n = p.first + member;
     const bool counts = i < pairs && (p.mask == nullptr || p.mask[n] != 0);
     const int winner =
         largest_of(static_cast<const T*>(p.x) + row * p.x_row_stride + n * p.x_member_stride,
@@ -139,7 +180,8 @@ __global__ void __launch_bounds__(kVoteThreads)
     __syncthreads();
     for (int i = thread; i < votes; i += threads) {
       const int64_t place = winners[i] - first;
-      const int row = i / static_cast<int>(p.last - p.first);
+      int member;
+      const int row = cut.by_members.divide(i, member);
       if (place >= 0 && place < count) atomicAdd(&counts[row * count + place], 1);
     }
     __syncthreads();
@@ -170,6 +212,7 @@ cudaError_t launch_votes(const EnsembleParams& p, cudaStream_t stream) {
   VoteCut cut;
   cut.lanes = vote_lanes(p.features, kSize);
   cut.rows = vote_rows(members, p.features, kSize);
+  cut.by_members = Divisor32(static_cast<int>(members));
   const int64_t length = std::min<int64_t>(p.features, kVoteCounts);
   // Whole vectors need no room for a phase: then the rows' chunks are contiguous.
   const bool is_whole =

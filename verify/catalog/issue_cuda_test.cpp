@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels that only move bytes issue for each element of x, as the simulated GPU counts it in
-// PTX, and which sectors they ask for, where rows or channels are so short that a plan for long
-// ones would be lost in its bookkeeping. The limits are what the kernels take, and a tenth.
+// What kernels that hardly do more than move bytes issue for each element of x, as the simulated
+// GPU counts it in PTX, and which sectors they ask for, where rows or channels are so short that a
+// plan for long ones would be lost in its bookkeeping. The limits are what the kernels take, and a
+// tenth.
 #include <catch2/catch_test_macros.hpp>
 #include <string>
 
@@ -91,6 +92,28 @@ TEST_CASE("ensemble of many members with a few outputs: what it issues and asks 
     CHECK(counts.instructions / (100 * 32 * 10) <= row.instructions);
     INFO(counts.worst.where);
     CHECK(counts.worst.ratio <= kRowBar);
+  }
+}
+
+TEST_CASE("ensemble's votes: what they issue for each element") {
+  struct Row {
+    int64_t members, batch, d;
+    const char* dtype;
+    double instructions;
+  };
+  const Row rows[] = {{32, 8, 256, "bf16", 19}, {32, 8, 256, "fp32", 29}, {8, 64, 64, "fp32", 39}};
+  require_simulation();
+  Session session(Context::cuda(0));
+  for (const Row& row : rows) {
+    INFO(row.members << " members, d " << row.d << " " << row.dtype);
+    const Counts counts = counts_of(session, "ensemble",
+                                    {{"n", row.members},
+                                     {"batch", row.batch},
+                                     {"d", row.d},
+                                     {"dtype", std::string(row.dtype)},
+                                     {"function", std::string("vote")}});
+    const auto elements = static_cast<double>(row.members * row.batch * row.d);
+    CHECK(counts.instructions / elements <= row.instructions);
   }
 }
 
