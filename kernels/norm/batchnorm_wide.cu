@@ -27,7 +27,8 @@ namespace {
 constexpr uint32_t kEvalThreads = 256;  ///< per block, at most
 
 template <class T>
-__device__ NormSlice<T> slice_of(const BatchnormChannel<T>& channel, bool is_aligned) {
+__device__ NormSlice<T> slice_of(const BatchnormChannel<T>& channel, bool is_aligned,
+                                 const Divisor32& by_run) {
   const BatchnormParams& p = channel.p;
   const auto* x = static_cast<const T*>(p.x) + channel.base_of(p.x_strides);
   auto* y = static_cast<T*>(p.y) + channel.base_of(p.y_strides);
@@ -36,16 +37,17 @@ __device__ NormSlice<T> slice_of(const BatchnormChannel<T>& channel, bool is_ali
           p.batch,
           p.height,
           p.width,
-          is_aligned};
+          is_aligned,
+          by_run};
 }
 
 template <class T>
 __global__ void __launch_bounds__(kEvalThreads)
     batchnorm_eval_kernel(const __grid_constant__ BatchnormParams p, bool is_aligned,
-                          uint32_t blocks_per_slice) {
+                          const __grid_constant__ Divisor32 by_run, uint32_t blocks_per_slice) {
   const uint32_t index = blockIdx.x / blocks_per_slice;
   const BatchnormChannel<T> channel(p, index);
-  const NormSlice<T> slice = slice_of(channel, is_aligned);
+  const NormSlice<T> slice = slice_of(channel, is_aligned, by_run);
   const uint32_t first =
       (blockIdx.x - index * blocks_per_slice) * kAtOnce * blockDim.x + threadIdx.x;
   Vec16<T> chunks[kAtOnce];
@@ -97,7 +99,7 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
     batchnorm_train_kernel(const __grid_constant__ BatchnormParams p,
                            const __grid_constant__ SliceAccess access) {
   const auto slice_at = [&](uint32_t number) {
-    return slice_of(BatchnormChannel<T>(p, number), access.is_aligned);
+    return slice_of(BatchnormChannel<T>(p, number), access.is_aligned, access.by_run);
   };
   const auto function_of = [&](uint32_t number, const NormSlice<T>&, const SliceMoments& m,
                                bool is_first) {
@@ -162,7 +164,8 @@ cudaError_t launch_eval(const BatchnormParams& p, cudaStream_t stream) {
   if (!is_aligned && packed.rows > 0) return launch_ragged_eval<T>(p, packed, stream);
   const unsigned threads = slice_threads(chunks_of<T>(p, p.batch), kEvalThreads);
   return launch_kernel(batchnorm_eval_kernel<T>, static_cast<unsigned>(blocks), threads, 0, stream,
-                       p, is_aligned, static_cast<uint32_t>(blocks_per_slice));
+                       p, is_aligned, divisor_of_runs<T>(p),
+                       static_cast<uint32_t>(blocks_per_slice));
 }
 
 }  // namespace
@@ -183,7 +186,7 @@ cudaError_t launch_batchnorm_train(Dtype dtype, const BatchnormParams& p,
   return dispatch_float(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return launch_slices<T, BatchnormParams>(
-        batchnorm_train_kernel<T, true>, batchnorm_train_kernel<T, false>, p,
+        {batchnorm_train_kernel<T, true>, batchnorm_train_kernel<T, false>}, p,
         {batchnorm_slices(p, p.num_members), p.batch, p.x_strides.batch, p.y_strides.batch},
         shared_bytes_per_block, stream);
   });

@@ -35,26 +35,22 @@ struct ChannelGroup {
   __device__ int64_t base_of(const ChannelStrides& s) const {
     return batch * s.batch + member * s.member + first_channel * s.channel;
   }
-  __device__ NormSlice<T> slice(bool is_aligned) const {
+  __device__ NormSlice<T> slice(bool is_aligned, const Divisor32& by_run) const {
     return {
         {static_cast<const T*>(p.x) + base_of(p.x_strides), p.x_strides.channel, p.x_strides.row},
         {static_cast<T*>(p.y) + base_of(p.y_strides), p.y_strides.channel, p.y_strides.row},
         channels,
         p.height,
         p.width,
-        is_aligned};
+        is_aligned,
+        by_run};
   }
 };
 
-template <class T, bool is_kept>
-__global__ void __launch_bounds__(kSliceThreads, 1)
-    groupnorm_kernel(const __grid_constant__ GroupnormParams p,
-                     const __grid_constant__ SliceAccess access) {
-  const auto slice_of = [&](uint32_t number) {
-    return ChannelGroup<T>(p, number).slice(access.is_aligned);
-  };
-  const auto function_of = [&](uint32_t number, const NormSlice<T>& slice, const SliceMoments& m,
-                               bool) {
+/// normalize_slices()'s function_of.
+template <class T>
+__device__ auto function_of_groups(const GroupnormParams& p) {
+  return [&p](uint32_t number, const NormSlice<T>& slice, const SliceMoments& m, bool) {
     const ChannelGroup<T> group(p, number);
     const float scale = 1.0f / sqrtf(m.variance + p.epsilon);
     const int64_t gammas = group.member * p.gamma_member_stride + group.first_channel;
@@ -72,8 +68,28 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
       return out;
     };
   };
+}
+
+template <class T, bool is_kept>
+__global__ void __launch_bounds__(kSliceThreads, 1)
+    groupnorm_kernel(const __grid_constant__ GroupnormParams p,
+                     const __grid_constant__ SliceAccess access) {
+  const auto slice_of = [&](uint32_t number) {
+    return ChannelGroup<T>(p, number).slice(access.is_aligned, access.by_run);
+  };
   arch::follow_grid();
-  normalize_slices<T, is_kept>(access, slice_of, function_of);
+  normalize_slices<T, is_kept>(access, slice_of, function_of_groups<T>(p));
+}
+
+template <class T, bool is_short>
+__global__ void __launch_bounds__(is_short ? kShortHeldThreads : kSliceThreads, is_short ? 7 : 1)
+    groupnorm_held_kernel(const __grid_constant__ GroupnormParams p,
+                          const __grid_constant__ SliceAccess access) {
+  const auto slice_of = [&](uint32_t number) {
+    return ChannelGroup<T>(p, number).slice(true, access.by_run);
+  };
+  arch::follow_grid();
+  normalize_held_slices<T, is_short>(access, slice_of, function_of_groups<T>(p));
 }
 
 }  // namespace
@@ -85,8 +101,9 @@ cudaError_t launch_groupnorm_wide(Dtype dtype, const GroupnormParams& p,
   return dispatch_float(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return launch_slices<T, GroupnormParams>(
-        groupnorm_kernel<T, true>, groupnorm_kernel<T, false>, p,
-        {slices, p.channels / p.groups, p.x_strides.channel, p.y_strides.channel},
+        {groupnorm_kernel<T, true>, groupnorm_kernel<T, false>, groupnorm_held_kernel<T, true>,
+         groupnorm_held_kernel<T, false>},
+        p, {slices, p.channels / p.groups, p.x_strides.channel, p.y_strides.channel},
         shared_bytes_per_block, stream);
   });
 }

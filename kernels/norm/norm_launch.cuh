@@ -13,6 +13,7 @@
 
 #include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
+#include "kernels/norm/norm_held.cuh"
 #include "kernels/norm/norm_moments.cuh"
 
 namespace wide::kernels {
@@ -20,6 +21,13 @@ namespace wide::kernels {
 /// The slices of a problem: their number, runs per slice, and the distance between runs.
 struct SliceRuns {
   int64_t slices, runs, x_stride, y_stride;
+};
+
+/// A norm's kernels; held_short, held: normalize_held_slices(), if it has them.
+template <class Params>
+struct SliceKernels {
+  using Kernel = void (*)(Params, SliceAccess);
+  Kernel kept, unkept, held_short = nullptr, held = nullptr;
 };
 
 /// Threads for `chunks` chunks, kAtOnce of them each: whole warps, a power of two.
@@ -82,6 +90,7 @@ SliceAccess slice_access(const ChannelNormParams& p, const SliceRuns& slice, int
   const int64_t chunks = chunks_of<T>(p, slice.runs);
   SliceAccess access;
   access.is_aligned = is_aligned16<T>(p);
+  access.by_run = divisor_of_runs<T>(p);
   access.threads_per_slice = slice_threads(chunks, kSliceThreads);
   access.slices_per_row = static_cast<uint32_t>(slice.slices);
   access.slices_per_block = access.threads_per_slice == kWarp ? 4 : 1;
@@ -110,27 +119,40 @@ SliceAccess slice_access(const ChannelNormParams& p, const SliceRuns& slice, int
   return staged();
 }
 
-/// Launches kept(p, access), or unkept where a block's shared memory, of which a device has
-/// `shared_bytes_per_block`, cannot hold the chunks of a slice.
+/// Launches the kernel that holds slices in registers where chunks are single accesses and few
+/// enough, or keeps them in shared memory, of which a device has `shared_bytes_per_block` for a
+/// block, or reads them repeatedly.
 template <class T, class Params>
-cudaError_t launch_slices(void (*kept)(Params, SliceAccess), void (*unkept)(Params, SliceAccess),
-                          const Params& p, const SliceRuns& slice, int64_t shared_bytes_per_block,
+cudaError_t launch_slices(const SliceKernels<Params>& kernels, const Params& p,
+                          const SliceRuns& slice, int64_t shared_bytes_per_block,
                           cudaStream_t stream) {
   constexpr int kBytesOfSums = 1024;  // and a little more
   if (slice.slices > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
-  const SliceAccess access = slice_access<T>(p, slice, shared_bytes_per_block - kBytesOfSums);
+  SliceAccess access = slice_access<T>(p, slice, shared_bytes_per_block - kBytesOfSums);
+  const int64_t chunks = chunks_of<T>(p, slice.runs);
+  const bool is_held = kernels.held != nullptr && access.is_aligned &&
+                       chunks <= int64_t{kAtOnce} * access.threads_per_slice;
+  if (is_held && chunks <= kWarp) {
+    access.slices_per_block = kShortHeldThreads / kShortHeldTeam;
+    return launch_kernel(kernels.held_short, access.blocks_per_row(), kShortHeldThreads, 0, stream,
+                         p, access);
+  }
   const int64_t blocks = slice.slices / access.slices_per_row * access.blocks_per_row();
   const int64_t rounds = (access.slices_per_block - 1) / teams_at_once(access) + 1;
   const int64_t teams = (access.slices_per_block - 1) / rounds + 1;
+  const unsigned threads = static_cast<unsigned>(teams) * access.threads_per_slice;
+  if (is_held) {
+    return launch_kernel(kernels.held, static_cast<unsigned>(blocks), threads, 0, stream, p,
+                         access);
+  }
   const bool is_kept = access.slice_pitch > 0;
   const auto bytes = static_cast<int>(access.shared_bytes());
   if (is_kept) {
-    const cudaError_t status = allow_shared_bytes(kept, bytes, kBytesOfSums);
+    const cudaError_t status = allow_shared_bytes(kernels.kept, bytes, kBytesOfSums);
     if (status != cudaSuccess) return status;
   }
-  return launch_kernel(is_kept ? kept : unkept, static_cast<unsigned>(blocks),
-                       static_cast<unsigned>(teams) * access.threads_per_slice,
-                       static_cast<size_t>(bytes), stream, p, access);
+  return launch_kernel(is_kept ? kernels.kept : kernels.unkept, static_cast<unsigned>(blocks),
+                       threads, static_cast<size_t>(bytes), stream, p, access);
 }
 
 }  // namespace wide::kernels

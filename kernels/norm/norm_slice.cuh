@@ -7,6 +7,7 @@
 // these change no bit of a sum: if all is aligned it is one access, else one by one.
 #pragma once
 
+#include "kernels/common/divisor.hpp"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/norm/norm_params.hpp"
 
@@ -24,15 +25,17 @@ class NormSlice {
  public:
   static constexpr uint32_t kSize = Vec16<T>::kSize;
 
+  /// by_run: of chunks, by those of a run.
   __device__ NormSlice(const SlicePlace<const T*>& x, const SlicePlace<T*>& y, int64_t runs,
-                       int64_t height, int64_t width, bool is_aligned)
+                       int64_t height, int64_t width, bool is_aligned, const Divisor32& by_run)
       : x_(x),
         y_(y),
         runs_(static_cast<uint32_t>(runs)),
         width_(static_cast<uint32_t>(width)),
         length_(static_cast<uint32_t>(height) * width_),
         chunks_per_run_((length_ + kSize - 1) / kSize),
-        is_aligned_(is_aligned) {}
+        is_aligned_(is_aligned),
+        by_run_(by_run) {}
 
   __device__ const SlicePlace<const T*>& x() const { return x_; }
   __device__ const SlicePlace<T*>& y() const { return y_; }
@@ -40,7 +43,10 @@ class NormSlice {
   __device__ uint32_t length() const { return length_; }  ///< per run
   __device__ uint32_t chunks_per_run() const { return chunks_per_run_; }
   __device__ uint32_t num_chunks() const { return runs_ * chunks_per_run_; }
-  __device__ uint32_t run_of(uint32_t chunk) const { return chunk / chunks_per_run_; }
+  __device__ uint32_t run_of(uint32_t chunk) const {
+    int32_t left;
+    return static_cast<uint32_t>(by_run_.divide(static_cast<int32_t>(chunk), left));
+  }
   /// Values in the first `chunks` chunks.
   __device__ uint32_t num_values(uint32_t chunks) const {
     const uint32_t runs = run_of(chunks);
@@ -50,7 +56,7 @@ class NormSlice {
   __device__ uint32_t count_of(uint32_t chunk) const {
     if (chunk >= num_chunks()) return 0;
     if (is_aligned_) return kSize;
-    return min(kSize, length_ - chunk % chunks_per_run_ * kSize);
+    return min(kSize, length_ - (chunk - run_of(chunk) * chunks_per_run_) * kSize);
   }
 
   /// Chunk `first` and others, `step` apart, all loads before the first use; zeros where nothing
@@ -126,6 +132,7 @@ class NormSlice {
   SlicePlace<T*> y_;
   uint32_t runs_, width_, length_, chunks_per_run_;
   bool is_aligned_;
+  Divisor32 by_run_;
 };
 
 /// gamma or beta of a channel of a member.
@@ -139,6 +146,12 @@ template <class T>
 int64_t chunks_of(const ChannelNormParams& p, int64_t runs) {
   constexpr int64_t size = Vec16<T>::kSize;
   return runs * ((p.height * p.width + size - 1) / size);
+}
+
+/// Chunks are divided into runs by it.
+template <class T>
+Divisor32 divisor_of_runs(const ChannelNormParams& p) {
+  return Divisor32(static_cast<int32_t>(chunks_of<T>(p, 1)));
 }
 
 /// Whether each chunk is a single access of sixteen bytes.

@@ -117,4 +117,33 @@ TEST_CASE("ensemble's votes: what they issue for each element") {
   }
 }
 
+TEST_CASE("norms of groups and of images: what they issue and ask for") {
+  struct Row {
+    const char *primitive, *dtype;
+    Axes sizes;
+    double instructions;
+  };
+  const Axes images{{"channels", int64_t{32}}, {"height", int64_t{32}}};
+  const Row rows[] = {
+      {"instancenorm1d", "bf16", {{"channels", int64_t{64}}, {"length", int64_t{512}}}, 43},
+      {"instancenorm1d", "bf16", {{"channels", int64_t{128}}, {"length", int64_t{256}}}, 28},
+      {"instancenorm2d", "bf16", images, 31},
+      {"instancenorm2d", "fp32", images, 51},
+      {"groupnorm",
+       "bf16",
+       {{"groups", int64_t{4}}, {"group_size", int64_t{8}}, {"height", int64_t{32}}},
+       35}};
+  require_simulation();
+  Session session(Context::cuda(0));
+  for (const Row& row : rows) {
+    INFO(row.primitive << " " << row.dtype);
+    Axes axes{{"n", int64_t{1}}, {"batch", int64_t{1}}, {"dtype", std::string(row.dtype)}};
+    axes.insert(axes.end(), row.sizes.begin(), row.sizes.end());
+    const Counts counts = counts_of(session, row.primitive, axes);
+    CHECK(counts.instructions / (32 * 1024) <= row.instructions);
+    INFO(counts.worst.where);
+    CHECK(counts.worst.ratio <= kAlignedBar);
+  }
+}
+
 }  // namespace wide::test
