@@ -21,6 +21,8 @@ constexpr int kMaxOutputs = 8192;      // per tile: adaptive pools may have more
 constexpr int kMaxRuns = 1024;
 constexpr int kMaxLanes = 32;
 constexpr int kPoolingThreads = 256;
+constexpr int kMinWholeLanes = 4;
+constexpr int kMaxWhole = 4096;  // elements of a whole image that one team adds up
 
 // For channels last.
 constexpr int kLastThreads = 256;
@@ -43,6 +45,8 @@ struct Cut {
   int group = 1;                  ///< neighbouring outputs of a thread
   int across = 1;                 ///< groups of a row
   bool has_full_windows = false;  ///< all have the same divisor
+  int whole_lanes = 0;            ///< of the team of an image that is one window; 0: no such window
+  bool has_whole_vectors = false;                        ///< whose vectors are single accesses
   int step_images = 0, step_rows = 0, step_columns = 0;  ///< between a thread's groups
   int64_t num_images = 0;
   bool is_joined = false;  ///< all images are at multiples of the channel's stride
@@ -110,6 +114,8 @@ class Cutter {
 
   Cut cut() {
     const int rows = p_.rows.out, columns = p_.columns.out;
+    set_whole();
+    if (cut_.whole_lanes > 0) return cut_;
     if (fits(cut_.run, 1, rows, columns)) {
       const int64_t limit = std::min(cut_.num_images, enough_images());
       set(largest(limit, [&](int n) { return fits(cut_.run, n, rows, columns); }), rows, columns);
@@ -133,6 +139,22 @@ class Cutter {
   bool is_joined(const ChannelStrides& s) const {
     return (p_.num_members == 1 || s.member == p_.channels * s.channel) &&
            (p_.batch == 1 || s.batch == p_.num_members * p_.channels * s.channel);
+  }
+  bool is_whole(const PoolingAxis& axis) const {
+    return axis.out == 1 && (mode_ == PoolingMode::adaptive_average ||
+                             (axis.padding == 0 && axis.kernel == axis.in &&
+                              (axis.dilation == 1 || axis.kernel == 1)));
+  }
+  /// By a member's sizes alone, except how an image is read: a lane takes every lanes-th of its
+  /// vectors in either case.
+  void set_whole() {
+    const int64_t length = int64_t{p_.rows.in} * p_.columns.in, vectors = length / size_;
+    if (!is_whole(p_.rows) || !is_whole(p_.columns) || length % size_ != 0) return;
+    if (vectors < kMinWholeLanes || length > kMaxWhole) return;
+    const auto lanes = std::bit_ceil(static_cast<uint64_t>(vectors + 3) / 4);
+    cut_.whole_lanes = std::clamp(static_cast<int>(lanes), kMinWholeLanes, kMaxLanes);
+    cut_.has_whole_vectors = (p_.rows.in == 1 || p_.x_strides.row == p_.columns.in) &&
+                             begins_at_multiples(p_.x, p_.x_strides, size_);
   }
   /// So many images a tile that there are enough tiles, if each thread of a block has a copy.
   int64_t enough_images() const {
@@ -253,6 +275,9 @@ class Cutter {
 
 /// Blocks of a launch: one per output where windows are long.
 inline int64_t pooling_blocks(const PoolingParams& p, const Cut& cut, bool is_long) {
+  if (cut.whole_lanes > 0) {
+    return (cut.num_images - 1) / (kPoolingThreads / cut.whole_lanes) + 1;
+  }
   return is_long ? block_product({cut.num_images, p.rows.out, p.columns.out})
                  : block_product(
                        {(cut.num_images + cut.images - 1) / cut.images, cut.bands, cut.strips});

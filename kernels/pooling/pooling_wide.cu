@@ -11,7 +11,8 @@
 // sector on; a thread takes one, or a team of lanes where an output has so many inputs of its own
 // that there would not be work for all, and then y is collected in shared memory. Small windows in
 // rows that allow it are taken by threads in groups of neighbours, whose inputs are vectors
-// (pooling_vectors.cuh). A window that no tile can hold takes a block, whose threads take every
+// (pooling_vectors.cuh). Images that are one window each take a warp or a part of one
+// (pooling_whole.cuh). A window that no tile can hold takes a block, whose threads take every
 // 256th of its elements. Which case applies, and so the order of a sum, depends on a member's sizes
 // alone; groups add in the order of single outputs. Limits: 2^31 - 1 positions an image.
 #include "kernels/arch/grid.cuh"
@@ -20,6 +21,7 @@
 #include "kernels/pooling/pooling_dispatch.hpp"
 #include "kernels/pooling/pooling_tile.cuh"
 #include "kernels/pooling/pooling_vectors.cuh"
+#include "kernels/pooling/pooling_whole.cuh"
 
 namespace wide::kernels {
 
@@ -283,6 +285,11 @@ cudaError_t launch(PoolingParams p, cudaStream_t stream) {
   const int64_t blocks = pooling_blocks(p, cut, is_long);
   if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   const auto grid = static_cast<unsigned>(blocks);
+  if (cut.whole_lanes > 0) {
+    // A mean is the same, whatever its windows are called.
+    constexpr PoolingMode kOwn = kMode == PoolingMode::max ? kMode : PoolingMode::average;
+    return launch_kernel(pooling_whole_kernel<kOwn, T>, grid, kThreads, 0, stream, p, cut);
+  }
   if (is_long) {
     return launch_kernel(pooling_long_kernel<kMode, T>, grid, kThreads, 0, stream, p, cut);
   }

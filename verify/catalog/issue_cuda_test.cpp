@@ -146,4 +146,26 @@ TEST_CASE("norms of groups and of images: what they issue and ask for") {
   }
 }
 
+TEST_CASE("means of whole images: what they issue for each element") {
+  struct Row {
+    int64_t side;
+    const char* dtype;
+    double instructions;
+  };
+  const Row rows[] = {{32, "bf16", 10}, {16, "bf16", 9}, {8, "bf16", 14}, {32, "fp32", 11.5}};
+  require_simulation();
+  Session session(Context::cuda(0));
+  for (const Row& row : rows) {
+    INFO(row.side << " x " << row.side << " " << row.dtype);
+    const Counts counts = counts_of(session, "pooling",
+                                    {{"n", int64_t{2}},
+                                     {"batch", int64_t{2}},
+                                     {"channels", int64_t{16}},
+                                     {"height", row.side},
+                                     {"dtype", std::string(row.dtype)},
+                                     {"mode", std::string("adaptive_average")}});
+    CHECK(counts.instructions / static_cast<double>(64 * row.side * row.side) <= row.instructions);
+  }
+}
+
 }  // namespace wide::test

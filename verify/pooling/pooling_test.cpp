@@ -102,6 +102,8 @@ void check_cuts(ChannelLayout layout) {
       {2, 3, 7, 7, 7, 1, 3, 1, 1},       // a team an output; as many outputs as inputs
       {1, 2, 20, 25, 5, 4, 2, 1, 5},     // teams of sixteen and more
       {2, 20, 8, 8, 2, 2, 0, 1, 1},      // many images a tile
+      {1, 3, 8, 8, 8, 1, 0, 1, 1},       // images that are windows: of a few lanes
+      {1, 3, 32, 32, 32, 1, 0, 1, 1},    // of a warp
       {1, 1, 90, 60, 3, 2, 1, 1, 7},     // bands
       {1, 1, 1, 9001, 3, 2, 1, 1, 9},    // pieces of a row
       {1, 1, 3, 4500, 3, 3, 1, 1, 40},   // of several
@@ -237,6 +239,38 @@ TEST_CASE("pooling: signals, padded rows and images, any alignment: the same bit
   }
 }
 
+TEST_CASE("pooling: images that are one window, wherever they begin: the same bits") {
+  const int64_t b = 3, c = 6, h = 12, w = 18, row = 21, image = 260, batch = 1600;
+  const std::vector<double> values = uniform(b * c * h * w, -1, 1, 5);
+  for (const Context& context : test::devices_at_hand()) {
+    for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+      for (const PoolingMode mode : {PoolingMode::max, PoolingMode::adaptive_average}) {
+        PoolingProblem like{.num_members = 2, .mode = mode};
+        like.rows = {.kernel = h}, like.columns = {.kernel = w};
+        Tensor plain = upload(context, dtype, {b, c, h, w}, values);
+        Tensor expected(context, dtype, {b, c, 1, 1}), y(context, dtype, {b, c, 1, 1});
+        run(context, {plain, expected}, like);
+        for (const int64_t row_stride : {row, w}) {
+          std::vector<double> padded(static_cast<size_t>(3 + b * batch), 99);
+          for (int64_t i = 0; i < b * c * h * w; ++i) {
+            const int64_t position = i % (h * w), channel = i / (h * w);
+            padded[static_cast<size_t>(3 + channel / c * batch + channel % c * image +
+                                       position / w * row_stride + position % w)] =
+                values[static_cast<size_t>(i)];
+          }
+          Tensor storage = upload(context, dtype, {static_cast<int64_t>(padded.size())}, padded);
+          const TensorView x(static_cast<std::byte*>(storage.data()) + 3 * dtype_bytes(dtype),
+                             dtype, {b, c, h, w}, Strides{batch, image, row_stride, 1},
+                             context.device());
+          run(context, {x, y}, like);
+          INFO(dtype_name(dtype) << " rows at " << row_stride);
+          CHECK(download(context, y) == download(context, expected));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("pooling: channels last, vectors or single channels, gaps anywhere: the same bits") {
   for (const Context& context : test::devices_at_hand()) {
     const int64_t b = 2, c = 4, h = 14, w = 13, out = 3 * 3;
@@ -330,7 +364,7 @@ TEST_CASE("pooling: NaN, infinities and padding") {
       CHECK((std::isnan(got[0]) && got[1] == inf && std::isnan(got[2])));
       CHECK((got[3] == -inf && got[4] == -1 && got[5] == -2 && got[6] == -3));
       // A NaN in a window of many teams and of a block.
-      for (const int64_t side : {9, 100}) {
+      for (const int64_t side : {8, 9, 100}) {
         const PoolingWindow all{.kernel = side};
         PoolingProblem like{.num_members = 2, .rows = all, .columns = all};
         for (const ChannelLayout layout : kLayouts) {
