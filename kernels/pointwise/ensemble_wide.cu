@@ -3,13 +3,14 @@
 //
 // y[r, d] = mean, sum, variance or log mean exp of x[r, :, d] over the members that count
 //
-// Plan: a thread has 16 bytes of y's elements and visits the members, four loads in flight, their
-// sums in registers: all of x is read once, y is written once, nothing else. A row is cut into
-// pieces of up to 256 threads; rows shorter than a warp's share it. Which members count is one
-// ballot for 32 of them. Where rows are not whole vectors of 16 bytes, four members' pieces at a
-// time are staged in shared memory instead, 16 bytes a copy whatever their first address, and y is
-// stored the same way (staged_runs.cuh): 16 KiB. An element's sum is in the order of members in
-// either case. Short rows of many members: ensemble_short.cuh. Votes: ensemble_vote.cuh.
+// Plan: a thread has 16 bytes of y's elements and visits the members, four loads in flight, or
+// eight of a mean or a sum where blocks are few, their sums in registers: all of x is read once, y
+// is written once, nothing else. A row is cut into pieces of up to 256 threads; rows shorter than a
+// warp's share it. Which members count is one ballot for 32 of them. Where rows are not whole
+// vectors of 16 bytes, four members' pieces at a time are staged in shared memory instead, 16 bytes
+// a copy whatever their first address, and y is stored the same way (staged_runs.cuh): 16 KiB. An
+// element's sum is in the order of members in either case. Short rows of many members:
+// ensemble_short.cuh. Votes: ensemble_vote.cuh.
 #include <algorithm>
 
 #include "kernels/arch/grid.cuh"
@@ -28,7 +29,9 @@ namespace wide::kernels {
 
 namespace {
 
-constexpr int kAtOnce = 4;  ///< members with loads in flight
+/// Members with loads in flight: many where there are few blocks, four for each of an H200's
+/// multiprocessors.
+constexpr int kAtOnce = 4, kManyAtOnce = 8, kFewBlocks = 4 * 132;
 
 /// How y is cut into pieces of rows; uniform over a launch.
 struct EnsembleCut {
@@ -42,8 +45,9 @@ struct EnsembleCut {
 };
 
 /// The next members that count, as distances to `base`; -1: no more.
+template <int kCount>
 struct NextMembers {
-  int of[kAtOnce];
+  int of[kCount];
 
   __device__ explicit NextMembers(uint32_t& left) {
 #pragma unroll
@@ -56,13 +60,13 @@ struct NextMembers {
   __device__ int at(int index) const {
     int member = of[0];
 #pragma unroll
-    for (int g = 1; g < kAtOnce; ++g) member = index == g ? of[g] : member;
+    for (int g = 1; g < kCount; ++g) member = index == g ? of[g] : member;
     return member;
   }
 };
 
 /// A block's pieces, and this thread's elements of one.
-template <class T>
+template <class T, int kCount>
 class EnsembleTile {
  public:
   static constexpr int kSize = Vec16<T>::kSize;
@@ -90,24 +94,24 @@ class EnsembleTile {
   }
 
   /// The thread's elements of members base + next.of[..], where those exist.
-  __device__ void load(Vec16<T> (&values)[kAtOnce], const NextMembers& next, int64_t base,
+  __device__ void load(Vec16<T> (&values)[kCount], const NextMembers<kCount>& next, int64_t base,
                        T* kept) const {
     if (!cut_.is_staged) {
 #pragma unroll
-      for (int g = 0; g < kAtOnce; ++g) {
+      for (int g = 0; g < kCount; ++g) {
         values[g] = load_vec16_if(x_of(piece_, base + next.of[g]) + position(0),
                                   next.of[g] >= 0 && exists(0));
       }
       return;
     }
-    bring_runs(kept, cut_.runs, kAtOnce * cut_.pieces, length_, team(), [&](int run) {
+    bring_runs(kept, cut_.runs, kCount * cut_.pieces, length_, team(), [&](int run) {
       const int member = next.at(run / cut_.pieces), piece = run % cut_.pieces;
       return member >= 0 && piece < pieces_ ? x_of(piece, base + member) : nullptr;
     });
     arch::cp_async_wait<0>();
     __syncthreads();
 #pragma unroll
-    for (int g = 0; g < kAtOnce; ++g) {
+    for (int g = 0; g < kCount; ++g) {
       if (next.of[g] < 0) continue;
       const T* run = kept + (g * cut_.pieces + piece_) * cut_.runs.pitch +
                      phase_of(x_of(piece_, base + next.of[g]));
@@ -150,7 +154,7 @@ class EnsembleTile {
   int pieces_, length_;
 };
 
-template <class T, EnsembleFunction kFunction>
+template <class T, EnsembleFunction kFunction, int kCount>
 __global__ void __launch_bounds__(kMaxThreads)
     ensemble_kernel(const __grid_constant__ EnsembleParams p,
                     const __grid_constant__ EnsembleCut cut) {
@@ -158,7 +162,7 @@ __global__ void __launch_bounds__(kMaxThreads)
   using Sum = EnsembleSum<kFunction>;
   extern __shared__ uint4 staged[];
   auto* kept = reinterpret_cast<T*>(staged);
-  const EnsembleTile<T> tile(p, cut);
+  const EnsembleTile<T, kCount> tile(p, cut);
   const int64_t plane = p.rows * p.features;
   auto* state = static_cast<float*>(p.state);
   arch::follow_grid();
@@ -185,11 +189,11 @@ __global__ void __launch_bounds__(kMaxThreads)
       left &= ~earlier;
     }
     while (left != 0) {
-      const NextMembers next(left);
-      Vec16<T> values[kAtOnce];
+      const NextMembers<kCount> next(left);
+      Vec16<T> values[kCount];
       tile.load(values, next, base, kept);
 #pragma unroll
-      for (int g = 0; g < kAtOnce; ++g) {
+      for (int g = 0; g < kCount; ++g) {
         if (next.of[g] < 0) break;
         ++k;
         const float inverse = 1.0f / static_cast<float>(k);
@@ -243,7 +247,14 @@ cudaError_t launch(const EnsembleParams& p, cudaStream_t stream) {
   if (blocks > kMaxGridBlocks) return cudaErrorInvalidConfiguration;
   const size_t bytes =
       cut.is_staged ? static_cast<size_t>(kAtOnce * cut.pieces * cut.runs.pitch) * sizeof(T) : 0;
-  return launch_kernel(ensemble_kernel<T, kFunction>, static_cast<unsigned>(blocks),
+  if constexpr (kFunction == EnsembleFunction::mean) {
+    if (!cut.is_staged && blocks < kFewBlocks) {
+      return launch_kernel(ensemble_kernel<T, kFunction, kManyAtOnce>,
+                           static_cast<unsigned>(blocks),
+                           static_cast<unsigned>(cut.pieces * cut.lanes), 0, stream, p, cut);
+    }
+  }
+  return launch_kernel(ensemble_kernel<T, kFunction, kAtOnce>, static_cast<unsigned>(blocks),
                        static_cast<unsigned>(cut.pieces * cut.lanes), bytes, stream, p, cut);
 }
 
