@@ -81,15 +81,16 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
   normalize_slices<T, is_kept>(access, slice_of, function_of_groups<T>(p));
 }
 
-template <class T, bool is_short>
-__global__ void __launch_bounds__(is_short ? kShortHeldThreads : kSliceThreads, is_short ? 7 : 1)
+template <class T, uint32_t kParts>
+__global__ void __launch_bounds__(kParts > 1 ? kShortHeldThreads : kSliceThreads,
+                                  kParts > 1 ? 7 : 1)
     groupnorm_held_kernel(const __grid_constant__ GroupnormParams p,
                           const __grid_constant__ SliceAccess access) {
   const auto slice_of = [&](uint32_t number) {
     return ChannelGroup<T>(p, number).slice(true, access.by_run);
   };
   arch::follow_grid();
-  normalize_held_slices<T, is_short>(access, slice_of, function_of_groups<T>(p));
+  normalize_held_slices<T, kParts>(access, slice_of, function_of_groups<T>(p));
 }
 
 }  // namespace
@@ -101,8 +102,8 @@ cudaError_t launch_groupnorm_wide(Dtype dtype, const GroupnormParams& p,
   return dispatch_float(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return launch_slices<T, GroupnormParams>(
-        {groupnorm_kernel<T, true>, groupnorm_kernel<T, false>, groupnorm_held_kernel<T, true>,
-         groupnorm_held_kernel<T, false>},
+        {groupnorm_kernel<T, true>, groupnorm_kernel<T, false>, groupnorm_held_kernel<T, 4>,
+         groupnorm_held_kernel<T, 2>, groupnorm_held_kernel<T, 1>},
         p, {slices, p.channels / p.groups, p.x_strides.channel, p.y_strides.channel},
         shared_bytes_per_block, stream);
   });

@@ -23,11 +23,12 @@ struct SliceRuns {
   int64_t slices, runs, x_stride, y_stride;
 };
 
-/// A norm's kernels; held_short, held: normalize_held_slices(), if it has them.
+/// A norm's kernels; by_quarters, by_halves, held: normalize_held_slices() with teams
+/// of such parts of a warp, or of warps, if it has them.
 template <class Params>
 struct SliceKernels {
   using Kernel = void (*)(Params, SliceAccess);
-  Kernel kept, unkept, held_short = nullptr, held = nullptr;
+  Kernel kept, unkept, by_quarters = nullptr, by_halves = nullptr, held = nullptr;
 };
 
 /// Threads for `chunks` chunks, kAtOnce of them each: whole warps, a power of two.
@@ -132,10 +133,11 @@ cudaError_t launch_slices(const SliceKernels<Params>& kernels, const Params& p,
   const int64_t chunks = chunks_of<T>(p, slice.runs);
   const bool is_held = kernels.held != nullptr && access.is_aligned &&
                        chunks <= int64_t{kAtOnce} * access.threads_per_slice;
-  if (is_held && chunks <= kWarp) {
-    access.slices_per_block = kShortHeldThreads / kShortHeldTeam;
-    return launch_kernel(kernels.held_short, access.blocks_per_row(), kShortHeldThreads, 0, stream,
-                         p, access);
+  if (is_held && chunks <= 2 * kWarp) {
+    const bool are_quarters = chunks <= kWarp;
+    access.slices_per_block = kShortHeldThreads / kWarp * (are_quarters ? 4 : 2);
+    return launch_kernel(are_quarters ? kernels.by_quarters : kernels.by_halves,
+                         access.blocks_per_row(), kShortHeldThreads, 0, stream, p, access);
   }
   const int64_t blocks = slice.slices / access.slices_per_row * access.blocks_per_row();
   const int64_t rounds = (access.slices_per_block - 1) / teams_at_once(access) + 1;

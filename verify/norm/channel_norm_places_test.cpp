@@ -112,8 +112,8 @@ TEST_CASE("norms over channels: wherever images begin, the same bits, and nothin
   // Images of less than a vector, a warp's work and a block's; whole vectors and not. Of the short
   // ones so many that a block takes several and the last one fewer: a warp each, a few warps each
   // and in several rounds.
-  const Sizes all[] = {{3, 19, 5},  {3, 3, 48},  {2, 3, 120}, {2, 11, 49},
-                       {20, 4, 49}, {3, 3, 800}, {3, 3, 803}};
+  const Sizes all[] = {{3, 19, 5},  {3, 3, 48},  {2, 3, 120}, {1, 3, 232},
+                       {2, 11, 49}, {20, 4, 49}, {3, 3, 800}, {3, 3, 803}};
   for (const Context& context : test::devices_at_hand()) {
     for (const Sizes& sizes : all) {
       const int64_t length = sizes.length, row = sizes.images() * length;
