@@ -11,6 +11,7 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/process/interrupt.hpp"
+#include "host/linear/linear_problem.hpp"
 
 namespace wide::bench {
 
@@ -37,5 +38,11 @@ inline Outcome wbench(const std::string& line) {
 inline const std::string kShort =
     " --device cpu -q --warmup-time 0 --rounds 3 --min-samples 3 --max-samples 6 --color never ";
 inline const std::string kTiny = "--op linear --n 2 --batch 2 --d 8" + kShort;
+/// What files of tuned choices call it, with that many members.
+inline std::string tiny_key(int64_t num_members = 2) {
+  LinearProblem p{.num_members = num_members, .batch = 2, .in_features = 8, .out_features = 8};
+  p.epilogue.has_bias = true;
+  return tuning_key(p).problem;
+}
 
 }  // namespace wide::bench

@@ -4,6 +4,7 @@
 // Files that commands write are judged before any work: none replaces another, nor what is read.
 #include <sys/resource.h>
 
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -87,14 +88,15 @@ TEST_CASE("what a command reads is not written over") {
       {"run " + kTiny + "--tuning w.bin --json w.bin", "would replace --tuning w.bin"},
   }));
   CAPTURE(line);
-  const std::string before = read_file("a.json"), weight = read_file("w.bin");
+  const auto contents = [] {
+    return std::array{read_file("a.json"), read_file("b.json"), read_file("w.bin")};
+  };
+  const auto before = contents();
   const Outcome o = wbench(line);
   CHECK(o.code == kUsage);
   CHECK(o.out.empty());
   CHECK_THAT(o.err, ContainsSubstring(message));
-  CHECK(read_file("a.json") == before);
-  CHECK(read_file("b.json") == before);
-  CHECK(read_file("w.bin") == weight);
+  CHECK((contents() == before));
 }
 
 TEST_CASE("what cannot be written is known before any work") {

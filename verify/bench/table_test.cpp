@@ -278,7 +278,7 @@ TEST_CASE("CSV and Markdown have one row per measurement, quoted where they must
   const auto markdown = lines_of(report_markdown(result));
   CHECK(csv[0].starts_with("case_id,op,case,name,is_baseline,regime,status"));
   const std::string text = report_csv(result);
-  CHECK_THAT(text, ContainsSubstring("\"a | pipe, a \"\"quote\"\",\na line"));
+  CHECK_THAT(text, ContainsSubstring("\"a | pipe, a \"\"quote\"\", a line"));
   CHECK_THAT(report_markdown(result), ContainsSubstring("a \\| pipe"));
   std::ptrdiff_t columns = 0;
   for (size_t i = 2; i < markdown.size(); ++i) {

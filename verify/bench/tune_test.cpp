@@ -290,7 +290,7 @@ TEST_CASE("tune measures, keeps, adds to what was kept, and run reads it") {
   CHECK(wbench("tune --op linear --n 3 --batch 2 --d 8" + kShort + "--tuning t.json").code == 0);
   const TuningCache cache = TuningCache::load("t.json");
   CHECK(cache.size() == 2);
-  const std::string key = "n=3 batch=2 in=8 out=8 fp32 bias";
+  const std::string key = tiny_key(3);
   const TuningEntry* entry = cache.find(Context::cpu().info(), "linear", key);
   REQUIRE(entry != nullptr);
   CHECK((entry->num_candidates == 2 && entry->time_us > 0 && entry->policy.empty()));
@@ -330,8 +330,7 @@ TEST_CASE("what a search finds is measured in full before it is kept") {
     const Outcome o = wbench("tune " + kTiny + "--write t.json --search " + search);
     CHECK(o.code == kSuccess);
     const TuningCache cache = TuningCache::load("t.json");
-    const TuningEntry* entry =
-        cache.find(Context::cpu().info(), "linear", "n=2 batch=2 in=8 out=8 fp32 bias");
+    const TuningEntry* entry = cache.find(Context::cpu().info(), "linear", tiny_key());
     REQUIRE(entry != nullptr);
     CHECK((entry->num_candidates == 2 && entry->time_us > 0));
   }
