@@ -86,7 +86,7 @@ class EnsembleTile {
   /// Whether the thread's e-th element exists, and its position in its piece.
   __device__ bool exists(int e) const { return piece_ < pieces_ && position(e) < length_; }
   __device__ int position(int e) const {
-    return cut_.is_staged ? e * cut_.lanes + thread_ : thread_ * kSize + e;
+    return is_staged() ? e * cut_.lanes + thread_ : thread_ * kSize + e;
   }
   /// The index in y if that were packed.
   __device__ int64_t index(int e) const {
@@ -96,7 +96,7 @@ class EnsembleTile {
   /// The thread's elements of members base + next.of[..], where those exist.
   __device__ void load(Vec16<T> (&values)[kCount], const NextMembers<kCount>& next, int64_t base,
                        T* kept) const {
-    if (!cut_.is_staged) {
+    if (!is_staged()) {
 #pragma unroll
       for (int g = 0; g < kCount; ++g) {
         values[g] = load_vec16_if(x_of(piece_, base + next.of[g]) + position(0),
@@ -122,7 +122,7 @@ class EnsembleTile {
   }
 
   __device__ void store(const Vec16<T>& values, T* kept) const {
-    if (!cut_.is_staged) {
+    if (!is_staged()) {
       if (exists(0)) store_vec16(y_of(piece_) + position(0), values);
       return;
     }
@@ -136,6 +136,10 @@ class EnsembleTile {
   }
 
  private:
+  /// More members at once are loaded only where their elements are single accesses.
+  __device__ bool is_staged() const {
+    return kCount == kAtOnce && cut_.is_staged;
+  }
   __device__ const T* x_of(int piece, int64_t member) const {
     return static_cast<const T*>(p_.x) + (row_ + piece) * p_.x_row_stride +
            member * p_.x_member_stride + first_;
