@@ -130,8 +130,8 @@ With -v, of each measurement and of each kernel:
   doubts         few_samples (30), few_rounds (10), below_resolution; wide_interval: half of it above 1 %
                  of the median; unsteady_rounds: deviation above 5 %; drift: above 1 % in all (Mann and
                  Kendall, p < 0.01); multimodal: two modes or more (Hartigan's dip, p < 0.01) that are
-                 more than 1 % apart; heavy_tail: the 95th percentile above twice the median, or a
-                 twentieth of the samples severe outliers and percentiles 5 % apart; throttled:
+                 more than 1 % apart; heavy_tail: the 95th percentile above twice the median, or more
+                 than a twentieth of the samples severe outliers and percentiles 5 % apart; throttled:
                  more than a fifth of the samples; timed_out: before --stop was satisfied;
                  unsettled_clock: not stable before the samples, nor from one third of them to the
                  next. --strict: exit code 5

@@ -7,7 +7,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bench/peer/peer_calls.hpp"
 #include "bench/run/runner.hpp"

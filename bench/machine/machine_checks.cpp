@@ -75,7 +75,7 @@ std::optional<EnvironmentCheck> floors_check(const RunResult& result) {
       for (const RunnerResult& r : *runners) {
         for (const Measurement& m : r.measurements) {
           const double pct = m.pct_of_floor.value_or(0);
-          ++all;
+          all += m.pct_of_floor ? 1 : 0;
           above += pct > kAboveFloor_pct ? 1 : 0;
           highest = std::max(highest, pct);
         }

@@ -79,8 +79,8 @@ void Peer::start() {
 Peer::Json Peer::ask(const Json& request) {
   if (!process_) {
     throw Error(ErrorCode::io,
-                fmt::format("{}: it was ended after an answer that is none, expected "
-                            "one to \"{}\"",
+                fmt::format("{}: it was ended, as its last answer was none, expected an answer "
+                            "to \"{}\"",
                             command_, request.at("do").get<std::string>()));
   }
   const std::string text =

@@ -29,9 +29,8 @@ inline constexpr double kHeavyTail_pct = 200, kSevereShare = 0.05;
 ///   multimodal       two modes or more (dip, p below 0.01), and the 5th and 95th percentiles are
 ///                    more than 1 % apart
 ///   heavy_tail       the 95th percentile is above twice the median, or more than a twentieth of
-///   the
-///                    samples are severe outliers, and the 5th and 95th percentiles are more than
-///                    5 % apart: something else runs, and the median is of what it left
+///                    the samples are severe outliers, and the 5th and 95th percentiles are more
+///                    than 5 % apart: something else runs, and the median is of what it left
 ///   throttled        more than a fifth of the samples were throttled, discarded or not
 ///   timed_out        --timeout or a budget ended its case before --stop was satisfied
 ///   unsettled_clock  the clock is known but was not seen stable before the samples, so none of

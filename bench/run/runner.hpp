@@ -46,7 +46,8 @@ struct RunPlan {
   bool profiles_graph = false, profiles_endlessly = false;  ///< as replays; until interrupted
   std::optional<Calibration> calibration;                   ///< none: measured first
   std::function<Calibration()> measure_ceilings;            ///< empty: calibrate() of calibrate.hpp
-  double ceilings_hold_s = 2;  ///< after longer sweeps they are measured again; infinity: never
+  double ceilings_hold_s =
+      2;  ///< after longer sweeps they are measured again; infinity: never, nor in windows
   Monitor* monitor = nullptr;  ///< of the device's clocks; null: NVML's, on CUDA
   std::function<void(const Progress&)> on_progress;  ///< may be empty
   /// Called with each strategy or baseline whose check has ended: of large cases it takes seconds.

@@ -49,7 +49,7 @@ class Sweep {
   const Calibration& judged_ceilings();
   /// Measures ceilings again, if the sweep measured the first ones itself and the budget leaves
   /// time, raises the result's, and adds a warning if they have moved. On the CPU, where it takes a
-  /// sixth of a second, also after a short or interrupted sweep.
+  /// sixth of a second, also after a short or interrupted sweep (not with --isolate).
   void check_ceilings();
 
  private:

@@ -4,6 +4,7 @@
 // The CPU device's batchnorm: a channel of a member is a slice, or, where it has one position and
 // lies beside the next, a column, and neighbours are the lanes of vectors. `wide` spreads all
 // members' channels over the threads at once, `sequential` those of one member after another.
+#include <algorithm>
 #include <cmath>
 
 #include "host/core/vectorised.hpp"

@@ -3,11 +3,13 @@
 //
 // Layernorm and rmsnorm by cuDNN, whose norms take dense rows and one scale for all of them: in one
 // call the rows of one member, or of all members where these have no parameters. Members that lie
-// side by side, as everywhere here, have gaps between a member's rows: a loop of separate calls is
-// cuDNN's, `sequential` is not.
+// side by side have gaps between a member's rows: of those a loop of separate calls is cuDNN's, and
+// `sequential` is where members are stacked.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/row_norm.hpp"

@@ -97,8 +97,9 @@ typedef struct wide_tensor wide_tensor;   /* memory on a context's device */
 /* ---- contexts, streams, vendors' handles ----------------------------------------------------- */
 
 /* While another stream is captured, in any mode and by any thread, tensors, streams, models and
- * replays may be made, changed, waited for and destroyed. Plans and vendors' handles are made and
- * destroyed while nothing is captured; `allocate` of a context is responsible for its own calls. */
+ * replays may be made, changed, waited for and destroyed. Contexts, plans and vendors' handles are
+ * made and destroyed while nothing is captured; `allocate` of a context is responsible for its own
+ * calls. */
 
 typedef struct wide_context_options {
   size_t struct_size;

@@ -33,7 +33,7 @@ std::vector<SliceRange> slice_ranges(const Shape& shape, const std::vector<int64
 /// Empty `perm`: the axes reversed.
 Dims transpose_order(std::vector<int64_t> perm, int rank);
 
-/// Empty `sizes`: equal parts, of which the last may be smaller.
+/// Empty `sizes`: equal parts, of which the last may be smaller if `may_be_uneven`; else throws.
 std::vector<int64_t> split_sizes(int64_t extent, size_t num_parts, std::vector<int64_t> sizes,
                                  bool may_be_uneven);
 

@@ -225,7 +225,7 @@ Numbers fold_gather(const OnnxNode& node, const Inputs& inputs) {
 Numbers fold_concat(const OnnxNode& node, const Inputs& inputs) {
   require_count(inputs, 1, inputs.size());
   for (const Numbers* in : inputs) WIDE_REQUIRE(in != nullptr, "has an input without a name");
-  WIDE_REQUIRE(node.find("axis") != nullptr, "has no axis");
+  WIDE_REQUIRE(node.find("axis") != nullptr, "has no axis, expected one");
   const int axis = checked_axis(integer(node, "axis", 0), inputs[0]->shape.rank());
   Numbers out{inputs[0]->shape, inputs[0]->type, {}};
   out.shape[axis] = 0;

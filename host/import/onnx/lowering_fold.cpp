@@ -125,7 +125,7 @@ Initializer Lowering::joined_tensors() {
     const Term& own = term(node_->inputs[i]);
     parts.push_back(own.tensor != nullptr ? own.tensor : &tensor(i, Dtype::fp32));
   }
-  require(node_->find("axis") != nullptr, "has no axis");
+  require(node_->find("axis") != nullptr, "has no axis, expected one");
   Initializer to = *parts[0];
   const Shape first = to.shape;
   const int axis = checked_axis(integer("axis", 0), first.rank());

@@ -202,7 +202,7 @@ void Lowering::declare_inputs() {
     Moved& activation = terms_[input.name].activation;
     activation.value = is_shared ? builder_.shared_input(input.name, Shape(extents), dtype)
                                  : builder_.input(input.name, Shape(extents), dtype);
-    if (mask) activation.range = input.type->number == 9 ? Range::truth : Range::whole;
+    if (mask) activation.range = input.type->number == kBool ? Range::truth : Range::whole;
     if (mask && input.type->number != kBool) integers_[input.name] = input.type->number;
   }
 }
