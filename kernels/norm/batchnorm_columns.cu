@@ -6,12 +6,13 @@
 //
 // Plan: a block has a tile of up to 128 bytes of columns, 256 where it is staged, and in train all
 // rows: neighbouring threads take sixteen bytes each of neighbouring columns, others further rows.
-// So all accesses are whole sectors, a thread adds its columns in registers, and what belongs to a
-// column (parameters, the last sums, the square root) is one thread's work. Tiles are narrower
-// where there would be too few blocks. In train a block keeps its tile in shared memory where that
-// holds it (7000 rows of 32 bytes), and reads it three times otherwise. Statistics as in
-// norm_moments.cuh, whose rough mean here is that of all rows. Limits: few columns leave
-// multiprocessors idle in train; rows that are neither aligned nor kept are moved one by one.
+// So accesses of aligned tiles are whole sectors, a thread adds its columns in registers, and what
+// belongs to a column (parameters, the last sums, the square root) is one thread's work. Tiles are
+// narrower where there would be too few blocks. In train a block keeps its tile in shared memory
+// where that holds it (7000 rows of 32 bytes, 2800 where it is staged), and reads it three times
+// otherwise. Statistics as in norm_moments.cuh, whose rough mean here is that of all rows. Limits:
+// few columns leave multiprocessors idle in train; rows that are neither aligned nor kept are moved
+// one by one.
 #include <algorithm>
 #include <bit>
 

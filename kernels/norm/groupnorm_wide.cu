@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
 
 template <class T, uint32_t kParts>
 __global__ void __launch_bounds__(kParts > 1 ? kShortHeldThreads : kSliceThreads,
-                                  kParts > 1 ? 7 : 1)
+                                  kParts > 1 ? kShortHeldBlocks : 1)
     groupnorm_held_kernel(const __grid_constant__ GroupnormParams p,
                           const __grid_constant__ SliceAccess access) {
   const auto slice_of = [&](uint32_t number) {

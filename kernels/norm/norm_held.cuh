@@ -13,6 +13,7 @@
 namespace wide::kernels {
 
 constexpr uint32_t kShortHeldThreads = 128;  ///< per block of slices held by parts of warps
+constexpr uint32_t kShortHeldBlocks = 7;     ///< a multiprocessor: 72 registers a thread, no spill
 
 /// The sum over a team; kParts to a warp: sums are those that as many lanes of a whole warp would
 /// have, and are added to one another as these would be.

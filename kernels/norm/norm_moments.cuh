@@ -5,7 +5,8 @@
 // block's teams take its slices in rounds.
 //
 // A slice is read once into shared memory, each thread to places of its own, so that only the sums
-// need barriers; one that no block can hold is read three times, at first only a part of it.
+// need barriers; one that no block can hold is read three times, at first only a part of it, and
+// short aligned ones stay in registers (norm_held.cuh).
 // Statistics, in fp32: a first mean m from the kept slice, or from a sample of s of its M values;
 // then d = x - m, and from d both the correction of the mean and the variance. |m - mean|^2 is at
 // most M / s variances, since the sample's part of the sum of squares is at most all of it: the

@@ -28,7 +28,7 @@ struct SliceAccess {
   uint32_t slices_per_block = 1;   ///< at most, and of one row
   uint32_t slice_pitch = 0;        ///< chunks between slices; 0: they are not kept
   uint32_t num_brought = 0;        ///< vectors of x in shared memory; 0: slices are not staged
-  Divisor32 by_run{};              ///< chunks of a slice
+  Divisor32 by_run{};              ///< divides a slice's chunks by those of a run
   StagedSide x{}, y{};
 
   __host__ __device__ uint32_t blocks_per_row() const {

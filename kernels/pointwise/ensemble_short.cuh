@@ -147,7 +147,8 @@ bool has_short_rows(const EnsembleParams& p) {
 
 template <class T>
 ShortCut cut_short_rows(const EnsembleParams& p) {
-  constexpr int64_t kSize = Vec16<T>::kSize, kBytes = 32 * 1024, kEnoughBlocks = 264;
+  constexpr int64_t kSize = Vec16<T>::kSize, kBytes = 32 * 1024;
+  constexpr int64_t kEnoughBlocks = 264;  // two for each multiprocessor
   ShortCut cut;
   cut.is_joined = has_joined_members(p);
   const auto pitch_of = [&](int64_t members) {

@@ -16,7 +16,7 @@
 namespace wide::kernels {
 
 constexpr int kTileBytes = 16 * 1024;  // four 16-byte copies per thread: enough in flight
-constexpr int kEnoughTiles = 1024;     // eight for each multiprocessor
+constexpr int kEnoughTiles = 1024;     // about eight for each multiprocessor
 constexpr int kMaxOutputs = 8192;      // per tile: adaptive pools may have more than inputs
 constexpr int kMaxRuns = 1024;
 constexpr int kMaxLanes = 32;
@@ -105,7 +105,7 @@ class Cutter {
     cut_.run = has_whole_images ? Run::tile : has_whole_rows ? Run::image : Run::row;
   }
 
-  /// Whether each window takes a block, by a member's sizes alone.
+  /// Whether each window takes a block, unless whole_lanes is set; by a member's sizes alone.
   bool is_long() const {
     const int rows = extent_of(mode_, p_.rows, 1), columns = extent_of(mode_, p_.columns, 1);
     return inputs_per_output() >= 1024 || !fits(Run::row, 1, 1, 1) ||

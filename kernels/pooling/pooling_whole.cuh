@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images that are one window each, as before a network's last layer: a warp adds up one, or a part
+// Images that are one window each, as before a network's last layer: a warp combines one, or a part
 // of a warp where it is short, 16 bytes a load, four loads in flight where a lane has more than
-// one. There is nothing else to do: no rows, no columns. A vector's elements are added as a tree,
-// a lane's vectors in order, and lanes as a tree; single elements are loaded, into the same
-// vectors, where the image does not consist of aligned ones.
+// one. There is nothing else to do: no rows, no columns. A vector's elements are combined as a
+// tree, a lane's vectors in order, and lanes as a tree. Where the image does not consist of aligned
+// vectors, the same ones are loaded element by element, one after another.
 #pragma once
 
 #include "kernels/arch/grid.cuh"

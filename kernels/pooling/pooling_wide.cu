@@ -11,10 +11,11 @@
 // sector on; a thread takes one, or a team of lanes where an output has so many inputs of its own
 // that there would not be work for all, and then y is collected in shared memory. Small windows in
 // rows that allow it are taken by threads in groups of neighbours, whose inputs are vectors
-// (pooling_vectors.cuh). Images that are one window each take a warp or a part of one
-// (pooling_whole.cuh). A window that no tile can hold takes a block, whose threads take every
-// 256th of its elements. Which case applies, and so the order of a sum, depends on a member's sizes
-// alone; groups add in the order of single outputs. Limits: 2^31 - 1 positions an image.
+// (pooling_vectors.cuh). Images of up to 4096 elements that are one window each take a
+// warp or a part of one (pooling_whole.cuh). A window that no tile can hold takes a block, whose
+// threads take every 256th of its elements. Which case applies, and so the order of a sum, depends
+// on a member's sizes alone; groups add in the order of single outputs. Limits: 2^31 - 1 positions
+// an image.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/pooling/pooling_cut.hpp"

@@ -8,8 +8,8 @@ if(WIDE_SANITIZE STREQUAL "THREAD")
 else()
   set(WIDE_SANITIZERS address,undefined)
 endif()
-# Whether an address is null or misaligned is half of what UBSan adds to code, and takes a third of the time to compile it: in
-# tests what computes is asked, and all else by the fuzzers, whose files have any alignment.
+# Whether an address is null or misaligned is half of what UBSan adds to code, and takes a third of the time to compile it: with
+# tests, only sources that compute check that; the fuzzers' build, whose files have any alignment, is without tests and checks all.
 set(WIDE_SANITIZE_ADDRESSES $<$<AND:$<STREQUAL:${WIDE_SANITIZE},ON>,$<BOOL:${WIDE_TESTS}>>:null,alignment>)
 
 # Warnings and sanitizers: the same for every target of the project. Warnings with false positives in g++ are off:

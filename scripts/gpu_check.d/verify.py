@@ -208,7 +208,7 @@ class Verifier:
                     todo[run.op, name].append(run)
             for op, strategy in (name.split("/") for name in self.lost.found):
                 if self.lost.suspicions(op, strategy):
-                    todo[op, strategy]  # a vendor's too, of which no run makes evidence
+                    todo.setdefault((op, strategy), [])  # a vendor's too, of which no run makes evidence
             list(pool.map(lambda key: self.run_alone(*key, todo[key]), todo))
         if any(map(self.missing, runs)):
             return 124 if time.monotonic() > self.end - LEAST_S else 1

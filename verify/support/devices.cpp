@@ -16,6 +16,13 @@ bool is_set(const char* name) {
   return value != nullptr && std::string(value) == "1";
 }
 
+/// Nothing to run on is no pass where a GPU is required, be it a simulated one.
+void require_required(const std::string& reason) {
+  for (const char* name : {"WIDE_REQUIRE_GPU", "WIDE_REQUIRE_SIMULATION"}) {
+    if (is_set(name)) FAIL(name << "=1, but " << reason);
+  }
+}
+
 }  // namespace
 
 std::vector<Context> devices_at_hand() {
@@ -27,8 +34,8 @@ std::vector<Context> devices_at_hand() {
   const CudaAvailability cuda = query_cuda();
   if (cuda.num_devices > 0) {
     devices.push_back(Context::cuda(0));
-  } else if (is_set("WIDE_REQUIRE_GPU")) {
-    FAIL("WIDE_REQUIRE_GPU=1, but " << cuda.reason);
+  } else {
+    require_required(cuda.reason);
   }
   return devices;
 }
@@ -36,7 +43,7 @@ std::vector<Context> devices_at_hand() {
 Context require_cuda() {
   const CudaAvailability cuda = query_cuda();
   if (cuda.num_devices == 0) {
-    if (is_set("WIDE_REQUIRE_GPU")) FAIL("WIDE_REQUIRE_GPU=1, but " << cuda.reason);
+    require_required(cuda.reason);
     SKIP("no CUDA device: " << cuda.reason);
   }
   return Context::cuda(0);
