@@ -451,8 +451,8 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
 
 int wbench_main(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   // A file that may not grow any more (ulimit -f) is then an error of its write, like a full disk,
-  // and leaves nothing behind.
-  std::signal(SIGXFSZ, SIG_IGN);
+  // and leaves nothing behind. A handler, unlike SIG_IGN, is not handed on to peers and profilers.
+  std::signal(SIGXFSZ, [](int) {});
   try {
     Program program;
     program.global.argv.assign(argv, argv + argc);

@@ -180,6 +180,8 @@ part_scout() {
 }
 
 part_verify() {
+  # Results outlive this call, and evidence is made of them in another.
+  [ "${WIDE_PROGRAMMATIC_LAUNCH:-1}" != 0 ] || { mkdir -p "$out" && : >"$out/serial_runs"; }
   verify run
 }
 
@@ -189,7 +191,7 @@ part_evidence() {
   verdicts_now >"$out/sanitize.txt"
   driver=$(gpu_fact driver_version)
   [ -z "$driver" ] || options+=(--driver "$driver")
-  [ "${WIDE_PROGRAMMATIC_LAUNCH:-1}" != 0 ] || options+=(--serial)
+  [ "${WIDE_PROGRAMMATIC_LAUNCH:-1}" != 0 ] && [ ! "$out/serial_runs" -nt "$build/bench/wbench" ] || options+=(--serial)
   while read -r what one rest; do
     case $what in
       result) results+=("$one") ;;

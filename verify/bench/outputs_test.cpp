@@ -8,9 +8,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
 #include <filesystem>
 
 #include "bench/document/result_json.hpp"
+#include "bench/process/run_program.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/sample_result.hpp"
@@ -97,6 +99,15 @@ TEST_CASE("what a command reads is not written over") {
   CHECK(o.out.empty());
   CHECK_THAT(o.err, ContainsSubstring(message));
   CHECK((contents() == before));
+}
+
+TEST_CASE("programs that are started may end by a file that may not grow, though we do not") {
+  const test::TemporaryFolder folder;
+  CHECK(wbench("list").code == kSuccess);
+  REQUIRE(run_program_into("status", "", {"grep", "SigIgn", "/proc/self/status"}) == 0);
+  const std::string status = read_file("status");
+  const uint64_t ignored = std::stoull(status.substr(status.find(':') + 1), nullptr, 16);
+  CHECK((ignored >> (SIGXFSZ - 1) & 1) == 0);
 }
 
 TEST_CASE("what cannot be written is known before any work") {

@@ -123,6 +123,44 @@ double worst_difference(const Values& a, const Values& b) {
   return worst;
 }
 
+/// Of two members: cuDNN's one call by itself, and where x is not aligned to 16 bytes ours, which
+/// agrees with the CPU's; by cuDNN's name neither that nor another. The plan by itself.
+template <class Problem, class Plan, class Operands>
+Plan check_automatic(Machine& machine, const std::string& primitive,
+                     Plan (*make)(const Context&, const Problem&, const PlanOptions&),
+                     const Problem& problem, Operands& ours, Operands& theirs, double most) {
+  const Plan automatic = make(machine.context, problem, {});
+  INFO(automatic.explain());
+  CHECK(automatic.strategy() == "cudnn");
+  machine.run(automatic, theirs.at(0));
+  CHECK(calls_of_cudnn == 1);
+  machine.run(automatic, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  make(Context::cpu(), problem, {}).run(ours.at(1), {Stream::cpu()});
+  CHECK(worst_difference(ours.y, theirs.y) < most);
+  const Plan named = make(machine.context, problem, {.strategy = "cudnn"});
+  CHECK_FALSE(has(named.explain(), "sequential"));
+  CHECK(machine.refusal(named, theirs.at(1)) ==
+        primitive + ": cudnn: x is aligned to 4 bytes, expected cuDNN's = 16");
+  CHECK(calls_of_cudnn == 0);
+  return automatic;
+}
+
+/// The same, member after member; after check_automatic(), whose results it compares with.
+template <class Problem, class Plan, class Operands>
+void check_sequential(Machine& machine,
+                      Plan (*make)(const Context&, const Problem&, const PlanOptions&),
+                      const Problem& problem, Operands& ours, Operands& theirs, double most) {
+  const Plan sequential = make(machine.context, problem, {.strategy = "sequential"});
+  INFO(sequential.explain());
+  CHECK(has(sequential.explain(), "; engine "));
+  machine.run(sequential, theirs.at(0));
+  CHECK(calls_of_cudnn == 2);
+  machine.run(sequential, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  CHECK(worst_difference(ours.y, theirs.y) < most);
+}
+
 }  // namespace
 
 TEST_CASE("batchnorm: auto is cuDNN where ours is unverified, and never silently ours by name") {
@@ -144,35 +182,16 @@ TEST_CASE("batchnorm: auto is cuDNN where ours is unverified, and never silently
   };
   Operands ours(Context::cpu()), theirs(machine.context);
   const BatchnormProblem problem = describe_batchnorm(theirs.at(0));
-  const BatchnormPlan automatic = make_batchnorm_plan(machine.context, problem);
-  CHECK(automatic.strategy() == "cudnn");
-  INFO(automatic.explain());
+  const BatchnormPlan automatic =
+      check_automatic(machine, "batchnorm", make_batchnorm_plan, problem, ours, theirs, 1e-5);
   CHECK(has(automatic.explain(), "; wide: unverified on compute capability 80; engine "));
   CHECK(has(automatic.explain(), "sequential where operands are not aligned to 16 bytes"));
-  machine.run(automatic, theirs.at(0));
-  CHECK(calls_of_cudnn == 1);
-  machine.run(automatic, theirs.at(1));
-  CHECK(calls_of_cudnn == 0);
-  make_batchnorm_plan(Context::cpu(), problem).run(ours.at(1), {Stream::cpu()});
-  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
-
-  const auto named = make_batchnorm_plan(machine.context, problem, {.strategy = "cudnn"});
-  CHECK_FALSE(has(named.explain(), "sequential"));
-  CHECK(machine.refusal(named, theirs.at(1)) ==
-        "batchnorm: cudnn: x is aligned to 4 bytes, expected cuDNN's = 16");
-  CHECK(calls_of_cudnn == 0);
 
   // Member after member is cuDNN's, too, where it can be.
+  check_sequential(machine, make_batchnorm_plan, problem, ours, theirs, 1e-5);
   const auto sequential = make_batchnorm_plan(machine.context, problem, {.strategy = "sequential"});
-  INFO(sequential.explain());
-  CHECK(has(sequential.explain(), "; engine "));
   CHECK(has(sequential.explain(), "; where operands are not aligned"));
   CHECK(has(sequential.explain(), " by our wide, which is unverified on compute capability 80"));
-  machine.run(sequential, theirs.at(0));
-  CHECK(calls_of_cudnn == 2);
-  machine.run(sequential, theirs.at(1));
-  CHECK(calls_of_cudnn == 0);
-  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
   BatchnormProblem odd = problem;
   odd.mean_member_stride = 9;
   CHECK(
@@ -200,26 +219,8 @@ TEST_CASE("instancenorm: auto is cuDNN where ours is unverified, and ours for gr
   };
   Operands ours(Context::cpu()), theirs(machine.context);
   GroupnormProblem problem = describe_groupnorm(theirs.at(0), {.num_members = 2, .groups = 8});
-  const GroupnormPlan automatic = make_groupnorm_plan(machine.context, problem);
-  INFO(automatic.explain());
-  CHECK(automatic.strategy() == "cudnn");
-  machine.run(automatic, theirs.at(0));
-  CHECK(calls_of_cudnn == 1);
-  machine.run(automatic, theirs.at(1));
-  CHECK(calls_of_cudnn == 0);
-  make_groupnorm_plan(Context::cpu(), problem).run(ours.at(1), {Stream::cpu()});
-  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
-  const auto named = make_groupnorm_plan(machine.context, problem, {.strategy = "cudnn"});
-  CHECK(machine.refusal(named, theirs.at(1)) ==
-        "groupnorm: cudnn: x is aligned to 4 bytes, expected cuDNN's = 16");
-
-  const auto sequential = make_groupnorm_plan(machine.context, problem, {.strategy = "sequential"});
-  CHECK(has(sequential.explain(), "; engine "));
-  machine.run(sequential, theirs.at(0));
-  CHECK(calls_of_cudnn == 2);
-  machine.run(sequential, theirs.at(1));
-  CHECK(calls_of_cudnn == 0);
-  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
+  check_automatic(machine, "groupnorm", make_groupnorm_plan, problem, ours, theirs, 1e-5);
+  check_sequential(machine, make_groupnorm_plan, problem, ours, theirs, 1e-5);
 
   problem.groups = 4;
   const GroupnormPlan grouped = make_groupnorm_plan(machine.context, problem);
@@ -244,19 +245,9 @@ TEST_CASE("layernorm: auto is cuDNN where its rows and parameters are one member
   };
   Operands ours(Context::cpu()), theirs(machine.context);
   const LayernormProblem problem = describe_layernorm(theirs.at(0), {.num_members = 2});
-  const LayernormPlan automatic = make_layernorm_plan(machine.context, problem);
-  INFO(automatic.explain());
-  CHECK(automatic.strategy() == "cudnn");
+  const LayernormPlan automatic =
+      check_automatic(machine, "layernorm", make_layernorm_plan, problem, ours, theirs, 1e-5);
   CHECK(automatic.vendor_calls().cudnn);
-  machine.run(automatic, theirs.at(0));
-  CHECK(calls_of_cudnn == 1);
-  machine.run(automatic, theirs.at(1));
-  CHECK(calls_of_cudnn == 0);
-  make_layernorm_plan(Context::cpu(), problem).run(ours.at(1), {Stream::cpu()});
-  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
-  const auto named = make_layernorm_plan(machine.context, problem, {.strategy = "cudnn"});
-  CHECK(machine.refusal(named, theirs.at(1)) ==
-        "layernorm: cudnn: x is aligned to 4 bytes, expected cuDNN's = 16");
 
   // Side by side, members' rows have gaps between them, and their parameters differ.
   const LayernormPlan affine =
@@ -287,24 +278,10 @@ TEST_CASE("pooling: auto is cuDNN where ours is unverified, and ours for windows
   PoolingProblem like{.num_members = 2};
   like.rows = like.columns = {.kernel = 2};
   const PoolingProblem problem = describe_pooling(theirs.at(0), like);
-  const PoolingPlan automatic = make_pooling_plan(machine.context, problem);
-  INFO(automatic.explain());
-  CHECK(automatic.strategy() == "cudnn");
+  const PoolingPlan automatic =
+      check_automatic(machine, "pooling", make_pooling_plan, problem, ours, theirs, 1e-6);
   CHECK(automatic.vendor_calls().cudnn);
-  machine.run(automatic, theirs.at(0));
-  CHECK(calls_of_cudnn == 1);
-  machine.run(automatic, theirs.at(1));
-  CHECK(calls_of_cudnn == 0);
-  make_pooling_plan(Context::cpu(), problem).run(ours.at(1), {Stream::cpu()});
-  CHECK(worst_difference(ours.y, theirs.y) < 1e-6);
-  const auto named = make_pooling_plan(machine.context, problem, {.strategy = "cudnn"});
-  CHECK(machine.refusal(named, theirs.at(1)) ==
-        "pooling: cudnn: x is aligned to 4 bytes, expected cuDNN's = 16");
-
-  const auto sequential = make_pooling_plan(machine.context, problem, {.strategy = "sequential"});
-  CHECK(has(sequential.explain(), "; engine "));
-  machine.run(sequential, theirs.at(0));
-  CHECK(calls_of_cudnn == 2);
+  check_sequential(machine, make_pooling_plan, problem, ours, theirs, 1e-6);
 
   PoolingProblem parts = problem;
   parts.mode = PoolingMode::adaptive_average;

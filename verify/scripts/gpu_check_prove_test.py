@@ -280,6 +280,11 @@ sys.exit(1)
             shutil.rmtree(self.root / "build/check")
             self.forget()
 
+    def test_evidence_of_serial_runs_says_so_in_whatever_call_it_is_made(self):
+        self.check("verify", WIDE_PROGRAMMATIC_LAUNCH="0")
+        self.check("evidence")
+        self.assertEqual(self.read_evidence()["programmatic_launch"], False)
+
     def test_what_came_to_no_case_is_no_suspect(self):
         self.put_device("simt", "wgmma", wgmma="is_silent")
         out = self.check("scout").stdout
