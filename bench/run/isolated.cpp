@@ -15,6 +15,7 @@
 #include "bench/run/repeated.hpp"
 #include "bench/run/sweep.hpp"
 #include "host/core/file.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 
@@ -60,11 +61,15 @@ void run_isolated(const RunPlan& plan, const std::vector<std::string>& command, 
     const int code = run_program(words, true);
     // A signal may have ended it before its handler was installed.
     if (is_cut_short(code) || (code > 128 && is_interrupted())) return std::nullopt;
-    RunResult child = load_result(file);
-    if (child.cases.size() != 1)
-      return case_not_run(turn.spec, turn.point, Status::failed, how_it_ended(code));
-    take_over(child, result);
-    return std::move(child.cases.front());
+    try {
+      RunResult child = load_result(file);
+      if (child.cases.size() != 1)
+        return case_not_run(turn.spec, turn.point, Status::failed, how_it_ended(code));
+      take_over(child, result);
+      return std::move(child.cases.front());
+    } catch (const Error& error) {  // what it left is no result, or contradicts itself
+      return case_not_run(turn.spec, turn.point, Status::failed, error.what());
+    }
   });
   sweep.check_ceilings();
 }

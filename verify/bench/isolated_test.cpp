@@ -35,10 +35,13 @@ using namespace std::chrono_literals;
 
 constexpr const char* kProgram = WIDE_BINARY_DIR "/bench/wbench";
 
-/// A script that kills itself for the case of three members and is wbench for others.
-void write_script(const std::string& path, const std::string& fatal_case) {
-  std::ofstream(path) << "#!/bin/sh\ncase \"$*\" in *" << fatal_case << "*) kill -SEGV $$;; esac\n"
-                      << "exec " << kProgram << " \"$@\"\n";
+/// A script that kills itself for one case, leaves no result for another, and is wbench for others.
+void write_script(const std::string& path, const std::string& fatal_case,
+                  const std::string& torn_case) {
+  std::ofstream(path) << "#!/bin/sh\nfor file; do :; done\ncase \"$*\" in\n*" << fatal_case
+                      << "*) kill -SEGV $$;;\n*" << torn_case
+                      << "*) echo '{\"cases\"' >$file; exit 0;;\nesac\nexec " << kProgram
+                      << " \"$@\"\n";
   REQUIRE(::chmod(path.c_str(), 0755) == 0);
 }
 
@@ -55,13 +58,16 @@ RunPlan plan_of(const std::vector<int64_t>& members) {
   return plan;
 }
 
-TEST_CASE("a case that crashes fails alone, with the signal that ended it") {
+TEST_CASE("a case that crashes, or leaves no result, fails alone and says how it ended") {
   const test::TemporaryFolder folder;
-  const RunPlan plan = plan_of({2, 3, 4});
-  write_script("program", case_id(*plan.work[0].first, plan.work[0].second[1]));
+  const RunPlan plan = plan_of({2, 3, 5, 4});
+  const auto id = [&](int i) {
+    return case_id(*plan.work[0].first, plan.work[0].second.at(static_cast<size_t>(i)));
+  };
+  write_script("program", id(1), id(2));
   const std::vector<std::string> command{"./program", "run",
                                          "--op",      "linear",
-                                         "--n",       "2,3,4",
+                                         "--n",       "2,3,5,4",
                                          "--batch",   "2",
                                          "--d",       "8",
                                          "--device",  "cpu",
@@ -80,14 +86,16 @@ TEST_CASE("a case that crashes fails alone, with the signal that ended it") {
   CHECK(result.complete);
   REQUIRE(result.environment_checks.size() == 1);  // by the first child's ceilings, and this one's
   CHECK(result.environment_checks[0].code == "E_CEILINGS_MOVED");
-  CHECK(told == 3);
-  REQUIRE(result.cases.size() == 3);
+  CHECK(told == 4);
+  REQUIRE(result.cases.size() == 4);
   CHECK(result.cases[0].status == Status::ok);
   CHECK(result.cases[1].status == Status::failed);
   CHECK_THAT(result.cases[1].reason, ContainsSubstring("signal 11"));
-  CHECK(result.cases[2].status == Status::ok);
-  CHECK(result.cases[2].point.integer("n") == 4);
-  CHECK(result.cases[2].strategies.at(0).measurements.at(0).stats.n >= 3);
+  CHECK(result.cases[2].status == Status::failed);
+  CHECK_THAT(result.cases[2].reason, ContainsSubstring("2.json"));
+  CHECK(result.cases[3].status == Status::ok);
+  CHECK(result.cases[3].point.integer("n") == 4);
+  CHECK(result.cases[3].strategies.at(0).measurements.at(0).stats.n >= 3);
   CHECK(result.calibration.mem_bw_bytes_per_s > 0);
 }
 
