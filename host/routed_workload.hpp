@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/linear/linear_values.hpp"
+#include "host/linear_values.hpp"
 #include "host/plan_workload.hpp"
 
 namespace wide::catalog {

@@ -131,7 +131,7 @@ TILES = read_tiles()
 RAGGED = ("ragged_linear", "routed_linear")  # whose members have rows of their own, the first also widths
 RAGGED_TILES = ("m16n64", "m64n64")  # for either strategy of these
 ROUTED_WGMMA_TILES = ("m128n128", "m128n256")  # stages as linear's
-RAGGED_SEED = 7  # for members' sizes: draw_member_size in host/linear/linear_values.hpp
+RAGGED_SEED = 7  # for members' sizes: draw_member_size in host/linear_values.hpp
 
 
 def complete(axes):

@@ -5,6 +5,7 @@
 #include "bench/cli/cli_numbers.hpp"
 #include "bench/cli/completion.hpp"
 #include "bench/cli/help.hpp"
+#include "bench/command/options.hpp"
 
 namespace wide::bench {
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bench/cli/commands.hpp"
+#include "bench/command/options.hpp"
 
 namespace wide::bench {
 

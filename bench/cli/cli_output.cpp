@@ -4,6 +4,7 @@
 
 #include "bench/cli/cli_numbers.hpp"
 #include "bench/cli/completion.hpp"
+#include "bench/command/options.hpp"
 #include "bench/report/exports.hpp"
 
 namespace wide::bench {

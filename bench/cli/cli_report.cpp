@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cli/cli_options.hpp"
 #include "bench/cli/help.hpp"
+#include "bench/command/options.hpp"
 
 namespace wide::bench {
 

@@ -4,8 +4,9 @@
 
 #include "bench/cli/cli_numbers.hpp"
 #include "bench/cli/completion.hpp"
-#include "bench/run/isolated.hpp"
-#include "bench/run/repeated.hpp"
+#include "bench/command/isolated.hpp"
+#include "bench/command/options.hpp"
+#include "bench/command/repeated.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {

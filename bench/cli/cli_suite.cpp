@@ -4,6 +4,7 @@
 
 #include "bench/cli/completion.hpp"
 #include "bench/cli/help.hpp"
+#include "bench/command/options.hpp"
 
 namespace wide::bench {
 

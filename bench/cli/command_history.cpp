@@ -13,19 +13,21 @@
 #include <sstream>
 
 #include "bench/cases/filter.hpp"
-#include "bench/cases/select.hpp"
 #include "bench/cases/value_spec.hpp"
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
+#include "bench/command/options.hpp"
 #include "bench/document/json_number.hpp"
 #include "bench/document/result_check.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/history/change_point.hpp"
 #include "bench/history/names.hpp"
 #include "bench/history/run_json.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
+#include "bench/run/select.hpp"
 #include "host/core/text.hpp"
 #include "wide/error.hpp"
 

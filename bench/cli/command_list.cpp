@@ -13,8 +13,10 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
+#include "bench/command/options.hpp"
+#include "bench/command/outputs.hpp"
 #include "bench/document/metrics.hpp"
-#include "bench/document/outputs.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "host/core/text.hpp"

@@ -9,7 +9,9 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
-#include "bench/cli/running.hpp"
+#include "bench/command/options.hpp"
+#include "bench/command/running.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/process/run_program.hpp"
 #include "bench/run/contender.hpp"
 #include "wide/error.hpp"

@@ -12,9 +12,11 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
+#include "bench/command/options.hpp"
+#include "bench/command/output_files.hpp"
+#include "bench/command/outputs.hpp"
 #include "bench/document/json_number.hpp"
-#include "bench/document/output_files.hpp"
-#include "bench/document/outputs.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "host/core/check.hpp"

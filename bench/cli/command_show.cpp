@@ -8,9 +8,11 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
-#include "bench/document/output_files.hpp"
-#include "bench/document/outputs.hpp"
+#include "bench/command/options.hpp"
+#include "bench/command/output_files.hpp"
+#include "bench/command/outputs.hpp"
 #include "bench/history/names.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/report/exports.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"

@@ -14,17 +14,20 @@
 #include <ostream>
 #include <system_error>
 
-#include "bench/cases/select.hpp"
 #include "bench/cases/value_spec.hpp"
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
-#include "bench/document/output_files.hpp"
+#include "bench/command/options.hpp"
+#include "bench/command/output_files.hpp"
+#include "bench/command/run_selection.hpp"
 #include "bench/machine/calibrate.hpp"
 #include "bench/machine/environment.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/process/interrupt.hpp"
 #include "bench/process/simulation.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
+#include "bench/run/select.hpp"
 #include "bench/suite/outcome.hpp"
 #include "bench/timer/seconds.hpp"
 #include "host/core/file.hpp"

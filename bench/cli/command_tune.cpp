@@ -16,9 +16,11 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
-#include "bench/cli/running.hpp"
-#include "bench/document/output_files.hpp"
+#include "bench/command/options.hpp"
+#include "bench/command/output_files.hpp"
+#include "bench/command/running.hpp"
 #include "bench/machine/machine_checks.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/process/interrupt.hpp"
 #include "bench/process/simulation.hpp"
 #include "bench/report/report.hpp"

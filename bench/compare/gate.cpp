@@ -9,6 +9,7 @@
 #include "bench/statistics/moderated.hpp"
 #include "bench/statistics/moments.hpp"
 #include "bench/statistics/multiple.hpp"
+#include "bench/statistics/noise_floor.hpp"
 #include "bench/statistics/order.hpp"
 
 namespace wide::bench {
@@ -17,7 +18,6 @@ namespace {
 
 constexpr double kDisjoint = 1.005;
 constexpr double kSameClock = 1.01;
-constexpr double kFloorDeviations = 2;
 constexpr uint64_t kSeed = 1;
 constexpr double kMild = 5, kModerate = 10, kSevere = 20;  // percent
 
@@ -183,10 +183,6 @@ Judgement judge(const Side& base, const Side& candidate, const GateOptions& opti
   j.reason = decision.reason;
   j.severity = severity_of(j.verdict, worst);
   return j;
-}
-
-double noise_floor_pct(double deviation) {
-  return percent(kFloorDeviations * deviation);
 }
 
 std::optional<double> noise_floor_pct(std::span<const Side> base, std::span<const Side> candidate) {

@@ -71,11 +71,7 @@ struct Judgement {
 /// All values must be finite and positive.
 Judgement judge(const Side& base, const Side& candidate, const GateOptions& options);
 
-/// What a change must exceed if runs of the same thing deviate by `deviation`: two deviations of
-/// their logarithms, in percent. With five runs a side, one cell in nine would exceed a single
-/// deviation by chance.
-double noise_floor_pct(double deviation);
-/// For the median cell; none if no cell has kMinRunsOfFloor on both sides.
+/// noise_floor_pct() of the median cell; none if no cell has kMinRunsOfFloor on both sides.
 std::optional<double> noise_floor_pct(std::span<const Side> base, std::span<const Side> candidate);
 
 /// p of each cell's change under the hypothesis of none: Student's test of the log ratio, whose

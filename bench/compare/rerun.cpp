@@ -9,9 +9,8 @@
 #include <ostream>
 #include <utility>
 
-#include "bench/cli/cli.hpp"
-#include "bench/cli/commands.hpp"
 #include "bench/document/result_json.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/process/interrupt.hpp"
 #include "bench/process/run_program.hpp"
 #include "wide/error.hpp"

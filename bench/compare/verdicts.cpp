@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "bench/cli/cli.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
 #include "host/core/text.hpp"

@@ -15,8 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/peer/peer_calls.hpp"
-#include "bench/run/runner.hpp"
+#include "bench/document/case_id.hpp"
 #include "bench/statistics/statistics.hpp"
 #include "wide/error.hpp"
 

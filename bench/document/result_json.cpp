@@ -6,11 +6,11 @@
 
 #include <map>
 
+#include "bench/document/doubts.hpp"
 #include "bench/document/json_number.hpp"
+#include "bench/document/machine_json.hpp"
 #include "bench/document/measurement_json.hpp"
 #include "bench/document/metrics.hpp"
-#include "bench/machine/machine_json.hpp"
-#include "bench/run/doubts.hpp"
 
 namespace wide::bench {
 

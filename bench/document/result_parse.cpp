@@ -8,9 +8,9 @@
 #include <set>
 
 #include "bench/document/json_field.hpp"
+#include "bench/document/machine_json.hpp"
 #include "bench/document/measurement_json.hpp"
 #include "bench/document/result_json.hpp"
-#include "bench/machine/machine_json.hpp"
 
 namespace wide::bench {
 

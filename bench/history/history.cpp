@@ -14,9 +14,9 @@
 #include <set>
 #include <tuple>
 
-#include "bench/compare/gate.hpp"
 #include "bench/document/sha256.hpp"
 #include "bench/report/rows.hpp"
+#include "bench/statistics/noise_floor.hpp"
 #include "bench/statistics/statistics.hpp"
 #include "wide/error.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/nvml/throttle.hpp"
+#include "bench/document/doubts.hpp"
 
 #include <algorithm>
 

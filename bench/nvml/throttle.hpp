@@ -60,9 +60,6 @@ ThrottleRule::Policy throttle_policy(const std::string& name);
 /// alone is normal under load; its effect shows in the clock.
 bool is_throttled(const ThrottleRule& rule, const Reading& reading);
 
-/// A measurement with a larger share of discarded samples is invalid.
-inline constexpr double kMaxDiscarded = 0.2;
-
 /// Clocks of one measurement, sample by sample.
 class ClockRecord {
  public:

@@ -9,7 +9,7 @@
 
 #include "bench/document/json_field.hpp"
 #include "bench/document/result_json.hpp"
-#include "bench/run/saved_workspace.hpp"
+#include "bench/document/saved_workspace.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {

@@ -8,11 +8,11 @@
 #include <set>
 #include <sstream>
 
+#include "bench/document/doubts.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/report/details.hpp"
 #include "bench/report/rows.hpp"
 #include "bench/report/tables.hpp"
-#include "bench/run/doubts.hpp"
 #include "host/core/text.hpp"
 #include "wide/error.hpp"
 

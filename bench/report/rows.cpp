@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "bench/run/doubts.hpp"
+#include "bench/document/doubts.hpp"
 
 namespace wide::bench {
 

@@ -9,15 +9,16 @@
 #include <chrono>
 #include <limits>
 
-#include "bench/cases/choice.hpp"
-#include "bench/peer/peer_calls.hpp"
+#include "bench/document/case_id.hpp"
 #include "bench/process/interrupt.hpp"
 #include "bench/run/adversarial.hpp"
+#include "bench/run/choice.hpp"
 #include "bench/run/contender.hpp"
 #include "bench/run/counting_allocator.hpp"
 #include "bench/run/evaluate.hpp"
 #include "bench/run/failure.hpp"
 #include "bench/run/own_calls.hpp"
+#include "bench/run/peer_calls.hpp"
 #include "bench/run/rounds.hpp"
 #include "bench/timer/seconds.hpp"
 #include "host/core/cpu_device.hpp"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "bench/run/doubts.hpp"
+#include "bench/document/doubts.hpp"
 #include "bench/statistics/statistics.hpp"
 
 namespace wide::bench {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "bench/document/case_id.hpp"
 #include "bench/nvml/nvml.hpp"
 #include "bench/process/simulation.hpp"
 #include "bench/run/case_runner.hpp"
@@ -82,18 +83,6 @@ PlanOptions plan_options(const std::string& name) {
   PlanOptions options{.strategy = name.substr(0, colon)};
   if (colon != std::string::npos) options.policy = name.substr(colon + 1);
   return options;
-}
-
-std::string case_id(const catalog::PrimitiveSpec& spec, const catalog::Case& point) {
-  std::vector<std::string> axes;
-  for (const auto& entry : point.entries())
-    axes.push_back(entry.name + "=" + catalog::to_string(entry.value) + ";");
-  std::sort(axes.begin(), axes.end());
-  std::string text = "op=" + point.op() + ";version=" + std::to_string(spec.version) + ";";
-  for (const std::string& axis : axes) text += axis;
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return fmt::format("{:016x}", hash);
 }
 
 std::string reproduce_command(const catalog::Case& point, const std::string& command) {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "bench/document/result.hpp"
+#include "bench/document/saved_workspace.hpp"
 #include "bench/nvml/monitor.hpp"
-#include "bench/run/saved_workspace.hpp"
 #include "wide/catalog.hpp"
 #include "wide/tuning.hpp"
 
@@ -75,9 +75,6 @@ CaseResult case_not_run(const catalog::PrimitiveSpec& spec, const catalog::Case&
 
 /// "simt:m16n64" as its strategy and policy.
 PlanOptions plan_options(const std::string& name);
-
-/// 16 hexadecimal digits: FNV-1a, 64 bits, of "op=..;version=..;axis=value;.." with axes sorted.
-std::string case_id(const catalog::PrimitiveSpec& spec, const catalog::Case& point);
 
 /// "wbench run --op linear --n 4 ..", with every axis; `command` is "run" or "verify".
 std::string reproduce_command(const catalog::Case& point, const std::string& command = "run");

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/cli/cli.hpp"
+#include "bench/process/exit_code.hpp"
 
 namespace wide::bench {
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "bench/cli/cli.hpp"
 #include "bench/document/json_number.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/tables.hpp"
 #include "bench/suite/outcome.hpp"

@@ -13,7 +13,7 @@
 #include <iterator>
 #include <map>
 
-#include "bench/cli/running.hpp"
+#include "bench/command/running.hpp"
 #include "bench/document/json_field.hpp"
 #include "bench/document/metrics.hpp"
 #include "bench/history/history.hpp"

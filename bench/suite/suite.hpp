@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/cli/commands.hpp"
+#include "bench/command/options.hpp"
 #include "bench/suite/threshold.hpp"
 
 namespace wide::bench {

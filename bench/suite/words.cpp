@@ -4,6 +4,7 @@
 // An entry of a suite as a command line: for the processes of its cases, if it is isolated.
 #include <fmt/format.h>
 
+#include "bench/command/options.hpp"
 #include "bench/suite/suite.hpp"
 
 namespace wide::bench {

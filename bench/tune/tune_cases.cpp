@@ -8,7 +8,8 @@
 #include <ostream>
 #include <span>
 
-#include "bench/cli/running.hpp"
+#include "bench/command/options.hpp"
+#include "bench/command/running.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/document/sha256.hpp"
 #include "bench/process/interrupt.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/cli/commands.hpp"
+#include "bench/command/options.hpp"
 #include "bench/run/runner.hpp"
 #include "bench/timer/seconds.hpp"
 #include "bench/tune/tune.hpp"

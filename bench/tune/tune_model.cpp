@@ -11,9 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "bench/cases/select.hpp"
-#include "bench/cli/running.hpp"
+#include "bench/command/options.hpp"
+#include "bench/command/running.hpp"
 #include "bench/process/interrupt.hpp"
+#include "bench/run/select.hpp"
 #include "bench/tune/tune.hpp"
 #include "wide/error.hpp"
 

@@ -11,7 +11,7 @@
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_reference.hpp"
 #include "host/linear/linear_reference.hpp"
-#include "host/linear/linear_values.hpp"
+#include "host/linear_values.hpp"
 #include "host/plan_workload.hpp"
 #include "host/specs.hpp"
 #include "host/window_positions.hpp"

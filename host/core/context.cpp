@@ -9,9 +9,9 @@
 
 #include "host/core/check.hpp"
 #include "host/core/cpu_device.hpp"
+#include "host/core/cudnn_handle.hpp"
 #include "host/core/parallel.hpp"
 #include "host/core/runtime.hpp"
-#include "host/cudnn/cudnn_handle.hpp"
 #include "wide/pinned.hpp"
 
 namespace wide {
@@ -97,7 +97,7 @@ Context Context::cuda(int ordinal, CudaOptions options) {
   state->info = runtime::device_info(ordinal);
   state->allocator =
       options.allocator ? options.allocator : std::make_shared<CudaAllocator>(ordinal);
-  state->cudnn_plans = std::make_unique<CudnnPlanCache>();
+  state->cudnn_plans = make_cudnn_plan_cache();
   state->cublaslt = std::make_unique<CublasLtHandle>(ordinal);
   return Context(std::move(state));
 }

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <string>
 
+#include "host/core/cudnn_handle.hpp"
 #include "host/core/thread_pool.hpp"
-#include "host/cudnn/cudnn_plan_cache.hpp"
 #include "wide/context.hpp"
 
 namespace wide {
@@ -35,7 +35,7 @@ struct Context::State {
   DeviceInfo info;
   std::shared_ptr<Allocator> allocator;
   OwnedThreadPool threads;                      ///< null on CUDA
-  std::unique_ptr<CudnnPlanCache> cudnn_plans;  ///< null on the CPU
+  std::shared_ptr<CudnnPlanCache> cudnn_plans;  ///< null on the CPU
   std::unique_ptr<CublasLtHandle> cublaslt;     ///< null on the CPU
 };
 

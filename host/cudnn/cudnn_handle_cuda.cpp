@@ -3,8 +3,8 @@
 #include <cudnn_graph.h>
 
 #include "host/core/beside_captures.hpp"
+#include "host/core/cudnn_handle.hpp"
 #include "host/core/current_device.hpp"
-#include "host/cudnn/cudnn_handle.hpp"
 #include "wide/error.hpp"
 
 namespace wide {

@@ -3,7 +3,7 @@
 //
 // cuDNN's twin in builds that found none.
 #include "host/core/check.hpp"
-#include "host/cudnn/cudnn_handle.hpp"
+#include "host/core/cudnn_handle.hpp"
 #include "host/cudnn/cudnn_plan.hpp"
 #include "host/cudnn/cudnn_softmax.hpp"
 

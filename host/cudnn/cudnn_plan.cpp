@@ -20,6 +20,10 @@ CudnnDevice cudnn_device(const Context& context) {
   return {context.device().ordinal, "", context.state().cudnn_plans.get()};
 }
 
+std::shared_ptr<CudnnPlanCache> make_cudnn_plan_cache() {
+  return std::make_shared<CudnnPlanCache>();
+}
+
 std::string cudnn_alignment_reason(
     std::initializer_list<std::pair<const char*, ConstTensorView>> operands) {
   for (const auto& [name, view] : operands) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "host/linear/linear_reference.hpp"
-#include "host/linear/linear_values.hpp"
 #include "host/linear/linear_weight.hpp"
+#include "host/linear_values.hpp"
 #include "host/operand_values.hpp"
 
 namespace wide::catalog {

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "host/linear/linear_reference.hpp"
-#include "host/linear/linear_values.hpp"
 #include "host/linear/ragged_linear_problem.hpp"
 #include "host/linear/ragged_linear_strategy.hpp"
+#include "host/linear_values.hpp"
 #include "host/plan_workload.hpp"
 #include "host/specs.hpp"
 #include "wide/ragged_linear.hpp"

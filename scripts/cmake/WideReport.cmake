@@ -7,9 +7,9 @@
 set(WIDE_REPORT AUTO CACHE STRING "Bundle the script of report pages by npm: AUTO (if that works), ON, OFF")
 set_property(CACHE WIDE_REPORT PROPERTY STRINGS AUTO ON OFF)
 
-# Sets `output` in the caller to a C++ source that defines bench/report/assets.hpp.
+# Sets `output` in the caller to a C++ source that defines bench/page/assets.hpp.
 function(wide_report_assets output)
-  set(page ${PROJECT_SOURCE_DIR}/bench/report/page)
+  set(page ${PROJECT_SOURCE_DIR}/bench/page/script)
   set(script ${PROJECT_SOURCE_DIR}/scripts/cmake/WriteReportAssets.cmake)
   set(assets ${CMAKE_CURRENT_BINARY_DIR}/generated/wide_report_assets.cpp)
   set(npm "")

@@ -6,6 +6,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <string>
 
+#include "bench/process/exit_code.hpp"
 #include "verify/bench/cli_case.hpp"
 
 namespace wide::bench {

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "bench/document/result_json.hpp"
+#include "bench/process/exit_code.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"

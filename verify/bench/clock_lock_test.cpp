@@ -15,6 +15,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "bench/process/exit_code.hpp"
 #include "bench/process/interrupt.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "bench/history/history.hpp"
+#include "bench/process/exit_code.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/compare_case.hpp"
 #include "verify/bench/compare_store.hpp"

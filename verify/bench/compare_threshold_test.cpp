@@ -5,8 +5,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "bench/cli/running.hpp"
+#include "bench/command/running.hpp"
 #include "bench/compare/gate.hpp"
+#include "bench/process/exit_code.hpp"
 #include "verify/bench/compare_case.hpp"
 #include "verify/bench/compare_store.hpp"
 

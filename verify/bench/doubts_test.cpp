@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What makes a measurement unreliable: each doubt at its bound and beyond, and where it is said.
-#include "bench/run/doubts.hpp"
+#include "bench/document/doubts.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -10,8 +10,9 @@
 
 #include "bench/compare/verdicts.hpp"
 #include "bench/document/result_json.hpp"
+#include "bench/page/page.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/report/exports.hpp"
-#include "bench/report/page.hpp"
 #include "bench/report/report.hpp"
 #include "bench/run/evaluate.hpp"
 #include "verify/bench/cli_case.hpp"

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "bench/document/result_json.hpp"
+#include "bench/process/exit_code.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/sample_result.hpp"

@@ -15,6 +15,7 @@
 #include "bench/cli/commands.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/history/sqlite.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/report/table.hpp"
 #include "host/core/cpu_device.hpp"
 #include "host/core/file.hpp"

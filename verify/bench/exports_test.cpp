@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "bench/process/exit_code.hpp"
 #include "bench/report/junit.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "bench/document/case_id.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/history/history.hpp"
 #include "bench/run/runner.hpp"

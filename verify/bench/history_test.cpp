@@ -27,6 +27,7 @@
 #include "bench/history/change_point.hpp"
 #include "bench/history/names.hpp"
 #include "bench/history/sqlite.hpp"
+#include "bench/process/exit_code.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/history_case.hpp"

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "bench/cases/value_spec.hpp"
+#include "bench/process/exit_code.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/catalog.hpp"

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "bench/process/exit_code.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"
 

@@ -20,11 +20,12 @@
 #endif
 
 #include "bench/document/result_json.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/process/run_program.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
-#include "verify/import/onnx_case.hpp"
 #include "verify/support/folder.hpp"
+#include "verify/support/onnx_case.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {

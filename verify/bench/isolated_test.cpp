@@ -18,10 +18,12 @@
 #include <sstream>
 #include <thread>
 
+#include "bench/command/isolated.hpp"
+#include "bench/command/repeated.hpp"
+#include "bench/document/case_id.hpp"
 #include "bench/document/result_json.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/process/run_program.hpp"
-#include "bench/run/isolated.hpp"
-#include "bench/run/repeated.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "bench/document/metrics.hpp"
+#include "bench/process/exit_code.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"

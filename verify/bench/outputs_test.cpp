@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "bench/document/result_json.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/process/run_program.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <set>
 
+#include "bench/document/case_id.hpp"
 #include "bench/process/interrupt.hpp"
 #include "bench/run/contender.hpp"
 #include "verify/bench/runner_case.hpp"

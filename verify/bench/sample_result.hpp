@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/document/case_id.hpp"
 #include "bench/document/result.hpp"
 #include "bench/run/runner.hpp"
 #include "bench/statistics/statistics.hpp"

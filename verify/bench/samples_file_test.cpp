@@ -17,6 +17,7 @@
 
 #include "bench/document/result_json.hpp"
 #include "bench/document/sha256.hpp"
+#include "bench/process/exit_code.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/sample_result.hpp"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // --save-workspace: which calls are kept, and that a file alone is enough to compute them again.
-#include "bench/run/saved_workspace.hpp"
+#include "bench/document/saved_workspace.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -13,6 +13,7 @@
 
 #include "bench/cli/cli.hpp"
 #include "bench/document/result_json.hpp"
+#include "bench/process/exit_code.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/runner_case.hpp"
 #include "verify/support/folder.hpp"

@@ -16,6 +16,7 @@
 #include <set>
 #include <thread>
 
+#include "bench/process/exit_code.hpp"
 #include "bench/process/interrupt.hpp"
 #include "bench/self_check/report.hpp"
 #include "bench/self_check/run.hpp"

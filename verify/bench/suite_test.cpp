@@ -9,7 +9,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "bench/command/options.hpp"
 #include "bench/document/result_json.hpp"
+#include "bench/process/exit_code.hpp"
 #include "bench/suite/outcome.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"

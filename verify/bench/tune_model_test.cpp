@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "bench/process/exit_code.hpp"
 #include "bench/tune/tune.hpp"
 #include "host/compare.hpp"
 #include "host/core/file.hpp"

@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "bench/process/exit_code.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/refusals.hpp"
 #include "wide/error.hpp"

@@ -40,7 +40,7 @@ struct Statuses {
   int64_t passed = 0, failed = 0, vacuous = 0, refused = 0;
 };
 
-/// Not what wbench mistrusts a result for (bench/run/doubts.hpp), which is less: relu of 45
+/// Not what wbench mistrusts a result for (bench/document/doubts.hpp), which is less: relu of 45
 /// numbers, votes and whole numbers have more zeros than that, and other cases of the same op have
 /// few.
 constexpr double kVacuousShare = 0.9;

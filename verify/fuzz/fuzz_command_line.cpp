@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/cli/cli.hpp"
+#include "bench/process/exit_code.hpp"
 #include "verify/fuzz/fuzz.hpp"
 
 void wide::fuzz::one_input(std::string_view text) {

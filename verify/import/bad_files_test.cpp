@@ -19,8 +19,8 @@
 
 #include "host/core/file.hpp"
 #include "verify/import/npy_case.hpp"
-#include "verify/import/onnx_case.hpp"
 #include "verify/support/folder.hpp"
+#include "verify/support/onnx_case.hpp"
 #include "wide/error.hpp"
 #include "wide/npy.hpp"
 #include "wide/onnx.hpp"

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <utility>
 
-#include "verify/import/onnx_case.hpp"
+#include "verify/support/onnx_case.hpp"
 
 namespace {
 

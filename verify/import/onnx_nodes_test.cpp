@@ -14,8 +14,8 @@
 #include "host/core/file.hpp"
 #include "host/import/onnx/numbers.hpp"
 #include "host/model/graph_reference.hpp"
-#include "verify/import/onnx_case.hpp"
 #include "verify/support/model_run.hpp"
+#include "verify/support/onnx_case.hpp"
 #include "wide/error.hpp"
 #include "wide/onnx.hpp"
 

@@ -7,7 +7,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "host/model/graph_reference.hpp"
-#include "verify/import/onnx_case.hpp"
+#include "verify/support/onnx_case.hpp"
 #include "wide/onnx.hpp"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/import/onnx_case.hpp"
+#include "verify/support/onnx_case.hpp"
 #include "wide/convert.hpp"
 #include "wide/model.hpp"
 #include "wide/onnx.hpp"

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <vector>
 
-#include "verify/import/onnx_case.hpp"
 #include "verify/import/onnx_run.hpp"
 #include "verify/support/model_run.hpp"
+#include "verify/support/onnx_case.hpp"
 #include "wide/onnx.hpp"
 
 namespace {

@@ -10,10 +10,10 @@
 #include <optional>
 
 #include "host/core/file.hpp"
-#include "verify/import/onnx_case.hpp"
 #include "verify/import/onnx_run.hpp"
 #include "verify/support/error_of.hpp"
 #include "verify/support/folder.hpp"
+#include "verify/support/onnx_case.hpp"
 #include "wide/error.hpp"
 #include "wide/model.hpp"
 #include "wide/onnx.hpp"

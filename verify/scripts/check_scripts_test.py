@@ -46,6 +46,20 @@ class LayersTest(ScriptTest):
         self.assert_caught("host/h/x.cpp", "#include <bench/b.hpp>", arrows)
         self.assert_caught("bench/x.cpp", '#include "verify/v_test.cpp"', arrows)
 
+    def test_folders_include_one_another_one_way(self):
+        self.put("bench/a/a.hpp", SPDX + '#include "bench/b/b.hpp"\n')
+        self.put("bench/b/b.hpp", SPDX + '#include "bench/c/c.hpp"\n')
+        self.put("bench/d/d.hpp", SPDX + '#include "bench/a/a.hpp"\n')
+        self.put("bench/c/c.hpp", SPDX)
+        self.assertEqual(self.check()[0], 0)
+        self.assert_caught("bench/c/c.hpp", '#include "bench/a/a.hpp"', "bench/a/a.hpp includes bench/b/b.hpp, bench/b/b.hpp includes "
+                           "bench/c/c.hpp, bench/c/c.hpp includes bench/a/a.hpp\n")
+        self.put("bench/c/c.hpp", SPDX + '#include "bench/a/a.hpp"\n')
+        self.assert_caught("host/i/i.cpp", '#include "host/i/j/j.hpp"\n#include "host/h/h.cpp"', "which does not exist")
+        self.put("host/i/i.hpp", SPDX + '#include "host/k/k.hpp"\n')
+        self.put("host/k/k.hpp", SPDX + '#include "host/i/i.hpp"\n')
+        self.assertEqual(self.check()[1].count("in a circle"), 2)  # each is named
+
     def test_includes_that_would_escape_the_rule(self):
         self.assert_caught("host/h/x.cpp", '#include "../../bench/b.hpp"', "expected a path from the root")
         self.assert_caught("host/h/x.cpp", '#include "h.hpp"', "expected a path from the root")

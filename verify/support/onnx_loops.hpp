@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/model/graph_reference.hpp"
-#include "verify/import/onnx_case.hpp"
+#include "verify/support/onnx_case.hpp"
 
 namespace wide::test::onnx {
 
