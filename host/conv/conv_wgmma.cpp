@@ -259,10 +259,11 @@ bool conv_wgmma_stores_boxes(const ConvProblem& p) {
   const int64_t bytes = dtype_bytes(p.dtype);
   const Step planes{"plane", conv_output_depth(p), p.depth.y_stride};
   const auto steps = steps_of(p, p.y, conv_output_size(p), planes, false);
-  // Only the map cuts off a box that extends past a member's channels.
+  // Only the map cuts off a box that extends past a member's channels, at 16 bytes.
   const bool are_cut_off =
-      !is_volume(p) || p.num_members == 1 ||
-      (p.y.member == p.out_channels && p.out_channels % kernels::kConvWgmmaStoreChannels == 0);
+      p.out_channels % (16 / bytes) == 0 &&
+      (!is_volume(p) || p.num_members == 1 ||
+       (p.y.member == p.out_channels && p.out_channels % kernels::kConvWgmmaStoreChannels == 0));
   return bytes == 2 && are_cut_off &&
          std::none_of(steps.begin(), steps.end(),
                       [&](const Step& step) { return is_no_tile_stride(step, bytes); });

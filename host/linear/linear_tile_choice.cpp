@@ -205,9 +205,11 @@ kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
 
 bool linear_stores_boxes(const LinearProblem& problem) {
   const int64_t bytes = dtype_bytes(*problem.y_dtype), vector = 16 / bytes;
+  // What is beyond the outputs is cut off at 16 bytes only.
+  const bool ends_whole = problem.out_features % vector == 0;
   const bool is_row_whole = problem.batch <= 1 || problem.y.row % vector == 0;
   const bool is_member_whole = problem.num_members <= 1 || problem.y.member % vector == 0;
-  return bytes == 2 && is_row_whole && is_member_whole;
+  return bytes == 2 && ends_whole && is_row_whole && is_member_whole;
 }
 
 }  // namespace wide

@@ -8,8 +8,10 @@
 // A tile's box, its swizzle and the tensor's extents are in a CUtensorMap that the host encodes
 // (cuTensorMapEncodeTiled) and passes as a const __grid_constant__ parameter. Coordinates are in
 // elements, innermost first, and may be negative or past the end: elements outside are read as the
-// map's fill and not written; they still count among the mbarrier's bytes. A box begins at a
-// multiple of 16 bytes, also within the innermost dimension: the instruction is illegal otherwise.
+// map's fill and not written; they still count among the mbarrier's bytes. Stores cut the innermost
+// dimension off at 16 bytes only: where its extent is no multiple, they write up to the next one
+// (measured on an H100: github.com/triton-lang/triton, issue 11583). A box begins at a multiple of
+// 16 bytes, also within the innermost dimension: the instruction is illegal otherwise.
 // Sources: PTX ISA, "Data Movement and Conversion Instructions: cp.async.bulk,
 // cp.async.bulk.tensor, cp.async.bulk.commit_group, cp.async.bulk.wait_group". Compute capability
 // 9.0.

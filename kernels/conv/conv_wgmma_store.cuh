@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stores conv_wgmma's blocks of 64 pixels by 64 channels of sums: as boxes of the tensor map y,
-// whose extents clip what is outside, or as rows, one per pixel (wgmma_store.cuh).
+// whose extents clip what is outside (channels at 16 bytes), or as rows, one per pixel
+// (wgmma_store.cuh).
 #pragma once
 
 #include <bit>

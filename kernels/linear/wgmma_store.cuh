@@ -5,10 +5,10 @@
 //
 // As boxes: each lane finishes its sums in registers, rounds them to 16 bits and writes them as
 // matrices; one thread has the box stored by the tensor memory accelerator, which clips what is
-// beyond the member's rows and outputs. Two boxes alternate, so that one is written while the other
-// is read. A warp has its scheduler to itself here, and every instruction is repeated per register:
-// decisions are made once per box, all loads are issued before any is waited for, and only short
-// code runs here at all.
+// beyond the member's rows and outputs, of which there must be whole 16 bytes. Two boxes alternate,
+// so that one is written while the other is read. A warp has its scheduler to itself here, and
+// every instruction is repeated per register: decisions are made once per box, all loads are issued
+// before any is waited for, and only short code runs here at all.
 //
 // As rows: the fp32 sums are exchanged, so that lanes finish and store neighbouring outputs. For
 // what boxes cannot do: outputs of 32 bits or any alignment, scales of each output, and a bias or

@@ -146,6 +146,12 @@ TEST_CASE("conv by wgmma: both ways to store, every epilogue") {
   CHECK(run(context, made, Dtype::bf16, p128c128, kPadded) == expected);
 }
 
+TEST_CASE("conv by wgmma: what lies behind a pixel's channels is left alone") {
+  // Without a bias or residual, parts of boxes are stored as boxes, too.
+  check(images(1, 3, 24, 100, {4, 7}, {2, 2}), Dtype::bf16, p128c128, {0, 0, 4});
+  check(images(2, 3, 24, 104, {4, 7}, {2, 2}), Dtype::bf16, p128c128, kPadded);
+}
+
 TEST_CASE("conv by wgmma: volumes, whose members are channels of tensor maps") {
   // Of 96 channels half of the last box is a neighbour's.
   const auto [tile, batch, out] = GENERATE(

@@ -184,6 +184,11 @@ TEST_CASE("conv's wgmma stores boxes where y's strides are a tensor map's") {
   p.y.row += 4;
   CHECK_FALSE(conv_wgmma_stores_boxes(p));
   p = complete_conv_problem(problem_of(2, 64, 8));
+  p.out_channels = 60;  // in places for 64
+  CHECK_FALSE(conv_wgmma_stores_boxes(p));
+  p.out_channels = 56;
+  CHECK(conv_wgmma_stores_boxes(p));
+  p = complete_conv_problem(problem_of(2, 64, 8));
   p.dtype = Dtype::fp32;
   CHECK_FALSE(conv_wgmma_stores_boxes(p));
 }

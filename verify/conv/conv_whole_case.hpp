@@ -132,6 +132,7 @@ inline void check_members(const Reals& y, const WholeConv& made, const ConvProbl
 /// Elements before the first of an operand, and NaN behind each of its rows.
 struct Placement {
   int64_t offset = 0, padding = 0;
+  int64_t y_padding = 0;  ///< more of it, behind rows of y
 };
 constexpr Placement kPacked{0, 0}, kMisaligned{1, 0}, kPadded{0, 8};
 
@@ -189,7 +190,7 @@ Reals run_whole_conv(const Context& context, const WholeConv& made, Dtype dtype,
   const Tensor bias = upload(context, dtype, {like.num_members * like.out_channels}, made.bias);
   const Tensor residual = upload(context, dtype, made.y_shape, made.residual);
   const Reals nothing(static_cast<size_t>(num_elements(made.y_shape)), std::nan(""));
-  const PlacedImages y(context, dtype, made.y_shape, nothing, {0, at.padding});
+  const PlacedImages y(context, dtype, made.y_shape, nothing, {0, at.padding + at.y_padding});
   ConvArguments arguments{x.view, weight, {}, y.view, {}};
   if (like.epilogue.has_bias) arguments.bias = bias;
   if (like.epilogue.residual != Residual::none) arguments.residual = residual;

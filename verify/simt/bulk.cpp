@@ -223,7 +223,8 @@ void BulkCopies::prefetch_bulk(const Thread& thread, uint64_t global, int64_t by
 
 void BulkCopies::store_tile(Thread& thread, uint64_t tensor_map,
                             std::span<const int32_t> coordinates, uint32_t shared, Location at) {
-  begin_store(thread, tile(thread, shared, tensor_map, coordinates, "tile store", at), at);
+  begin_store(thread, tile(thread, shared, tensor_map, coordinates, "tile store", at).as_store(),
+              at);
 }
 
 void BulkCopies::store_bulk(Thread& thread, uint64_t global, uint32_t shared, int64_t bytes,

@@ -37,6 +37,13 @@ BulkRegion::BulkRegion(uint32_t shared, const TensorMap& map, std::span<const in
   }
 }
 
+BulkRegion BulkRegion::as_store() const {
+  BulkRegion store = *this;
+  if (begin_ < end_)
+    store.end_ = std::min(row_bytes_, begin_ + (end_ - begin_ + kPiece - 1) / kPiece * kPiece);
+  return store;
+}
+
 template <class Function>
 void BulkRegion::for_pieces(int64_t index, const Function& function) const {
   const auto begin = static_cast<uint32_t>(shared_ + index * row_bytes_);

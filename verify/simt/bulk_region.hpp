@@ -22,6 +22,11 @@ class BulkRegion {
   /// The box of a tensor map at its coordinates, as many as it has dimensions.
   BulkRegion(uint32_t shared, const TensorMap& map, std::span<const int32_t> coordinates);
 
+  /// The same as a store, which cuts rows off at whole 16 bytes of the innermost dimension: beyond
+  /// its extent it writes up to the next ones, as H100s were seen to do
+  /// (github.com/triton-lang/triton, issue 11583).
+  BulkRegion as_store() const;
+
   uint32_t shared() const { return shared_; }
   int64_t row_bytes() const { return row_bytes_; }
   int64_t num_rows() const { return count_[0] * count_[1] * count_[2] * count_[3]; }

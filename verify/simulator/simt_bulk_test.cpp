@@ -331,6 +331,21 @@ TEST_CASE("results of stores are there after the wait for them") {
   }
 }
 
+TEST_CASE("stores cut rows off at whole 16 bytes, loads at elements") {
+  RowCase test;
+  test.map.extent[0] = 57;
+  test.set_map(test.map);
+  std::memset(test.memory.data(test.row), 1, 256);
+  test.write(kTile, 64);  // 0xff
+  test.async().fence_proxy(test.thread(0));
+  test.store_box(3);
+  test.async().commit_stores(test.thread(0));
+  test.async().end_of_block();
+  const std::byte* row = test.memory.data(test.row);
+  CHECK((row[48 * 4] == std::byte{0xff} && row[60 * 4 - 1] == std::byte{0xff}));
+  CHECK(row[60 * 4] == std::byte{1});
+}
+
 TEST_CASE("stores whose source is never waited for are unfinished") {
   RowCase test;
   test.write(kTile, 256);
