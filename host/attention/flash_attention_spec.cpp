@@ -87,7 +87,7 @@ class FlashAttentionWorkload final
   }
 
   /// Two multiply-adds per element of each key that a query sees; keys that no query sees need not
-  /// be read.
+  /// be read, nor biases of keys that their query does not see.
   Cost cost() const override {
     const FlashAttentionProblem& p = like();
     double pairs = 0, keys = 0;
@@ -107,8 +107,10 @@ class FlashAttentionWorkload final
     const auto dim = static_cast<double>(p.head_dim), heads = static_cast<double>(p.heads);
     const double key_bytes =
         static_cast<double>(p.kv_heads) * dim * static_cast<double>(dtype_bytes(p.dtype));
+    const double bias_bytes =
+        bias_ == nullptr ? 0 : pairs * heads * static_cast<double>(dtype_bytes(p.dtype));
     return {4 * pairs * heads * dim,
-            bytes_of({q_, lengths_, slopes_, bias_}) + 2 * keys * key_bytes, bytes_of({y_})};
+            bytes_of({q_, lengths_, slopes_}) + bias_bytes + 2 * keys * key_bytes, bytes_of({y_})};
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,

@@ -24,12 +24,14 @@ double elements(const Graph& graph, Value value) {
 struct NodeFlops {
   const Graph& graph;
   const Node& node;
+  bool skips_keys;  ///< that lengths may hide
   double out() const { return elements(graph, node.outputs[0]); }
   double extent(const char* operand, int axis) const {
     return static_cast<double>(graph.type(node.operand(operand)).shape[axis]);
   }
   /// Scores and sums over values, each a product of heads*D for all pairs of positions that meet.
-  static double core(double tq, double tk, double features, bool is_causal, int64_t window = 0) {
+  double core(double tq, double tk, double features, bool is_causal, int64_t window = 0) const {
+    if (skips_keys && !node.operand("key_lengths").is_absent()) return 0;
     double keys = tk * (is_causal ? 0.5 : 1);  // that a query sees, on average
     if (window > 0) keys = std::min(keys, static_cast<double>(window) * (is_causal ? 1 : 2));
     return 4 * tq * keys * features;
@@ -90,12 +92,42 @@ struct NodeFlops {
 
 }  // namespace
 
-double graph_flops(const Graph& graph) {
+namespace {
+
+double flops_of(const Graph& graph, bool skips_keys) {
   double total = 0;
   for (const Node& node : graph.nodes()) {
-    total += std::visit(NodeFlops{graph, node}, node.operation);
+    total += std::visit(NodeFlops{graph, node, skips_keys}, node.operation);
   }
   return total;
+}
+
+}  // namespace
+
+double graph_flops(const Graph& graph) {
+  return flops_of(graph, false);
+}
+double least_graph_flops(const Graph& graph) {
+  return flops_of(graph, true);
+}
+
+double table_bytes(const Graph& graph) {
+  double bytes = 0;
+  for (const Value parameter : graph.parameters()) {
+    bool is_gathered = false, is_read = false;
+    for (const Node& node : graph.nodes()) {
+      for (const auto& [name, value] : node.operands) {
+        if (value != parameter) continue;
+        const bool is_table =
+            std::holds_alternative<EmbeddingOp>(node.operation) && name == "table";
+        (is_table ? is_gathered : is_read) = true;
+      }
+    }
+    const ValueType& type = graph.type(parameter);
+    if (is_gathered && !is_read)
+      bytes += static_cast<double>(num_elements(type.shape) * dtype_bytes(type.dtype));
+  }
+  return bytes;
 }
 
 }  // namespace wide::catalog

@@ -44,8 +44,12 @@ std::map<std::string, Doubles> evaluate_graph(const Graph& graph,
 Doubles joined_members(EnsembleFunction function, const std::vector<Doubles>& members);
 
 /// Multiplications and additions of one member for one row of the batch; moving or comparing an
-/// element counts as one.
+/// element counts as one. Attention whose key lengths come with the inputs counts all keys.
 double graph_flops(const Graph& graph);
+/// Those that every input takes: no key that lengths may hide.
+double least_graph_flops(const Graph& graph);
+/// One member's parameters that only embeddings gather rows of: few of them may be read.
+double table_bytes(const Graph& graph);
 
 // Parts of graph_reference.cpp in separate files.
 Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& weight);

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "host/core/check.hpp"
 #include "host/core/cpu_device.hpp"
@@ -127,13 +128,17 @@ class ModelWorkload final : public GraphWorkload {
             plan.workspace_bytes()};
   }
 
-  /// Every parameter and input once, not intermediates.
+  /// At most what any strategy has to do, as times below it are taken for errors: every input once
+  /// and every parameter of members that have rows, but tables, of which few rows may be read; no
+  /// intermediates.
   Cost cost() const override {
     const double rows = static_cast<double>(problem_.is_routed ? rows_of_choices(problem_)
                                                                : problem_.num_members * batch());
     const ModelMemory& memory = plan_.memory();
-    return {rows * graph_flops(graph()),
-            static_cast<double>(memory.weights_bytes + memory.input_bytes),
+    const double weights = static_cast<double>(memory.weights_bytes) -
+                           static_cast<double>(num_members()) * table_bytes(graph());
+    return {rows * least_graph_flops(graph()),
+            share_of_members() * std::max(weights, 0.0) + static_cast<double>(memory.input_bytes),
             static_cast<double>(memory.output_bytes)};
   }
   int64_t footprint_bytes() const override {
@@ -148,6 +153,13 @@ class ModelWorkload final : public GraphWorkload {
   /// Not in a mixture, where a row may be of several.
   static bool has_own_rows(const ModelProblem& problem) {
     return problem.is_routed && !is_mixture(problem);
+  }
+
+  /// Of a mixture those that are somebody's choice.
+  double share_of_members() const {
+    if (!is_mixture(problem_)) return 1;
+    const std::set<int64_t> chosen(routing_.members.begin(), routing_.members.end());
+    return static_cast<double>(chosen.size()) / static_cast<double>(num_members());
   }
 
   Operand& add(const ModelOperand& operand, const Distribution& distribution) {

@@ -192,8 +192,7 @@ class StepWorkload final : public GraphWorkload {
     };
     Cost cost;
     const bool skips_keys = !node_.operand("key_lengths").is_absent();
-    if (!skips_keys)
-      cost.flops = static_cast<double>(num_members() * batch()) * graph_flops(graph());
+    cost.flops = static_cast<double>(num_members() * batch()) * least_graph_flops(graph());
     for (const Value y : node_.outputs) cost.bytes_written += bytes(y);
     const bool skips_positions = std::holds_alternative<ConvOp>(node_.operation) ||
                                  std::holds_alternative<PoolingOp>(node_.operation);

@@ -110,4 +110,40 @@ TEST_CASE("positions of x that no window has are no bytes of the minimum") {
   }
 }
 
+TEST_CASE("no strategy has to read what its inputs do not ask for") {
+  const auto cost_of = [](const std::string& op, const Values& values) {
+    const PrimitiveSpec& spec = catalog::find_primitive(op);
+    return spec.make_workload(Context::cpu(), catalog::make_case(spec, values), {})->cost();
+  };
+  // Few rows of a table of 30522 rows of 256 features.
+  const catalog::Cost bert =
+      cost_of("model:bert", {{"n", 2}, {"batch", 1}, {"seq", 8}, {"layers", 1}});
+  CHECK(bert.bytes_read < 2.0 * 30522 * 256 * 4);
+  CHECK(bert.bytes_read > 2.0 * 12 * 256 * 256 * 4);
+  // Biases of keys outside the window.
+  const auto attention = [&](int64_t window, const char* bias) {
+    return cost_of("flash_attention", {{"n", 2},
+                                       {"batch", 1},
+                                       {"heads", 2},
+                                       {"seq", 64},
+                                       {"head_dim", 8},
+                                       {"window", window},
+                                       {"bias", std::string(bias)}})
+        .bytes_read;
+  };
+  CHECK(attention(0, "yes") - attention(0, "no") == 2 * 2 * 64 * 64 * 4);
+  CHECK(attention(1, "yes") - attention(1, "no") == 2 * 2 * 64 * 4);
+  // Members that no row has chosen.
+  const auto mixture = [&](int64_t batch) {
+    return cost_of("model:deep_mlp", {{"n", 8},
+                                      {"batch", batch},
+                                      {"hidden", 64},
+                                      {"routed", std::string("yes")},
+                                      {"router", std::string("gated_ids")}})
+        .bytes_read;
+  };
+  const double of_rows = mixture(128) - mixture(64);  // of as many as 64 have
+  CHECK(mixture(1) < 0.95 * (mixture(64) - of_rows));
+}
+
 }  // namespace wide::test
