@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ceilings of a GPU: copies of at least four times the L2, enough of them that their launches are
-// negligible, and cuBLAS products, whose launches are hidden.
+// Ceilings of a GPU: copies and reads of at least four times the L2, enough of them that their
+// launches are negligible, and cuBLAS products, whose launches are hidden.
 #include <cublasLt.h>
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "bench/machine/calibrate.hpp"
@@ -13,6 +14,7 @@
 #include "bench/statistics/order.hpp"
 #include "bench/timer/device_timing.hpp"
 #include "bench/timer/empty_kernel.hpp"
+#include "bench/timer/flush.hpp"
 #include "bench/timer/held_stream.hpp"
 #include "bench/timer/sampler.hpp"
 #include "host/core/cuda_check.hpp"
@@ -34,18 +36,43 @@ double median_sample_ns(Sampler& sampler) {
   return median(samples);
 }
 
-double copy_bandwidth(const Context& context, Stream stream) {
+/// A ceiling that cannot be measured is left out; a sticky error is thrown again.
+template <class F>
+bool attempt(const Context& context, Stream stream, const F& body) {
+  try {
+    body();
+    return true;
+  } catch (const Error&) {
+    context.synchronize(stream);
+    return false;
+  }
+}
+
+/// The higher one of a driver's copies and a kernel's reads: on Hopper copies within a device were
+/// seen at three quarters of what its memory delivers (github.com/NVIDIA/nccl, issue 1264).
+double memory_bandwidth(const Context& context, Stream stream) {
   const DeviceInfo& info = context.info();
   const int64_t wanted = std::max<int64_t>(4 * info.last_level_cache_bytes, 256 << 20);
-  const int64_t bytes = std::min(wanted, info.memory_bytes / 16);
+  const int64_t bytes = std::min(wanted, info.memory_bytes / 16) / 16 * 16;
   const Shape elements{bytes / dtype_bytes(Dtype::fp32)};
   Tensor source(context, Dtype::fp32, elements), destination(context, Dtype::fp32, elements);
   fill_uniform(context, source, 1, stream);
-  constexpr int kCopies = 8;
-  const auto sampler = make_stream_sampler(context, stream, [&] {
-    for (int i = 0; i < kCopies; ++i) copy(source, destination, stream);
-  });
-  return 2.0 * kCopies * static_cast<double>(source.bytes()) / (best_sample_ns(*sampler) * 1e-9);
+  constexpr int kPasses = 8;
+  const auto rate = [&](double bytes_per_pass, const Call& pass) {
+    double ns = std::numeric_limits<double>::infinity();
+    attempt(context, stream, [&] {
+      ns = best_sample_ns(*make_stream_sampler(context, stream, [&] {
+        for (int i = 0; i < kPasses; ++i) pass();
+      }));
+    });
+    return kPasses * bytes_per_pass / (ns * 1e-9);
+  };
+  const auto size = static_cast<double>(source.bytes());
+  const auto found = static_cast<uint32_t*>(destination.data());
+  return std::max(
+      rate(2 * size, [&] { copy(source, destination, stream); }), rate(size, [&] {
+        WIDE_CHECK_CUDA(launch_read(source.data(), source.bytes(), found, native(stream)));
+      }));
 }
 
 struct Product {
@@ -120,21 +147,25 @@ void measure_products(const Context& context, Stream stream, Calibration& c) {
   const int capability = context.info().compute_capability;
   for (const Product& product : kProducts) {
     if (product.name == kTf32 && capability < kHasTf32) continue;
-    fill(product.dtype);
-    const double taken = best_captured_ns(context, stream, [&] {
-      WIDE_CHECK_CUBLAS(cublasGemmEx(cublas, CUBLAS_OP_T, CUBLAS_OP_N, kSize, kSize, kSize, &one,
-                                     a.data(), product.type, kSize, b.data(), product.type, kSize,
-                                     &zero, out.data(), product.type, kSize, product.compute,
-                                     CUBLAS_GEMM_DEFAULT));
+    attempt(context, stream, [&] {
+      fill(product.dtype);
+      const double taken = best_captured_ns(context, stream, [&] {
+        WIDE_CHECK_CUBLAS(cublasGemmEx(cublas, CUBLAS_OP_T, CUBLAS_OP_N, kSize, kSize, kSize, &one,
+                                       a.data(), product.type, kSize, b.data(), product.type, kSize,
+                                       &zero, out.data(), product.type, kSize, product.compute,
+                                       CUBLAS_GEMM_DEFAULT));
+      });
+      c.flops_per_s.emplace_back(product.name, kProductFlops / (taken * 1e-9));
     });
-    c.flops_per_s.emplace_back(product.name, kProductFlops / (taken * 1e-9));
   }
   if (capability < kHasFp8) return;
-  fill(Dtype::fp8_e4m3);
-  Fp8Product product(cublas);
-  const double taken = best_captured_ns(context, stream, [&] { product.run(a, b, out, stream); });
-  for (const char* dtype : {"fp8_e4m3", "fp8_e5m2"})
-    c.flops_per_s.emplace_back(dtype, kProductFlops / (taken * 1e-9));
+  attempt(context, stream, [&] {
+    fill(Dtype::fp8_e4m3);
+    Fp8Product product(cublas);
+    const double taken = best_captured_ns(context, stream, [&] { product.run(a, b, out, stream); });
+    for (const char* dtype : {"fp8_e4m3", "fp8_e5m2"})
+      c.flops_per_s.emplace_back(dtype, kProductFlops / (taken * 1e-9));
+  });
 }
 
 struct Events {
@@ -190,18 +221,6 @@ double graph_launch_ns(Stream stream) {
   return median(times);
 }
 
-/// A ceiling that cannot be measured is left out; a sticky error is thrown again.
-template <class F>
-bool attempt(const Context& context, Stream stream, const F& body) {
-  try {
-    body();
-    return true;
-  } catch (const Error&) {
-    context.synchronize(stream);
-    return false;
-  }
-}
-
 }  // namespace
 
 double best_captured_ns(const Context& context, Stream stream, const Call& call) {
@@ -229,7 +248,7 @@ void calibrate_cuda(const Context& context, Calibration& c) {
   const OwnedStream stream(context);
   // The ceilings first: short things are then measured at the clocks that ceilings leave.
   attempt(context, stream.get(),
-          [&] { c.mem_bw_bytes_per_s = copy_bandwidth(context, stream.get()); });
+          [&] { c.mem_bw_bytes_per_s = memory_bandwidth(context, stream.get()); });
   attempt(context, stream.get(), [&] { measure_products(context, stream.get(), c); });
   const bool is_held =
       attempt(context, stream.get(), [&] { measure_events(context, stream.get(), true, c); });

@@ -3,9 +3,12 @@
 #include "bench/machine/machine_checks.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
 
+#include "bench/machine/calibrate.hpp"
 #include "bench/report/report.hpp"
 #include "host/core/text.hpp"
 
@@ -67,6 +70,27 @@ std::optional<EnvironmentCheck> ceilings_check(const Calibration& before,
                   kCeilingsMovedPct, moved)};
 }
 
+std::optional<EnvironmentCheck> missing_ceilings_check(const Calibration& c,
+                                                       int compute_capability) {
+  std::vector<std::string> missing;
+  if (c.mem_bw_bytes_per_s <= 0) missing.emplace_back("memory");
+  const std::pair<std::string_view, int> products[] = {
+      {"fp32", 0}, {kTf32, 80}, {"fp16", 0}, {"bf16", 80}, {"fp8_e4m3", 89}};
+  for (const auto& [name, since] : products) {
+    const auto is_it = [&](const auto& rate) { return rate.first == name; };
+    if (compute_capability >= since &&
+        std::none_of(c.flops_per_s.begin(), c.flops_per_s.end(), is_it))
+      missing.emplace_back(name);
+  }
+  if (c.empty_launch_ns <= 0) missing.emplace_back("launches");
+  if (c.timer_floor_ns <= 0)
+    missing.emplace_back("the timer's floor, so that no time is too short");
+  if (missing.empty()) return std::nullopt;
+  return EnvironmentCheck{"E_NO_CEILING", "warn",
+                          fmt::format("could not be measured, and are not part of any floor: {}",
+                                      fmt::join(missing, ", "))};
+}
+
 std::optional<EnvironmentCheck> floors_check(const RunResult& result) {
   int64_t above = 0, all = 0;
   double highest = 0;
@@ -74,6 +98,7 @@ std::optional<EnvironmentCheck> floors_check(const RunResult& result) {
     for (const auto* runners : {&c.strategies, &c.baselines}) {
       for (const RunnerResult& r : *runners) {
         for (const Measurement& m : r.measurements) {
+          if (m.regime == Regime::stream || m.regime == Regime::graph) continue;
           const double pct = m.pct_of_floor.value_or(0);
           all += m.pct_of_floor ? 1 : 0;
           above += pct > kAboveFloor_pct ? 1 : 0;

@@ -23,8 +23,14 @@ std::vector<EnvironmentCheck> machine_checks(const RunResult& result);
 constexpr double kCeilingsMovedPct = 15;
 std::optional<EnvironmentCheck> ceilings_check(const Calibration& before, const Calibration& after);
 
+/// E_NO_CEILING, with their names, if a GPU of this compute capability has ceilings that could not
+/// be measured.
+std::optional<EnvironmentCheck> missing_ceilings_check(const Calibration& calibration,
+                                                       int compute_capability);
+
 /// E_ABOVE_FLOOR, with the highest, if any median of a result is above this of its floor: a cache
-/// served what the floor takes from memory, or the ceilings are those of a loaded machine.
+/// served what the floor takes from memory, or the ceilings are those of a loaded machine. On a GPU
+/// only cold ones count: the operands of warm ones may well lie in its L2.
 constexpr double kAboveFloor_pct = 150;
 std::optional<EnvironmentCheck> floors_check(const RunResult& result);
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "bench/document/case_id.hpp"
+#include "bench/machine/machine_checks.hpp"
 #include "bench/nvml/nvml.hpp"
 #include "bench/process/simulation.hpp"
 #include "bench/run/case_runner.hpp"
@@ -59,6 +60,12 @@ void run_plan(const RunPlan& plan, RunResult& result) {
   if (!plan.verify_only) {
     if (!plan.calibration) sweep.report("calibration");
     result.calibration = plan.calibration ? *plan.calibration : sweep.first_ceilings();
+  }
+  const bool is_gpu = plan.context.device().type == DeviceType::cuda && !is_simulated();
+  if (!plan.verify_only && is_gpu) {
+    if (auto check =
+            missing_ceilings_check(result.calibration, plan.context.info().compute_capability))
+      result.environment_checks.push_back(std::move(*check));
   }
   const std::unique_ptr<Monitor> nvml = monitor_of(plan, result);
   Monitor* const monitor = plan.monitor != nullptr ? plan.monitor : nvml.get();

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "bench/machine/calibrate.hpp"
+#include "bench/machine/peaks.hpp"
 #include "bench/self_check/chase.hpp"
 #include "bench/self_check/run.hpp"
 #include "bench/statistics/order.hpp"
@@ -173,6 +174,11 @@ void check_cuda_timing(SelfChecks& checks, const Context& context, const Calibra
   checks.measure("l2_size", [&] {
     return static_cast<double>(context.info().last_level_cache_bytes) / (1 << 20);
   });
+  const Peaks peaks = peaks_of(hardware_of(context), Dtype::bf16);
+  checks.measure("memory_ceiling",
+                 [&] { return 100 * c.mem_bw_bytes_per_s / peaks.mem_bw_bytes_per_s; });
+  checks.measure("product_ceiling",
+                 [&] { return 100 * flops_rate(c, Dtype::bf16, false) / peaks.flops_per_s; });
   checks.measure("event_quantum", [&] { return c.timer_quantum_ns; });
   checks.measure("event_floor", [&] { return c.timer_floor_ns; });
   checks.measure("empty_kernel", [&] { return c.empty_launch_ns; });

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/machine/calibrate.hpp"
 #include "bench/machine/machine_checks.hpp"
 #include "bench/nvml/device_state.hpp"
 #include "verify/support/folder.hpp"
@@ -146,11 +147,27 @@ TEST_CASE("ceilings that moved are said with both numbers") {
              ContainsSubstring(": 2.00 TFLOP/s bf16 before, 1.00 TFLOP/s after; \"of"));
 }
 
+TEST_CASE("ceilings that could not be measured are named") {
+  Calibration c{
+      3e12, {{"fp32", 5e13}, {kTf32, 4e14}, {"fp16", 7e14}, {"bf16", 7e14}}, 900, 32, 700};
+  CHECK_FALSE(missing_ceilings_check(c, 80));
+  CHECK_THAT(missing_ceilings_check(c, 90)->text, ContainsSubstring("of any floor: fp8_e4m3"));
+  c.mem_bw_bytes_per_s = c.timer_floor_ns = 0;
+  c.flops_per_s = {{"fp32", 5e13}, {"fp16", 7e14}};
+  const auto check = missing_ceilings_check(c, 75);
+  REQUIRE(check);
+  CHECK((check->code == "E_NO_CEILING" && check->severity == "warn"));
+  CHECK_THAT(check->text, ContainsSubstring("of any floor: memory, the timer's floor"));
+  c = {3e12, {{"fp32", 5e13}, {"fp16", 7e14}}, 0, 32, 700};
+  CHECK_THAT(missing_ceilings_check(c, 75)->text, ContainsSubstring("of any floor: launches"));
+}
+
 TEST_CASE("times far above their floor are counted, with the highest") {
   RunResult result;
   CHECK_FALSE(floors_check(result));
   RunnerResult runner;
   runner.measurements.resize(1);
+  runner.measurements[0].regime = Regime::cpu;
   CaseResult& c = result.cases.emplace_back();
   c.strategies = c.baselines = {runner, runner};
   CHECK_FALSE(floors_check(result));  // none is known
@@ -162,6 +179,13 @@ TEST_CASE("times far above their floor are counted, with the highest") {
   const auto check = floors_check(result);
   REQUIRE(check);
   CHECK((check->code == "E_ABOVE_FLOOR" && check->severity == "warn"));
+  for (const Regime regime : {Regime::stream, Regime::graph, Regime::cold}) {
+    RunResult other = result;
+    for (auto* runners : {&other.cases[0].strategies, &other.cases[0].baselines}) {
+      for (RunnerResult& r : *runners) r.measurements[0].regime = regime;
+    }
+    CHECK(floors_check(other).has_value() == (regime == Regime::cold));
+  }
   CHECK_THAT(check->text, ContainsSubstring("2 of 3 times above 150% of floor, 585% at most: "));
 }
 
