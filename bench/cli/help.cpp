@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <sstream>
 
-#include "bench/cases/select.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
+#include "bench/run/select.hpp"
 #include "bench/run/summary.hpp"
 
 namespace wide::bench {
@@ -112,7 +112,8 @@ Meaning of the columns:
                  empty launch; above 100 % where a cache, not memory, feeds the operands
   vs loop, ..    speedup = exp(median over rounds of log(baseline / strategy)), with its 95 % bootstrap
                  interval over rounds; baselines are N separate calls: loop (one stream), streams (up to
-                 8), graph (the loop captured); loop and streams pair with regime stream, graph with graph;
+                 8), graph (the loop captured); loop pairs with the regimes stream and cold, streams with
+                 stream and graph, where its lanes are branches of the graph, graph with graph;
                  vs peer: the fastest right one of the calls that --peer's programs offer
   err/tol        worst error / tolerance against the fp64 reference @ its member; 1 passes
   n              samples; few_samples below 30

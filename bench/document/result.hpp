@@ -29,8 +29,8 @@ enum class Cache : uint8_t { warm, flush, rotate };
 inline constexpr auto kCaches = {Cache::warm, Cache::flush, Cache::rotate};
 /// What strategies are compared with. N separate single-member calls: `loop`, one after another on
 /// one stream (the CPU's only one), paired with regimes stream, cpu and cold; `streams`, spread
-/// over several streams, paired with stream; `graph`, the loop captured in one graph, paired with
-/// regime graph. `peer`, since 1.9: the fastest implementation
+/// over several streams, paired with stream, and with graph as branches of one; `graph`, the loop
+/// captured in one graph, paired with regime graph. `peer`, since 1.9: the fastest implementation
 /// of the case by other programs (peer/), each regime paired with itself.
 enum class Baseline : uint8_t { loop, streams, graph, peer };
 inline constexpr auto kBaselines = {Baseline::loop, Baseline::streams, Baseline::graph,

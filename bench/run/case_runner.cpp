@@ -389,8 +389,8 @@ class CaseRunner {
     find_launch_overheads();
   }
 
-  /// A strategy has both regimes itself; the loop's replays are the baseline `graph`. `streams` has
-  /// no graph measurement, and graph replays have no host launches.
+  /// A strategy and `streams` have both regimes themselves; the loop's replays are the baseline
+  /// `graph`. Graph replays have no host launches.
   void find_launch_overheads() {
     RunnerResult* loop = nullptr;
     const RunnerResult* graph = nullptr;

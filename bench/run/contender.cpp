@@ -42,7 +42,7 @@ uint64_t hash_of(const catalog::MemberOutputs& outputs) {
 
 bool is_partner(Baseline baseline, Regime regime) {
   if (baseline == Baseline::peer) return true;
-  if (baseline == Baseline::streams) return regime == Regime::stream || regime == Regime::cpu;
+  if (baseline == Baseline::streams) return regime != Regime::cold;  // nothing hides their launches
   return (baseline == Baseline::graph) == (regime == Regime::graph);
 }
 

@@ -23,7 +23,7 @@ inline constexpr const char* kProfiledRange = "profile";
 inline constexpr const char* kNvtxDomain = "wide";
 
 /// Whether a baseline is timed in a regime: `graph` in graph, `loop` in all others, `streams` in
-/// stream and cpu, `peer` in all.
+/// all but cold, `peer` in all.
 bool is_partner(Baseline baseline, Regime regime);
 
 /// Whether a device has the regime; and the regimes that are timed by default.

@@ -267,7 +267,7 @@ std::vector<Baseline> select_baselines(const std::string& names,
   if (!has_partner) {
     throw_invalid_argument(
         "--baseline: \"" + names + "\" pairs with none of the regimes, expected " +
-        (regimes.front() == Regime::graph ? "graph" : "loop") + " or none");
+        (regimes.front() == Regime::graph ? "graph, streams" : "loop") + " or none");
   }
   return baselines;
 }
