@@ -94,12 +94,12 @@ class PlanWorkload<kDescribe, kMakePlan> : public PackedWorkload {
     return prepared(kMakePlan(context(), problem(), options), arguments({}));
   }
 
-  /// A baseline member is `sequential` of one member: the vendor's call where it has one.
+  /// A baseline member is one plan of one member, of member_strategy().
   PreparedMembers prepare_members() override {
     std::vector<Arguments> members;
     for (int64_t n = 0; n < num_members(); ++n) members.push_back(member_arguments(n));
     const Problem one = kDescribe(members.front(), member_like());
-    return prepared_members(kMakePlan(context(), one, {.strategy = "sequential"}),
+    return prepared_members(kMakePlan(context(), one, {.strategy = member_strategy(one)}),
                             std::move(members));
   }
 
@@ -121,6 +121,10 @@ class PlanWorkload<kDescribe, kMakePlan> : public PackedWorkload {
     one.num_members = 1;
     return one;
   }
+
+  /// What computes a member by itself: `sequential` is the vendor's call where it has one. Another
+  /// call of a vendor that does more of the work at once is what users' programs would make.
+  virtual std::string member_strategy(const Problem&) const { return "sequential"; }
 
   /// Why cuDNN's call cannot run on the operands, which no plan knows; empty where it can.
   virtual std::string cudnn_unsupported_reason(const Arguments&) const { return ""; }

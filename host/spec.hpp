@@ -143,7 +143,8 @@ PreparedMembers prepared_members(const Plan& plan, std::vector<Arguments> member
   return {[plan, members = std::move(members)](int64_t n, const Execution& execution) {
             plan.run(members[static_cast<size_t>(n)], execution);
           },
-          plan.workspace_bytes()};
+          plan.workspace_bytes(), std::string(plan.strategy()), std::string(plan.policy()),
+          plan.explain()};
 }
 
 /// A plan for each member, where they differ.

@@ -59,6 +59,8 @@ OwnCalls::OwnCalls(const Context& context, Stream stream, catalog::Workload& wor
       execution_{stream} {
   catalog::PreparedMembers members;
   plan_ns_ = host_time_ns([&] { members = workload.prepare_members(); });
+  prepared_.strategy = members.strategy, prepared_.policy = members.policy;
+  prepared_.explain = members.explain;
   const int64_t count = workload.num_members();
   workspace_ = Tensor(context, Dtype::uint8, {members.workspace_bytes});
   execution_ = {stream, {workspace_.data(), workspace_.bytes()}, &handles_};

@@ -171,6 +171,7 @@ struct Prepared {
 struct PreparedMembers {
   std::function<void(int64_t member, const Execution&)> run;
   int64_t workspace_bytes = 0;
+  std::string strategy{}, policy{}, explain{};  ///< of one call, where each is one plan's
   /// What all calls read, and what becomes of their results; absent: nothing.
   std::function<void(const Execution&)> before{}, after{};
 
