@@ -17,17 +17,27 @@
 
 namespace wide {
 
+namespace {
+
+/// Views are plain data: whoever changes one may break what its constructor has checked.
+void require_strides(const Shape& shape, const Strides& strides) {
+  WIDE_REQUIRE(
+      shape.rank() == strides.rank(),
+      "tensor: strides " + to_string(strides) + ", expected one per axis of " + to_string(shape));
+  for (int axis = 0; axis < strides.rank(); ++axis) {
+    WIDE_REQUIRE(shape[axis] >= 0, "tensor: shape " + to_string(shape) + ", expected none below 0");
+    WIDE_REQUIRE(strides[axis] >= 0,
+                 "tensor: strides " + to_string(strides) + ", expected none below 0");
+  }
+}
+
+}  // namespace
+
 template <class Pointer>
 BasicTensorView<Pointer>::BasicTensorView(Pointer data_, Dtype dtype_, const Shape& shape_,
                                           const Strides& strides_, Device device_)
     : data(data_), dtype(dtype_), shape(shape_), strides(strides_), device(device_) {
-  WIDE_REQUIRE(
-      shape.rank() == strides.rank(),
-      "tensor: strides " + to_string(strides) + ", expected one per axis of " + to_string(shape));
   (void)checked_bytes(shape, dtype_bytes(dtype));
-  for (int axis = 0; axis < strides.rank(); ++axis) {
-    WIDE_REQUIRE(strides[axis] >= 0, "tensor: strides " + to_string(strides) + ", expected >= 0");
-  }
   (void)span_bytes();
 }
 
@@ -45,6 +55,7 @@ bool BasicTensorView<Pointer>::is_contiguous() const {
 template <class Pointer>
 int64_t BasicTensorView<Pointer>::span_bytes() const {
   constexpr int64_t max = std::numeric_limits<int64_t>::max();
+  require_strides(shape, strides);
   int64_t last = 0;
   for (int axis = 0; axis < rank(); ++axis) {
     if (shape[axis] == 0) return 0;
