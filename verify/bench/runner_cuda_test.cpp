@@ -34,7 +34,11 @@ TEST_CASE("a primitive in all regimes against all baselines") {
   plan.config.min_samples = 6;
   plan.config.max_samples = is_small ? 6 : 60;
   plan.config.warmup_s = 0;
-  if (is_small) plan.config.budget_s = 0.5;
+  if (is_small) {
+    plan.config.budget_s = 0.5;
+    plan.calibration =
+        Calibration{1e12, {}, 1000, 32, 700};  // a simulator reads 256 MB for minutes
+  }
   plan.baselines = {Baseline::loop, Baseline::streams, Baseline::graph};
   plan.work = {{&spec, {catalog::make_case(spec, axes)}}};
   RunResult result;
@@ -45,8 +49,11 @@ TEST_CASE("a primitive in all regimes against all baselines") {
   // Times of a simulated GPU mean nothing, so neither does their plausibility.
   CHECK((c.status == Status::ok || (is_small && c.status == Status::implausible)));
   REQUIRE(c.baselines.size() == 3);
+  size_t num_measured = 0;
   for (const RunnerResult& strategy : c.strategies) {
     INFO(strategy.name << ": " << strategy.reason);
+    if (strategy.status == Status::skipped) continue;
+    ++num_measured;
     CHECK(strategy.verify.after == "pass");
     CHECK(has(strategy, Regime::stream));
     CHECK(has(strategy, Regime::graph));
@@ -68,7 +75,8 @@ TEST_CASE("a primitive in all regimes against all baselines") {
   CHECK(overhead(loop).has_value() == (loop.launches_per_call && is_told(loop) && is_told(graph)));
   CHECK((!streams.launches_per_call || overhead(streams).has_value() == is_told(streams)));
   CHECK_FALSE(overhead(graph));
-  CHECK(c.speedups.size() == (is_small ? 4 : 5) * c.strategies.size());
+  CHECK(c.speedups.size() == (is_small ? 4 : 5) * num_measured);
+  CHECK(num_measured >= 2);  // sequential and wide
   CHECK(result.complete);
 }
 
