@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "host/core/extent.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
@@ -51,26 +52,11 @@ void check_sizes(const FlashAttentionProblem& p) {
   (void)checked_bytes({p.batch, *p.kv_seq, p.num_members, p.kv_heads, p.head_dim}, bytes);
 }
 
-/// Packed where both strides are 0; the packed value where nothing steps along one.
+/// As [rows, members, features].
 RowStrides complete(const char* field, const RowStrides& strides, int64_t rows, int64_t members,
                     int64_t features) {
-  const RowStrides packed = packed_rows(members, features);
-  WIDE_REQUIRE(strides.row >= 0 && strides.member >= 0, "flash_attention: " + std::string(field) +
-                                                            " has strides " + text(strides) +
-                                                            ", expected none below 0");
-  RowStrides completed = strides == RowStrides{} ? packed : strides;
-  if (rows <= 1) completed.row = packed.row;
-  if (members <= 1) completed.member = packed.member;
-  int64_t row_span = 0, member_span = 0, span = 0;
-  const bool overflows =
-      rows > 0 && (__builtin_mul_overflow(rows - 1, completed.row, &row_span) ||
-                   __builtin_mul_overflow(members - 1, completed.member, &member_span) ||
-                   __builtin_add_overflow(row_span, member_span, &span) ||
-                   __builtin_add_overflow(span, features, &span) ||
-                   __builtin_mul_overflow(span, int64_t{8}, &span));
-  WIDE_REQUIRE(!overflows, "flash_attention: " + std::string(field) + " has strides " +
-                               text(strides) + ", expected an extent that fits in 64 bits");
-  return completed;
+  return complete_strides(name_of("flash_attention", field), strides,
+                          packed_rows(members, features), rows, members, features);
 }
 
 }  // namespace
@@ -108,12 +94,15 @@ FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem p) 
   p.v = complete("v", p.v, keys, members, kv_features);
   p.y = complete("y", p.y, queries, members, features);
   require_disjoint_rows("flash_attention", "y", {queries, p.y}, members, features);
-  const auto member_stride = [&](bool is_present, int64_t given, int64_t packed) {
-    return !is_present ? 0 : given == 0 || members == 1 ? packed : given;
+  const auto member_stride = [&](const char* field, bool is_present, int64_t given, int64_t count) {
+    const ArgumentName name = name_of("flash_attention", field);
+    return is_present ? complete_stride(name, given, members, count) : 0;
   };
   p.key_lengths_member_stride =
-      member_stride(p.key_lengths == KeyLengths::per_member, p.key_lengths_member_stride, p.batch);
-  p.slopes_member_stride = member_stride(p.has_slopes, p.slopes_member_stride, p.heads);
+      member_stride("key_lengths_member_stride", p.key_lengths == KeyLengths::per_member,
+                    p.key_lengths_member_stride, p.batch);
+  p.slopes_member_stride =
+      member_stride("slopes_member_stride", p.has_slopes, p.slopes_member_stride, p.heads);
   if (!p.has_bias) p.bias = {};
   for (const auto& [stride, extent] : {std::pair{&p.bias.member, members},
                                        {&p.bias.batch, p.batch},
@@ -122,8 +111,12 @@ FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem p) 
     require_range("a stride of bias", *stride, 0);
     if (extent <= 1) *stride = 0;  // nothing steps along it
   }
-  require_range("key_lengths_member_stride", p.key_lengths_member_stride, 0);
-  require_range("slopes_member_stride", p.slopes_member_stride, 0);
+  const SteppedAxis axes[] = {{p.bias.member, members},
+                              {p.bias.batch, p.batch},
+                              {p.bias.head, p.heads},
+                              {p.bias.query, p.seq}};
+  WIDE_REQUIRE(extent_fits(axes, *p.kv_seq), "flash_attention: bias has strides " + text(p.bias) +
+                                                 ", expected an extent that fits in 64 bits");
   return p;
 }
 

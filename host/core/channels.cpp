@@ -9,6 +9,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 
 namespace wide {
 
@@ -47,10 +48,24 @@ ChannelStrides packed_strides(const MemberChannels& e) {
   return {all, num_elements({e.channels, positions}), positions, e.width, 1};
 }
 
+/// From the batch inwards.
+std::array<SteppedAxis, 5> axes_of(const MemberChannels& c, const ChannelStrides& s) {
+  return {{{s.batch, c.batch},
+           {s.member, c.members},
+           {s.channel, c.channels},
+           {s.row, c.height},
+           {s.column, c.width}}};
+}
+
 }  // namespace
 
 ChannelStrides complete_strides(std::string_view primitive, std::string_view argument,
                                 const MemberChannels& e, const ChannelStrides& strides) {
+  const ArgumentName name = name_of(primitive, argument);
+  for (const SteppedAxis& axis : axes_of(e, strides)) {
+    WIDE_REQUIRE(axis.stride >= 0,
+                 name + " has strides " + text(strides) + ", expected none below 0");
+  }
   const ChannelStrides packed = packed_strides(e);
   const bool is_empty = e.batch == 0 || packed.batch == 0;
   if (is_empty || strides == ChannelStrides{}) return packed;
@@ -62,9 +77,11 @@ ChannelStrides complete_strides(std::string_view primitive, std::string_view arg
   if (e.batch <= 1) complete.batch = packed.batch;
   const bool is_last = e.layout == ChannelLayout::channels_last;
   const int64_t last = is_last ? complete.channel : complete.column;
-  WIDE_REQUIRE(last == 1, name_of(primitive, argument) + " has a " +
-                              (is_last ? "channel" : "column") + " stride of " +
+  WIDE_REQUIRE(last == 1, name + " has a " + (is_last ? "channel" : "column") + " stride of " +
                               std::to_string(last) + ", expected the last axis contiguous: 1");
+  WIDE_REQUIRE(
+      extent_fits(axes_of(e, complete), 1),
+      name + " has strides " + text(complete) + ", expected an extent that fits in 64 bits");
   return complete;
 }
 
@@ -143,13 +160,7 @@ void require_disjoint(std::string_view primitive, std::string_view argument,
 
 void require_disjoint_channels(std::string_view primitive, std::string_view argument,
                                const MemberChannels& c) {
-  const ChannelStrides& s = c.strides;
-  const std::array<SteppedAxis, 5> axes{{{s.batch, c.batch},
-                                         {s.member, c.members},
-                                         {s.channel, c.channels},
-                                         {s.row, c.height},
-                                         {s.column, c.width}}};
-  require_disjoint(primitive, argument, axes);
+  require_disjoint(primitive, argument, axes_of(c, c.strides));
 }
 
 ConstTensorView member_parameters(std::string_view primitive, std::string_view argument,

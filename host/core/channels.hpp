@@ -12,6 +12,7 @@
 #include <span>
 #include <string_view>
 
+#include "host/core/extent.hpp"
 #include "wide/channels.hpp"
 #include "wide/tensor.hpp"
 
@@ -32,11 +33,6 @@ MemberChannels member_channels(std::string_view primitive, std::string_view argu
 MemberChannels member_channels_last(std::string_view primitive, std::string_view argument,
                                     const ConstTensorView& view, int64_t num_members);
 
-/// One axis of an operand.
-struct SteppedAxis {
-  int64_t stride, extent;
-};
-
 /// For outputs: no two elements may share an address. In any order of the axes.
 void require_disjoint(std::string_view primitive, std::string_view argument,
                       std::span<const SteppedAxis> axes);
@@ -44,7 +40,7 @@ void require_disjoint_channels(std::string_view primitive, std::string_view argu
                                const MemberChannels& channels);
 
 /// The strides of these extents packed, where `strides` is all 0; else `strides`, as above. Throws
-/// where the last axis is not contiguous.
+/// where one is below 0, the last axis is not contiguous or the extent does not fit in 64 bits.
 ChannelStrides complete_strides(std::string_view primitive, std::string_view argument,
                                 const MemberChannels& extents, const ChannelStrides& strides);
 

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "host/core/check.hpp"
+#include "host/core/extent.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 
 namespace wide {
 
@@ -76,11 +78,33 @@ RowStrides packed_rows(int64_t num_members, int64_t features) {
   return {checked_product(num_members, features), features};
 }
 
-RowStrides complete_strides(const RowStrides& strides, const RowStrides& packed, int64_t rows,
-                            int64_t num_members, int64_t features) {
+RowStrides fill_strides(const ArgumentName& name, const RowStrides& strides,
+                        const RowStrides& packed, int64_t rows, int64_t num_members,
+                        int64_t features) {
+  WIDE_REQUIRE(strides.row >= 0 && strides.member >= 0,
+               name + " has strides " + text(strides) + ", expected none below 0");
   RowStrides completed = strides == RowStrides{} || features == 0 ? packed : strides;
   if (rows <= 1) completed.row = packed.row;
   if (num_members <= 1) completed.member = packed.member;
+  return completed;
+}
+
+RowStrides complete_strides(const ArgumentName& name, const RowStrides& strides,
+                            const RowStrides& packed, int64_t rows, int64_t num_members,
+                            int64_t features) {
+  const RowStrides completed = fill_strides(name, strides, packed, rows, num_members, features);
+  const SteppedAxis axes[] = {{completed.row, rows}, {completed.member, num_members}};
+  WIDE_REQUIRE(extent_fits(axes, features), name + " has strides " + text(completed) +
+                                                ", expected an extent that fits in 64 bits");
+  return completed;
+}
+
+int64_t complete_stride(const ArgumentName& name, int64_t stride, int64_t steps, int64_t count) {
+  WIDE_REQUIRE(stride >= 0, name + " is " + text(stride) + ", expected >= 0");
+  const int64_t completed = stride == 0 || steps <= 1 || count == 0 ? count : stride;
+  const SteppedAxis axes[] = {{completed, steps}};
+  WIDE_REQUIRE(extent_fits(axes, count),
+               name + " is " + text(completed) + ", expected an extent that fits in 64 bits");
   return completed;
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "host/core/check.hpp"
 #include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
@@ -43,8 +44,16 @@ void require_disjoint_rows(std::string_view primitive, std::string_view argument
 RowStrides packed_rows(int64_t num_members, int64_t features);
 
 /// A problem's strides as views are described: packed where both are 0 or there are no features,
-/// and where nothing steps along one.
-RowStrides complete_strides(const RowStrides& strides, const RowStrides& packed, int64_t rows,
-                            int64_t num_members, int64_t features);
+/// and where nothing steps along one. Throws invalid_argument where one is below 0.
+RowStrides fill_strides(const ArgumentName& name, const RowStrides& strides,
+                        const RowStrides& packed, int64_t rows, int64_t num_members,
+                        int64_t features);
+/// The same, and throws where the extent does not fit in 64 bits.
+RowStrides complete_strides(const ArgumentName& name, const RowStrides& strides,
+                            const RowStrides& packed, int64_t rows, int64_t num_members,
+                            int64_t features);
+
+/// The only stride of a problem's [steps, count], refused likewise; `name` is the field's.
+int64_t complete_stride(const ArgumentName& name, int64_t stride, int64_t steps, int64_t count);
 
 }  // namespace wide

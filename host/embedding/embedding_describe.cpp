@@ -83,17 +83,22 @@ int64_t row_elements(const EmbeddingProblem& p) {
 
 EmbeddingProblem resolved(EmbeddingProblem p) {
   require_legal(p);
-  const bool has_bags = p.bag != Bag::none, is_alone = p.num_members <= 1;
+  const bool has_bags = p.bag != Bag::none;
   const int64_t rows = has_bags ? p.batch : p.batch * p.seq, elements = row_elements(p);
-  p.y = complete_strides(p.y, packed_rows(p.num_members, p.dim), rows, p.num_members, p.dim);
-  p.table = complete_strides(p.table, {elements, p.vocab * elements}, p.vocab, p.num_members,
-                             p.vocab * elements);
-  if (p.ids_batch_stride == 0 || p.batch <= 1 || p.seq == 0)
-    p.ids_batch_stride = packed_batch_stride(p);
-  if (!p.shared_ids && (p.ids_member_stride == 0 || is_alone || p.seq == 0))
-    p.ids_member_stride = p.seq;
-  if (has_bags && !p.shared_ids && (p.offsets_member_stride == 0 || is_alone))
-    p.offsets_member_stride = p.batch + 1;
+  p.y = complete_strides(name_of(kEmbeddingName, "y"), p.y, packed_rows(p.num_members, p.dim), rows,
+                         p.num_members, p.dim);
+  p.table =
+      complete_strides(name_of(kEmbeddingName, "table"), p.table, {elements, p.vocab * elements},
+                       p.vocab, p.num_members, p.vocab * elements);
+  const auto complete = [&](const char* field, int64_t& stride, bool is_stepped, int64_t steps,
+                            int64_t count) {
+    const ArgumentName name = name_of(kEmbeddingName, field);
+    stride = is_stepped ? complete_stride(name, stride, steps, count) : 0;
+  };
+  complete("ids_batch_stride", p.ids_batch_stride, !has_bags, p.batch, packed_batch_stride(p));
+  complete("ids_member_stride", p.ids_member_stride, !p.shared_ids, p.num_members, p.seq);
+  complete("offsets_member_stride", p.offsets_member_stride, has_bags && !p.shared_ids,
+           p.num_members, p.batch + 1);
   return p;
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string>
 
+#include "host/core/extent.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
@@ -17,25 +18,14 @@ namespace wide {
 
 namespace {
 
-void require_strides(const char* field, const RowStrides& strides) {
-  WIDE_REQUIRE(strides.row >= 0 && strides.member >= 0, "linear: " + std::string(field) +
-                                                            " has strides " + text(strides) +
-                                                            ", expected none below 0");
-}
-
 /// Elements from the first to the end of the last, in bytes, must fit in 64 bits.
 void require_extent(const char* field, const LinearProblem& problem, int64_t rows, int64_t members,
                     int64_t features, const RowStrides& strides) {
-  if (rows == 0 || members == 0 || features == 0) return;
-  int64_t row_span = 0, member_span = 0, span = 0;
-  const bool overflows = __builtin_mul_overflow(rows - 1, strides.row, &row_span) ||
-                         __builtin_mul_overflow(members - 1, strides.member, &member_span) ||
-                         __builtin_add_overflow(row_span, member_span, &span) ||
-                         __builtin_add_overflow(span, features, &span) ||
-                         __builtin_mul_overflow(span, dtype_bytes(problem.dtype), &span);
-  WIDE_REQUIRE(!overflows, "linear: " + std::string(field) + " of [" + text(rows) + ", " +
-                               text(members) + ", " + text(features) + "] with strides " +
-                               text(strides) + ", expected an extent that fits in 64 bits");
+  const SteppedAxis axes[] = {{strides.row, rows}, {strides.member, members}};
+  WIDE_REQUIRE(extent_fits(axes, features, dtype_bytes(problem.dtype)),
+               "linear: " + std::string(field) + " of [" + text(rows) + ", " + text(members) +
+                   ", " + text(features) + "] with strides " + text(strides) +
+                   ", expected an extent that fits in 64 bits");
 }
 
 /// Rows inside members or members inside rows, each past the end of the previous one.
@@ -84,7 +74,8 @@ void complete_weight(LinearProblem& problem) {
   if (!is_quantized(problem)) {
     problem.group_size = 0;
     problem.allow_rounded_weights = false;
-    problem.weight = complete_strides(problem.weight, {in, out * in}, out, members, in);
+    problem.weight =
+        fill_strides(name_of("linear", "weight"), problem.weight, {in, out * in}, out, members, in);
     return require_extent("weight", problem, out, members, in, problem.weight);
   }
   problem.weight = complete_quantized_strides("linear", linear_quantized_weight(problem), members,
@@ -109,8 +100,8 @@ void complete_epilogue(LinearProblem& problem) {
                     epilogue.scale == OutputScale::per_member ? 1 : out);
   problem.residual = epilogue.residual == Residual::none
                          ? RowStrides{}
-                         : complete_strides(problem.residual, packed_rows(members, out),
-                                            problem.batch, members, out);
+                         : fill_strides(name_of("linear", "residual"), problem.residual,
+                                        packed_rows(members, out), problem.batch, members, out);
 }
 
 }  // namespace
@@ -120,10 +111,6 @@ LinearProblem complete_linear_problem(LinearProblem problem) {
   problem.y_dtype = problem.y_dtype.value_or(problem.dtype);
   const int64_t members = problem.num_members, batch = problem.batch;
   const int64_t in = problem.in_features, out = problem.out_features;
-  require_strides("x", problem.x);
-  require_strides("weight", problem.weight);
-  require_strides("y", problem.y);
-  require_strides("residual", problem.residual);
   require_at_least("linear", "bias_member_stride", problem.bias_member_stride, 0);
   require_at_least("linear", "scale_member_stride", problem.scale_member_stride, 0);
   WIDE_REQUIRE(std::isfinite(problem.epilogue.alpha),
@@ -132,12 +119,14 @@ LinearProblem complete_linear_problem(LinearProblem problem) {
   if (problem.shared_input) {
     WIDE_REQUIRE(problem.x.member == 0, "linear: x has member stride " + text(problem.x.member) +
                                             ", expected 0: shared_input");
-    problem.x = complete_strides(problem.x, {in, 0}, batch, 1, in);
+    problem.x = fill_strides(name_of("linear", "x"), problem.x, {in, 0}, batch, 1, in);
   } else {
-    problem.x = complete_strides(problem.x, packed_rows(members, in), batch, members, in);
+    problem.x = fill_strides(name_of("linear", "x"), problem.x, packed_rows(members, in), batch,
+                             members, in);
   }
   complete_weight(problem);
-  problem.y = complete_strides(problem.y, packed_rows(members, out), batch, members, out);
+  problem.y = fill_strides(name_of("linear", "y"), problem.y, packed_rows(members, out), batch,
+                           members, out);
   complete_epilogue(problem);
 
   require_extent("x", problem, batch, members, in, problem.x);

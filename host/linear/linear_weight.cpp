@@ -41,8 +41,9 @@ RowStrides complete_quantized_strides(std::string_view primitive, const Quantize
                name_of(primitive, "group_size") + " is " + std::to_string(weight.group_size) +
                    ", expected 64 or 128");
   const int64_t bytes = quantized_bytes(weight);
-  const RowStrides strides = complete_strides({bytes, member_stride == 0 ? bytes : member_stride},
-                                              {bytes, bytes}, 1, num_members, bytes);
+  const RowStrides strides = fill_strides(name_of(primitive, "weight"),
+                                          {bytes, member_stride == 0 ? bytes : member_stride},
+                                          {bytes, bytes}, 1, num_members, bytes);
   WIDE_REQUIRE(strides.member >= bytes && strides.member % kQuantizedAlignment == 0,
                name_of(primitive, "weight") + " has member stride " +
                    std::to_string(strides.member) + " bytes, expected a multiple of " +

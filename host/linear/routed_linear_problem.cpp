@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string>
 
+#include "host/core/extent.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
@@ -21,16 +22,10 @@ namespace {
 void require_routed_extent(const char* field, const RoutedLinearProblem& p, const Shape& shape,
                            const RowStrides& strides) {
   const int64_t members = shape[0], rows = shape[1], features = shape[2];
-  if (members == 0 || rows == 0 || features == 0) return;
-  int64_t row_span = 0, member_span = 0, span = 0;
-  const bool overflows = __builtin_mul_overflow(rows - 1, strides.row, &row_span) ||
-                         __builtin_mul_overflow(members - 1, strides.member, &member_span) ||
-                         __builtin_add_overflow(row_span, member_span, &span) ||
-                         __builtin_add_overflow(span, features, &span) ||
-                         __builtin_mul_overflow(span, dtype_bytes(p.dtype), &span);
-  WIDE_REQUIRE(!overflows, "routed_linear: " + std::string(field) + " of " + to_string(shape) +
-                               " with strides " + text(strides) +
-                               ", expected an extent that fits in 64 bits");
+  const SteppedAxis axes[] = {{strides.row, rows}, {strides.member, members}};
+  WIDE_REQUIRE(extent_fits(axes, features, dtype_bytes(p.dtype)),
+               "routed_linear: " + std::string(field) + " of " + to_string(shape) +
+                   " with strides " + text(strides) + ", expected an extent that fits in 64 bits");
 }
 
 void check_routed_sizes(const RoutedLinearProblem& p) {
@@ -71,7 +66,8 @@ void complete_routed_weight(RoutedLinearProblem& p) {
     return require_routed_extent("weight", p, {members, 1, p.weight.row}, p.weight);
   }
   p.group_size = 0;
-  p.weight = complete_strides(p.weight, {in, out * in}, out, members, in);
+  p.weight = fill_strides(name_of(kRoutedLinearName, "weight"), p.weight, {in, out * in}, out,
+                          members, in);
   require_routed_extent("weight", p, {members, out, in}, p.weight);
 }
 

@@ -43,8 +43,10 @@ void require_legal(const BatchnormProblem& p) {
 BatchnormProblem resolved(BatchnormProblem p) {
   require_legal(p);
   complete_channels(kBatchnormName, p);
-  complete_parameter(p.mean_member_stride, true, p.channels);
-  complete_parameter(p.variance_member_stride, true, p.channels);
+  complete_parameter(name_of(kBatchnormName, "mean_member_stride"), p.mean_member_stride, true,
+                     p.num_members, p.channels);
+  complete_parameter(name_of(kBatchnormName, "variance_member_stride"), p.variance_member_stride,
+                     true, p.num_members, p.channels);
   return p;
 }
 

@@ -34,8 +34,10 @@ void complete_channels(std::string_view primitive, Problem& p) {
   const MemberChannels extents{p.batch, p.num_members, p.channels, p.height, p.width, {}};
   p.x = complete_strides(primitive, "x", extents, p.x);
   p.y = complete_strides(primitive, "y", extents, p.y);
-  complete_parameter(p.gamma_member_stride, p.has_gamma, p.channels);
-  complete_parameter(p.beta_member_stride, p.has_beta, p.channels);
+  complete_parameter(name_of(primitive, "gamma_member_stride"), p.gamma_member_stride, p.has_gamma,
+                     p.num_members, p.channels);
+  complete_parameter(name_of(primitive, "beta_member_stride"), p.beta_member_stride, p.has_beta,
+                     p.num_members, p.channels);
 }
 
 /// The member stride of parameters [N, C] or [N*C] on y's device; 0 where they are absent.

@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+#include "host/core/check.hpp"
+#include "host/core/rows.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
@@ -13,10 +15,10 @@ namespace wide {
 /// A finite number >= 0.
 void require_epsilon(std::string_view primitive, float epsilon);
 
-/// A parameter's member stride where a problem written by hand gives none.
-inline void complete_parameter(int64_t& stride, bool is_present, int64_t count) {
-  if (!is_present) stride = 0;
-  if (is_present && stride == 0) stride = count;
+/// The member stride of a problem's parameters [num_members, count]; 0 where they are absent.
+inline void complete_parameter(const ArgumentName& field, int64_t& stride, bool is_present,
+                               int64_t num_members, int64_t count) {
+  stride = is_present ? complete_stride(field, stride, num_members, count) : 0;
 }
 
 /// The member stride of parameters [num_members, count], `axes` in messages, of `dtype`; `count`

@@ -127,16 +127,20 @@ ChainProblem complete_rows(std::string_view primitive, ChainProblem p) {
   require_legal(primitive, p);
   const int64_t members = members_in_a_row(p);
   const RowStrides packed = packed_rows(members, p.features);
-  const auto complete = [&](RowStrides& strides) {
-    strides = complete_strides(strides, packed, p.rows, members, p.features);
+  const auto complete = [&](const char* name, RowStrides& strides) {
+    strides =
+        complete_strides(name_of(primitive, name), strides, packed, p.rows, members, p.features);
   };
-  complete(p.x);
-  complete(p.y);
-  if (p.has_residual) complete(p.residual);
-  if (p.has_sum) complete(p.sum);
-  complete_parameter(p.bias_member_stride, p.has_bias, p.features);
-  complete_parameter(p.gamma_member_stride, p.has_gamma, p.features);
-  complete_parameter(p.beta_member_stride, p.has_beta, p.features);
+  complete("x", p.x);
+  complete("y", p.y);
+  if (p.has_residual) complete("residual", p.residual);
+  if (p.has_sum) complete("sum", p.sum);
+  const auto complete_member = [&](const char* name, int64_t& stride, bool is_present) {
+    complete_parameter(name_of(primitive, name), stride, is_present, p.num_members, p.features);
+  };
+  complete_member("bias_member_stride", p.bias_member_stride, p.has_bias);
+  complete_member("gamma_member_stride", p.gamma_member_stride, p.has_gamma);
+  complete_member("beta_member_stride", p.beta_member_stride, p.has_beta);
   return p;
 }
 

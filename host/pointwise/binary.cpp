@@ -29,14 +29,17 @@ BinaryProblem resolved(BinaryProblem p) {
   require_enumerator(kBinaryName, "function", p.function, kAllBinaryFunctions.back());
   require_enumerator(kBinaryName, "broadcast", p.broadcast, kAllBroadcasts.back());
   require_enumerator(kBinaryName, "activation", p.activation, kAllActivations.back());
-  complete_rows(p);
+  complete_rows(kBinaryName, p);
   if (p.broadcast == Broadcast::none) {
-    p.other = complete_strides(p.other, packed_rows(p.num_members, p.features), p.rows,
-                               p.num_members, p.features);
+    p.other =
+        complete_strides(name_of(kBinaryName, "other"), p.other,
+                         packed_rows(p.num_members, p.features), p.rows, p.num_members, p.features);
   }
   const bool has_member_axis = p.broadcast == Broadcast::rows || p.broadcast == Broadcast::features;
-  if (has_member_axis && p.other.member == 0) {
-    p.other.member = p.broadcast == Broadcast::rows ? p.features : 1;
+  if (has_member_axis) {
+    p.other.member =
+        complete_stride(name_of(kBinaryName, "other.member"), p.other.member, p.num_members,
+                        p.broadcast == Broadcast::rows ? p.features : 1);
   }
   WIDE_REQUIRE(p.broadcast == Broadcast::none || p.other.row == 0,
                "binary: other's row stride is " + std::to_string(p.other.row) +

@@ -21,9 +21,11 @@ constexpr std::string_view kDropoutName = "dropout";
 
 DropoutProblem resolved(DropoutProblem p) {
   require_legal_rows(kDropoutName, rows_of(p));
-  complete_rows(p);
-  if (p.seed_member_stride == 0) p.seed_member_stride = 2;
-  if (p.probability_member_stride == 0) p.probability_member_stride = 1;
+  complete_rows(kDropoutName, p);
+  p.seed_member_stride = complete_stride(name_of(kDropoutName, "seed_member_stride"),
+                                         p.seed_member_stride, p.num_members, 2);
+  p.probability_member_stride = complete_stride(name_of(kDropoutName, "probability_member_stride"),
+                                                p.probability_member_stride, p.num_members, 1);
   return p;
 }
 

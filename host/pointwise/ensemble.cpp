@@ -32,9 +32,10 @@ PackedRows rows_of_x(const EnsembleProblem& p) {
 EnsembleProblem resolved(EnsembleProblem p) {
   require_legal_rows(kEnsembleName, rows_of_x(p));
   require_enumerator(kEnsembleName, "function", p.function, kAllEnsembleFunctions.back());
-  p.x = complete_strides(p.x, packed_rows(p.num_members, p.features), p.rows, p.num_members,
-                         p.features);
-  if (p.y_row_stride == 0 || p.rows <= 1 || p.features == 0) p.y_row_stride = p.features;
+  p.x = complete_strides(name_of(kEnsembleName, "x"), p.x, packed_rows(p.num_members, p.features),
+                         p.rows, p.num_members, p.features);
+  p.y_row_stride =
+      complete_stride(name_of(kEnsembleName, "y_row_stride"), p.y_row_stride, p.rows, p.features);
   return p;
 }
 

@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "host/core/check.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
 #include "wide/strides.hpp"
@@ -27,10 +28,14 @@ PackedRows rows_of(const Problem& p) {
 
 /// Completes x and y as their views are described.
 template <class Problem>
-void complete_rows(Problem& p) {
+void complete_rows(std::string_view primitive, Problem& p) {
   const RowStrides packed = packed_rows(p.num_members, p.features);
-  p.x = complete_strides(p.x, packed, p.rows, p.num_members, p.features);
-  p.y = complete_strides(p.y, packed, p.rows, p.num_members, p.features);
+  const auto complete = [&](const char* name, RowStrides& strides) {
+    strides = complete_strides(name_of(primitive, name), strides, packed, p.rows, p.num_members,
+                               p.features);
+  };
+  complete("x", p.x);
+  complete("y", p.y);
 }
 
 /// `features` tells [.., N, D] from [.., N*D] where N divides D; 0: unknown, then it is the

@@ -48,8 +48,9 @@ void require_legal(const PointwiseProblem& p) {
 
 PointwiseProblem resolved(PointwiseProblem p) {
   require_legal(p);
-  complete_rows(p);
-  if (p.slope_member_stride == 0) p.slope_member_stride = p.num_slopes;
+  complete_rows(kPointwiseName, p);
+  p.slope_member_stride = complete_stride(name_of(kPointwiseName, "slope_member_stride"),
+                                          p.slope_member_stride, p.num_members, p.num_slopes);
   return p;
 }
 

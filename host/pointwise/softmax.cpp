@@ -19,7 +19,7 @@ constexpr std::string_view kSoftmaxName = "softmax";
 
 SoftmaxProblem resolved(SoftmaxProblem p) {
   require_legal_rows(kSoftmaxName, rows_of(p));
-  complete_rows(p);
+  complete_rows(kSoftmaxName, p);
   return p;
 }
 

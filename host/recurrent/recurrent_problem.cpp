@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "host/core/extent.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
@@ -31,36 +32,25 @@ void check_sizes(const RecurrentProblem& p) {
   (void)checked_bytes({p.batch, p.steps, p.num_members, p.in_features}, 4);
 }
 
-/// An axis' extent, and what lies between neighbours along it.
-struct Stepped {
-  int64_t extent, stride;
-};
-
-/// Elements from the first to the end of the last must fit in 64 bits, in bytes. `strides` are
-/// for the message.
+/// No stride is below 0, and the extent fits in 64 bits. `strides` are for the message.
 template <class Strides>
-void require_extent(const char* field, std::array<Stepped, 3> axes, int64_t features, Dtype dtype,
+void require_extent(const char* field, const std::array<SteppedAxis, 3>& axes, int64_t features,
                     const Strides& strides) {
-  int64_t span = features;
-  bool overflows = false;
-  for (const Stepped& axis : axes) {
+  for (const SteppedAxis& axis : axes) {
     WIDE_REQUIRE(axis.stride >= 0, "recurrent: " + std::string(field) + " has strides " +
                                        text(strides) + ", expected none below 0");
-    int64_t steps = 0;
-    overflows |= __builtin_mul_overflow(std::max<int64_t>(axis.extent - 1, 0), axis.stride, &steps);
-    overflows |= __builtin_add_overflow(span, steps, &span);
   }
-  overflows |= __builtin_mul_overflow(span, dtype_bytes(dtype), &span);
-  WIDE_REQUIRE(!overflows, "recurrent: " + std::string(field) + " has strides " + text(strides) +
-                               ", expected an extent that fits in 64 bits");
+  WIDE_REQUIRE(extent_fits(axes, features), "recurrent: " + std::string(field) + " has strides " +
+                                                text(strides) +
+                                                ", expected an extent that fits in 64 bits");
 }
 
 /// Axes nest in some order, each stepping over everything inside.
-bool is_disjoint(std::array<Stepped, 3> axes, int64_t features) {
+bool is_disjoint(std::array<SteppedAxis, 3> axes, int64_t features) {
   std::sort(axes.begin(), axes.end(),
-            [](const Stepped& a, const Stepped& b) { return a.stride < b.stride; });
+            [](const SteppedAxis& a, const SteppedAxis& b) { return a.stride < b.stride; });
   int64_t inside = features;
-  for (const Stepped& axis : axes) {
+  for (const SteppedAxis& axis : axes) {
     if (axis.extent <= 1) continue;
     if (axis.stride < inside) return false;
     inside += (axis.extent - 1) * axis.stride;
@@ -68,21 +58,19 @@ bool is_disjoint(std::array<Stepped, 3> axes, int64_t features) {
   return true;
 }
 
-std::array<Stepped, 3> axes_of(const RecurrentProblem& p, const RecurrentStrides& s) {
-  return {{{p.batch, s.batch}, {p.steps, s.step}, {p.num_members, s.member}}};
+std::array<SteppedAxis, 3> axes_of(const RecurrentProblem& p, const RecurrentStrides& s) {
+  return {{{s.batch, p.batch}, {s.step, p.steps}, {s.member, p.num_members}}};
 }
-std::array<Stepped, 3> axes_of(const RecurrentProblem& p, const RowStrides& s) {
-  return {{{p.batch, s.row}, {1, 0}, {p.num_members, s.member}}};
+std::array<SteppedAxis, 3> axes_of(const RecurrentProblem& p, const RowStrides& s) {
+  return {{{s.row, p.batch}, {0, 1}, {s.member, p.num_members}}};
 }
 
 /// The strides of a state [B, N, H] if it exists; else none.
-RowStrides complete_state(const char* field, const RecurrentProblem& p, bool exists, Dtype dtype,
+RowStrides complete_state(const char* field, const RecurrentProblem& p, bool exists,
                           const RowStrides& given) {
   if (!exists) return {};
-  const RowStrides strides = complete_strides(given, packed_rows(p.num_members, p.hidden), p.batch,
-                                              p.num_members, p.hidden);
-  require_extent(field, axes_of(p, strides), p.hidden, dtype, strides);
-  return strides;
+  return complete_strides(name_of("recurrent", field), given, packed_rows(p.num_members, p.hidden),
+                          p.batch, p.num_members, p.hidden);
 }
 
 }  // namespace
@@ -167,15 +155,14 @@ RecurrentProblem complete_recurrent_problem(RecurrentProblem p) {
                "recurrent: x has member stride " + text(p.x.member) + ", expected 0: shared_input");
   p.x = complete_recurrent_strides(p, p.x, p.in_features, p.shared_input);
   p.y = complete_recurrent_strides(p, p.y, p.hidden, false);
-  require_extent("x", axes_of(p, p.x), p.in_features, p.dtype, p.x);
-  require_extent("y", axes_of(p, p.y), p.hidden, p.dtype, p.y);
+  require_extent("x", axes_of(p, p.x), p.in_features, p.x);
+  require_extent("y", axes_of(p, p.y), p.hidden, p.y);
   WIDE_REQUIRE(is_empty(p) || is_disjoint(axes_of(p, p.y), p.hidden),
                "recurrent: y has strides " + text(p.y) +
                    ", expected elements that do not overlap each other");
-  p.first_hidden = complete_state("first_hidden", p, p.has_first_state, p.dtype, p.first_hidden);
-  p.first_cell =
-      complete_state("first_cell", p, p.has_first_state && has_cell, Dtype::fp32, p.first_cell);
-  p.last_cell = complete_state("last_cell", p, p.has_last_cell, Dtype::fp32, p.last_cell);
+  p.first_hidden = complete_state("first_hidden", p, p.has_first_state, p.first_hidden);
+  p.first_cell = complete_state("first_cell", p, p.has_first_state && has_cell, p.first_cell);
+  p.last_cell = complete_state("last_cell", p, p.has_last_cell, p.last_cell);
   WIDE_REQUIRE(!p.has_last_cell || p.batch == 0 || is_disjoint(axes_of(p, p.last_cell), p.hidden),
                "recurrent: last_cell has strides " + text(p.last_cell) +
                    ", expected elements that do not overlap each other");

@@ -43,7 +43,8 @@ void require_legal(const TopKProblem& p) {
 
 TopKProblem resolved(TopKProblem p) {
   require_legal(p);
-  if (p.scores_row_stride == 0 || p.rows <= 1) p.scores_row_stride = p.num_members;
+  p.scores_row_stride = complete_stride(name_of(kTopKName, "scores_row_stride"),
+                                        p.scores_row_stride, p.rows, p.num_members);
   return p;
 }
 
