@@ -25,6 +25,8 @@ struct Seen {
 };
 
 Seen look_at(const ConstTensorView& view, ChannelLayout layout) {
+  (void)view.num_elements();  // refuses negative extents and overflow
+  (void)view.span_bytes();    // and strides that are none of the shape's, or cannot be multiplied
   const bool is_first = layout == ChannelLayout::channels_first;
   const int channel = is_first ? 1 : view.rank() - 1;
   const int column = is_first ? view.rank() - 1 : view.rank() - 2;
@@ -101,7 +103,6 @@ void describe_weight(const ConvArguments& a, ConvProblem& p) {
   WIDE_REQUIRE(a.weight.rank() == rank, "conv: weight is " + to_string(a.weight.shape) +
                                             ", expected " + expected() + " for an x of " +
                                             counted(rank, "axis", "axes"));
-  (void)a.weight.num_elements();  // refuses negative extents and overflow
   const Seen seen = look_at(a.weight, p.layout);
   const bool fits = seen.outer % p.num_members == 0 && p.groups >= 1 &&
                     seen.channels == p.in_channels / p.groups && p.in_channels % p.groups == 0;
@@ -145,7 +146,6 @@ ConvProblem describe_conv(const ConvArguments& a, const ConvProblem& like) {
   WIDE_REQUIRE(rank >= 3 && rank <= 5,
                "conv: x is " + to_string(a.x.shape) + ", expected " + expected());
   require_at_least(kConvName, "num_members", p.num_members, 1);
-  (void)a.x.num_elements();
   const Seen x = look_at(a.x, x_layout_of(p));
   WIDE_REQUIRE(x.channels % p.num_members == 0,
                "conv: x is " + to_string(a.x.shape) + ", expected " + expected() +

@@ -14,6 +14,7 @@
 #include "host/core/context.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/runtime.hpp"
+#include "wide/error.hpp"
 
 namespace wide {
 
@@ -57,15 +58,17 @@ int64_t BasicTensorView<Pointer>::span_bytes() const {
   constexpr int64_t max = std::numeric_limits<int64_t>::max();
   require_strides(shape, strides);
   int64_t last = 0;
+  bool is_empty = rank() == 0 && data == nullptr;
   for (int axis = 0; axis < rank(); ++axis) {
-    if (shape[axis] == 0) return 0;
-    const int64_t steps = shape[axis] - 1;
+    // An extent of zero cannot hide what is beyond 64 bits: strides are multiplied all the same.
+    is_empty = is_empty || shape[axis] == 0;
+    const int64_t steps = std::max<int64_t>(shape[axis] - 1, 0);
     const bool fits = steps == 0 || strides[axis] <= (max / 16 - last) / steps;
     WIDE_REQUIRE(fits, "tensor: shape " + to_string(shape) + " with strides " + to_string(strides) +
                            " does not fit in 64 bits");
     last += steps * strides[axis];
   }
-  return rank() == 0 && data == nullptr ? 0 : (last + 1) * dtype_bytes(dtype);
+  return is_empty ? 0 : (last + 1) * dtype_bytes(dtype);
 }
 
 template <class Pointer>

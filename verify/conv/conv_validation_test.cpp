@@ -132,6 +132,16 @@ TEST_CASE("conv: each wrong operand is named, with what was got and expected") {
   like.x_layout = ChannelLayout::channels_first;  // which it is anyway
   CHECK(describe_conv({x, weight, bias, y, {}}, like) ==
         describe_conv({x, weight, bias, y, {}}, two));
+  ConvArguments changed{x, weight, bias, y, {}};
+  changed.x.strides = Strides{};
+  refuses(changed, two, "tensor: strides [], expected one per axis of [2, 6, 5, 7]");
+  for (const Shape& shape : {Shape{8, 3, 3, 3}, Shape{8, 3, 0, 3}}) {
+    changed = {x, weight, bias, y, {}};
+    changed.weight.shape = shape;
+    changed.weight.strides[0] = INT64_MAX;  // times 4 it would be below 0
+    CHECK_THROWS_MATCHES(describe_conv(changed, two), Error,
+                         MessageMatches(ContainsSubstring("[9223372036854775807, 9, 3, 1]")));
+  }
   const ConvPlan plan = make_conv_plan(cpu, describe_conv({x, weight, bias, y, {}}, two));
   CHECK_THROWS_MATCHES(plan.run({x, weight, {}, y, {}}, {Stream::cpu()}), Error,
                        Message("conv: bias is absent, expected one as in the plan's problem"));

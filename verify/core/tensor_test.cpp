@@ -83,6 +83,15 @@ TEST_CASE("views know their span, alignment and slices") {
   CHECK_THROWS_AS(TensorView(data, Dtype::fp32, {2, 3}, Strides{-3, 1}, Device{}), Error);
   CHECK_THROWS_AS(
       TensorView(data, Dtype::fp32, {1 << 20, 2}, Strides{int64_t{1} << 50, 1}, Device{}), Error);
+  CHECK_THROWS_AS(  // the zero must not hide it: strides are multiplied
+      TensorView(data, Dtype::fp32, {0, 2, 2}, Strides{2, INT64_MAX, 1}, Device{}), Error);
+  TensorView changed = view;
+  changed.strides = Strides{};
+  CHECK_THROWS_MATCHES(changed.span_bytes(), Error,
+                       Message("tensor: strides [], expected one per axis of [2, 3, 4]"));
+  changed.strides = Strides{12, -4, 1};
+  CHECK_THROWS_MATCHES(changed.span_bytes(), Error,
+                       Message("tensor: strides [12, -4, 1], expected none below 0"));
   CHECK(TensorView(reinterpret_cast<void*>(uintptr_t{4096 + 8}), Dtype::fp32, {1}, Device{})
             .alignment() == 8);
   CHECK(TensorView(reinterpret_cast<void*>(uintptr_t{4096}), Dtype::fp32, {1}, Device{})
