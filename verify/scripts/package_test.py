@@ -161,13 +161,17 @@ class PackageTest(unittest.TestCase):
         """Configured without CUDA and without what only tests and benchmarks need, and one object built: all of
         libwide would take minutes."""
         without = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("Catch2", "CLI11", "fmt", "valijson", "dlpack")]
-        code, out = self.configure("sub", f"-DWIDE_SOURCE_DIR={ROOT}", "-DWIDE_CUDA=OFF", *without)
+        code, out = self.configure("sub", f"-DWIDE_SOURCE_DIR={ROOT}", "-DWIDE_CUDA=OFF", "-DCMAKE_BUILD_TYPE=", *without)
         self.assertEqual(code, 0, out)
+        self.assertIn("wide: no CMAKE_BUILD_TYPE: wide alone is compiled by -O3", out)
         if shutil.which("ninja"):
             planned = self.succeeds("ninja", "-C", self.path / "sub", "-t", "commands", "all")
             sources = re.findall(r" -c (\S+)", planned)
             self.assertIn(str(ENGINE / "engine.c"), sources)
             self.assertRegex(planned, r"-o engine_c .*libwide_onnx\.a .*libwide\.a")
+            optimised = re.findall(r" -O3 .* -c (\S+)", planned)
+            self.assertIn(f"{ROOT}/host/linear/linear_cpu.cpp", optimised)
+            self.assertNotIn(str(ENGINE / "engine.c"), optimised)
             self.assertEqual([name for name in sources if re.search(r"/bench/|_(test|spec|reference)\.cpp$", name)], [])
             self.succeeds("ninja", "-C", self.path / "sub", "CMakeFiles/engine_c.dir/engine.c.o")
         code, out, err = run("cmake", "--install", self.path / "sub", "--prefix", self.path / "sub_prefix", "--component", "wide")
