@@ -158,9 +158,13 @@ class PackageTest(unittest.TestCase):
         self.assertRegex(outputs[0], r"^member 0: -?\d\.\d+, member 1: -?\d\.\d+\n$")
 
     def test_by_add_subdirectory(self):
-        """Configured without CUDA and without what only tests and benchmarks need, and one object built: all of
-        libwide would take minutes."""
-        without = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("Catch2", "CLI11", "fmt", "valijson", "dlpack")]
+        """Configured without CUDA, without what only tests and benchmarks need and with the engine's own targets of what
+        libwide needs, and one object built: all of libwide would take minutes."""
+        own = self.path / "own.cmake"
+        own.write_text("".join(f"add_library({name} INTERFACE IMPORTED GLOBAL)\n" for name in ("nlohmann_json::nlohmann_json", "ZLIB::ZLIB")))
+        without = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON"
+                   for name in ("Catch2", "CLI11", "fmt", "valijson", "dlpack", "nlohmann_json", "ZLIB")]
+        without.append(f"-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES={own}")
         code, out = self.configure("sub", f"-DWIDE_SOURCE_DIR={ROOT}", "-DWIDE_CUDA=OFF", "-DCMAKE_BUILD_TYPE=", *without)
         self.assertEqual(code, 0, out)
         self.assertIn("wide: no CMAKE_BUILD_TYPE: wide alone is compiled by -O3", out)
