@@ -61,8 +61,7 @@ endmacro()
 
 function(wide_install)
   set(libraries wide)
-  # Vocabulary of wbench and the tests; a text for readers of the sources.
-  set(not_installed PATTERN catalog.hpp EXCLUDE PATTERN README.md EXCLUDE)
+  set(not_installed PATTERN catalog.hpp EXCLUDE)  # vocabulary of wbench and the tests
   if(TARGET wide_onnx)
     set_target_properties(wide_onnx PROPERTIES EXPORT_NAME onnx INSTALL_RPATH "\$ORIGIN")  # libwide is in the same folder
     list(APPEND libraries wide_onnx)

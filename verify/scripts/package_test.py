@@ -185,13 +185,14 @@ class PackageTest(unittest.TestCase):
         files = {path.relative_to(self.prefix).as_posix() for path in self.prefix.rglob("*") if path.is_file()}
         for header in ("wide.h", "wide_runtime.h", "wide_builder.h", "wide_onnx.h", "wide.hpp", "onnx.hpp"):
             self.assertIn(f"include/wide/{header}", files)
+        self.assertIn("include/wide/README.md", files)  # the layouts, which headers refer to
         self.assertNotIn("include/wide/catalog.hpp", files)
         headers = {name for name in files if name.endswith(".hpp")} - {f"include/wide/{name}.hpp" for name in ("wide", "onnx", "dlpack")}
         gathered = re.findall(r'^#include "(wide/\w+\.hpp)"$', (self.prefix / "include/wide/wide.hpp").read_text(), re.MULTILINE)
         self.assertEqual({f"include/{name}" for name in gathered}, headers)
         self.assertTrue([name for name in files if name.endswith("licenses/wide/LICENSE")])
         for name in files:
-            self.assertRegex(name, r"^include/wide/\w+\.hp?p?$|^lib[^/]*/(.*/)?(libwide(_onnx)?\.(a|so[.\d]*)|pkgconfig/wide(_onnx)?\.pc|cmake/wide/[\w-]+\.cmake)$"
+            self.assertRegex(name, r"^include/wide/(\w+\.hp?p?|README\.md)$|^lib[^/]*/(.*/)?(libwide(_onnx)?\.(a|so[.\d]*)|pkgconfig/wide(_onnx)?\.pc|cmake/wide/[\w-]+\.cmake)$"
                                    r"|^share/licenses/wide/LICENSE$")
         for path in self.prefix.rglob("*.cmake"):
             self.assertNotIn(str(ROOT), path.read_text(), path)
