@@ -62,6 +62,7 @@ struct PlanOptions {
 /// these. Known when the plan is made; neither where there is nothing to compute.
 struct VendorCalls {
   bool cublas = false, cudnn = false;
+  constexpr bool any() const { return cublas || cudnn; }
   VendorCalls& operator|=(const VendorCalls& other) {
     cublas |= other.cublas;
     cudnn |= other.cudnn;

@@ -20,7 +20,7 @@ std::string text_of(const PrimitivePlan<Problem>& plan) {
   return std::to_string(plan.problem().num_members) + " members by " +
          std::string(plan.strategy()) + ", policy \"" + std::string(plan.policy()) + "\", " +
          std::to_string(plan.workspace_bytes()) + " bytes" +
-         (plan.vendor_calls() == VendorCalls{} ? "" : ", by a vendor") + ": " + plan.explain();
+         (plan.vendor_calls().any() ? ", by a vendor" : "") + ": " + plan.explain();
 }
 
 }  // namespace
@@ -35,6 +35,9 @@ TEST_CASE("plan: every primitive's says the same of itself") {
             {.strategy = "sequential"})) ==
         "2 members by sequential, policy \"\", 0 bytes: sequential: asked for by name");
 }
+
+static_assert(!VendorCalls{}.any() && VendorCalls{.cublas = true}.any() &&
+              VendorCalls{.cudnn = true}.any());
 
 TEST_CASE("plan: copies share what they say, and one that was moved from takes another") {
   const Context cpu = Context::cpu();

@@ -228,7 +228,7 @@ TEST_CASE("model: where a step's library has no handles no step has run") {
 TEST_CASE("model: a plan says which libraries its steps call") {
   const Graph graph = small_model("mlp");
   const Context cpu = Context::cpu();
-  CHECK(make_model_plan(cpu, graph, {}).vendor_calls() == VendorCalls{});
+  CHECK_FALSE(make_model_plan(cpu, graph, {}).vendor_calls().any());
   const Context context = test::require_cuda();
   const auto calls = [&](const char* strategy) {
     const ModelPlan plan =
@@ -236,7 +236,7 @@ TEST_CASE("model: a plan says which libraries its steps call") {
     for (const ModelStep& step : plan.steps()) CHECK(step.vendor_calls == plan.vendor_calls());
     return plan.vendor_calls();
   };
-  CHECK(calls("simt") == VendorCalls{});
+  CHECK_FALSE(calls("simt").any());
   CHECK(calls("sequential") == VendorCalls{.cublas = true});
 }
 

@@ -232,7 +232,7 @@ TEST_CASE("recurrent: a plan calls a vendor only where there are steps") {
     };
     INFO(strategy);
     CHECK(calls(1) == VendorCalls{.cublas = true});
-    CHECK(calls(0) == VendorCalls{});
+    CHECK_FALSE(calls(0).any());
   }
 }
 
