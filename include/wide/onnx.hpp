@@ -78,6 +78,7 @@ class OnnxModel {
   /// of this object lives. A constant that the file fills with one number is one element with
   /// strides of 0. The files must not be shortened or written to meanwhile.
   MemberParameters parameters(int64_t member) const;
+  std::vector<MemberParameters> members() const;  ///< those of each, as Model takes them
 
  private:
   struct State;

@@ -122,9 +122,7 @@ wide::Graph joined(const wide::Graph& graph, const Settings& s) {
 wide::Model load_model(const wide::Context& context, const Settings& s) {
   if (!s.files.empty() && s.files[0].ends_with(".onnx")) {
     const wide::OnnxModel onnx = wide::OnnxModel::open(s.files, s.onnx);
-    std::vector<wide::MemberParameters> members;
-    for (int64_t i = 0; i < s.num_members; ++i) members.push_back(onnx.parameters(i));
-    return wide::compile(context, joined(onnx.graph(), s), members, s.batch);
+    return wide::compile(context, joined(onnx.graph(), s), onnx.members(), s.batch);
   }
   const wide::Graph graph = s.model == "own" ? own_graph() : wide::make_named_model(s.model);
   std::vector<wide::Safetensors> files;

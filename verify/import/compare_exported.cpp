@@ -41,9 +41,7 @@ double compare(const OnnxModel& model, const std::vector<Npy>& numbers) {
   const Graph& graph = model.graph();
   const int64_t n = model.num_members();
   const int64_t batch = numbers[0].view(graph.name(graph.inputs()[0])).shape[0];
-  std::vector<MemberParameters> members;
-  for (int64_t m = 0; m < n; ++m) members.push_back(model.parameters(m));
-  const Model compiled = compile(cpu, graph, members, batch);
+  const Model compiled = compile(cpu, graph, model.members(), batch);
   std::vector<Tensor> tensors;
   std::vector<ConstTensorView> inputs;
   std::vector<TensorView> outputs;

@@ -369,7 +369,8 @@ TEST_CASE("onnx: a file for each member, of one architecture") {
   CHECK(weight(0) == 1);
   CHECK(weight(1) == 2);
   CHECK_THROWS_WITH(model.parameters(2), ContainsSubstring("member is 2, expected one of 2"));
-  std::vector<MemberParameters> members{model.parameters(0), model.parameters(1)};
+  const std::vector<MemberParameters> members = model.members();
+  REQUIRE(members.size() == 2);
   const ModelPlan plan =
       make_model_plan(Context::cpu(), model.graph(), {.num_members = 2, .batch = 3});
   const Model loaded(Context::cpu(), plan, members);

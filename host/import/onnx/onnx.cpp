@@ -183,5 +183,10 @@ MemberParameters OnnxModel::parameters(int64_t member) const {
   }
   return parameters;
 }
+std::vector<MemberParameters> OnnxModel::members() const {
+  std::vector<MemberParameters> members;
+  for (int64_t i = 0; i < num_members(); ++i) members.push_back(parameters(i));
+  return members;
+}
 
 }  // namespace wide
