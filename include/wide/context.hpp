@@ -144,7 +144,8 @@ class VendorHandles {
 
 inline constexpr int64_t kWorkspaceAlignment = 256;
 
-/// The caller's scratch memory on the context's device, 256-byte aligned.
+/// The caller's scratch memory on the context's device, 256-byte aligned; where a plan needs 0
+/// bytes it is not looked at.
 struct Workspace {
   void* data = nullptr;
   int64_t bytes = 0;

@@ -9,6 +9,10 @@
 // prepare_weights() and restore_weights() take members' tensors on the plan's device, as the
 // prepared ones are; a Model takes them from the CPU, too. copy() brings them there.
 //
+// Pointers are trusted: memory is where, and as large as, a view's device, dtype, shape and strides
+// say. A host pointer in a view on CUDA is an illegal address there, found when the stream is
+// waited for.
+//
 // Operands overlap if their address ranges do, from the first element to the last, gaps included: x
 // and y as columns of one buffer overlap, even though they share no element.
 //

@@ -121,7 +121,8 @@ WIDE_API wide_status wide_graph_quantize(const wide_graph* graph,
 
 typedef struct wide_output_ensembles {
   size_t struct_size;
-  const char* const* ensembles; /* "mean", "sum", "variance", "vote", "log_mean_exp"; none: mean */
+  /* "mean", "sum", "variance" (of K members: over K - 1), "vote", "log_mean_exp"; none: mean */
+  const char* const* ensembles;
   int64_t num_ensembles;
   const char* const* outputs; /* their names; none: all that are not ensembles */
   int64_t num_outputs;
@@ -331,7 +332,8 @@ WIDE_API wide_status wide_largest_batch_that_fits(const wide_context* context,
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* What one run needs besides its operands; `workspace` is aligned to 256 bytes. */
+/* What one run needs besides its operands; `workspace` is aligned to 256 bytes, or anything, NULL
+ * too, where the plan's workspace_bytes is 0. */
 typedef struct wide_execution {
   size_t struct_size;
   void* stream;

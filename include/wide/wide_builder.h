@@ -208,7 +208,8 @@ WIDE_API wide_status wide_builder_slice(wide_builder* builder, const char* name,
 /* Axis i of y is axis order[i] of x; the batch stays in front. */
 WIDE_API wide_status wide_builder_transpose(wide_builder* builder, const char* name, wide_value x,
                                             const int64_t* order, int32_t rank, wide_value* out);
-/* Combines the members' outputs: mean, variance, vote, log_mean_exp or sum. */
+/* Combines the members' outputs: mean, variance (of K members: over K - 1), vote, log_mean_exp or
+ * sum. */
 WIDE_API wide_status wide_builder_ensemble(wide_builder* builder, const char* name, wide_value x,
                                            const char* ensemble, wide_value* out);
 

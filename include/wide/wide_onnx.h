@@ -65,7 +65,7 @@ typedef struct wide_onnx_file {
   size_t struct_size;
   const void* data;
   int64_t bytes;
-  const char* name; /* used in errors */
+  const char* name; /* used in errors; not NULL */
 } wide_onnx_file;
 
 /* The same of files in memory; tensors in other files are refused. */

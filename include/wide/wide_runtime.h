@@ -78,7 +78,8 @@ typedef struct wide_device {
 enum { WIDE_CPU = 0, WIDE_CUDA = 1 };
 
 /* A view of a tensor, not owning. Strides are in elements; all zero: densely packed. Hence a
- * scalar broadcast along every axis cannot be expressed. */
+ * scalar broadcast along every axis cannot be expressed. `data` is trusted to be on `device`: a
+ * host pointer said to be on CUDA is an illegal address there. */
 typedef struct wide_view {
   size_t struct_size;
   void* data;
