@@ -104,7 +104,7 @@ std::vector<MemberParameters> members_of(const wide_parameters* const* members,
   require_array(members, num_members, "members");
   std::vector<MemberParameters> all;
   for (int64_t i = 0; i < num_members; ++i) {
-    all.push_back(required(members[i], "an element of members").views);
+    all.push_back(required(members[i], element_name("members", i).c_str()).views);
   }
   return all;
 }

@@ -82,7 +82,7 @@ wide_status wide_graph_quantize(const wide_graph* graph, const wide_weight_quant
     WeightQuantization all{.format = *format,
                            .group_size = given.group_size == 0 ? 128 : given.group_size};
     for (int64_t i = 0; i < given.num_layers; ++i)
-      all.layers.push_back(text(given.layers[i], "an element of how.layers"));
+      all.layers.push_back(text(given.layers[i], element_name("how.layers", i)));
     return wide_graph{with_quantized_weights(own, all)};
   });
 }
@@ -96,14 +96,14 @@ wide_status wide_graph_ensemble(const wide_graph* graph, const wide_output_ensem
     OutputEnsembles all{.keeps_members = given.keeps_members != 0};
     if (given.num_ensembles > 0) all.ensembles.clear();
     for (int64_t i = 0; i < given.num_ensembles; ++i) {
-      const std::string name = text(given.ensembles[i], "an element of what.ensembles");
+      const std::string name = text(given.ensembles[i], element_name("what.ensembles", i));
       const std::optional<EnsembleFunction> kind = parse_ensemble_function(name);
-      WIDE_REQUIRE(kind, "what.ensembles has \"" + name +
+      WIDE_REQUIRE(kind, element_name("what.ensembles", i) + " is \"" + name +
                              "\", expected mean, variance, vote, log_mean_exp or sum");
       all.ensembles.push_back(*kind);
     }
     for (int64_t i = 0; i < given.num_outputs; ++i)
-      all.outputs.push_back(text(given.outputs[i], "an element of what.outputs"));
+      all.outputs.push_back(text(given.outputs[i], element_name("what.outputs", i)));
     return wide_graph{with_ensembles(own, all)};
   });
 }

@@ -50,6 +50,9 @@ T& required(T* argument, const char* name) {
 inline std::string text(const char* argument, const char* name) {
   return &required(argument, name);
 }
+inline std::string text(const char* argument, const std::string& name) {
+  return text(argument, name.c_str());
+}
 
 /// One of several by its name.
 template <class T, class Names>
@@ -122,12 +125,17 @@ Struct sized(const Struct* argument, const char* name) {
   return own;
 }
 
-/// An element of the caller's array, whose elements have the size given in the first one: access
-/// them in order, each through sized().
+/// An element of the caller's array of structs, whose elements have the size given in the first
+/// one: access them in order, each through sized().
 template <class Struct>
 const Struct* element_of(const Struct* array, int64_t index) {
   const auto* bytes = reinterpret_cast<const std::byte*>(array);
   return reinterpret_cast<const Struct*>(bytes + static_cast<size_t>(index) * array->struct_size);
+}
+
+/// What messages call it, or a field of it: "options.strategies[1].primitive".
+inline std::string element_name(const char* array, int64_t index, const char* field = "") {
+  return std::string(array) + "[" + std::to_string(index) + "]" + field;
 }
 
 /// Options: null means that all are zero, which is every option's default.

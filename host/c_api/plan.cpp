@@ -35,17 +35,20 @@ ModelOptions model_options_of(const wide_plan_options& given) {
   require_array(given.shared_parameters, given.num_shared_parameters, "options.shared_parameters");
   for (int64_t i = 0; i < given.num_shared_parameters; ++i) {
     options.shared_parameters.push_back(
-        text(given.shared_parameters[i], "an element of options.shared_parameters"));
+        text(given.shared_parameters[i], element_name("options.shared_parameters", i)));
   }
   require_array(given.strategies, given.num_strategies, "options.strategies");
   std::set<std::string> named;
   for (int64_t i = 0; i < given.num_strategies; ++i) {
-    const wide_strategy strategy = sized(element_of(given.strategies, i), "options.strategies");
-    const std::string primitive = text(strategy.primitive, "options.strategies.primitive");
+    const auto name = [&](const char* field) {
+      return element_name("options.strategies", i, field);
+    };
+    const wide_strategy strategy = sized(element_of(given.strategies, i), name("").c_str());
+    const std::string primitive = text(strategy.primitive, name(".primitive"));
     WIDE_REQUIRE(named.insert(primitive).second,
                  "options.strategies names \"" + primitive + "\" twice, expected each name once");
     options.strategies.insert_or_assign(  // the preset may name it, too
-        primitive, text(strategy.strategy, "options.strategies.strategy"));
+        primitive, text(strategy.strategy, name(".strategy")));
   }
   return options;
 }

@@ -14,7 +14,7 @@ static void refuse_ensembles(const Engine* e) {
   REFUSED("out is null", wide_graph_ensemble(e->graph, NULL, NULL));
   REFUSED("what.ensembles is null, expected 1", wide_graph_ensemble(e->graph, &what, &graph));
   what.ensembles = &mode;
-  REFUSED("what.ensembles has \"median\", expected mean, variance, vote, log_mean_exp or sum",
+  REFUSED("what.ensembles[0] is \"median\", expected mean, variance, vote, log_mean_exp or sum",
           wide_graph_ensemble(e->graph, &what, &graph));
   what = (wide_output_ensembles){.struct_size = sizeof what, .outputs = &output, .num_outputs = 1};
   REFUSED("no output \"z\"", wide_graph_ensemble(e->graph, &what, &graph));

@@ -219,7 +219,7 @@ static void refuse_parameters(const Engine* e) {
   /* Members that do not fit their plan. */
   wide_model* model = NULL;
   const wide_parameters* members[kMembers] = {e->members[0], parameters_of_one, NULL};
-  REFUSED("an element of members is null",
+  REFUSED("members[2] is null, expected one",
           wide_model_create(e->context, e->plan, members, kMembers, &model));
   REFUSED("2 members, expected 3", wide_model_create(e->context, e->plan, members, 2, &model));
   members[2] = e->members[2];
@@ -250,6 +250,11 @@ static void refuse_plans(const Engine* e) {
   options.num_shared_parameters = 1;
   REFUSED("options.shared_parameters is null",
           wide_plan_create(e->context, e->graph, &options, &plan));
+  const char* const nameless[2] = {"fc1.bias", NULL};
+  options.shared_parameters = nameless;
+  options.num_shared_parameters = 2;
+  REFUSED("options.shared_parameters[1] is null, expected one",
+          wide_plan_create(e->context, e->graph, &options, &plan));
   options.num_shared_parameters = 0;
   options.channels = 3;
   REFUSED("options.channels is 3", wide_plan_create(e->context, e->graph, &options, &plan));
@@ -259,6 +264,12 @@ static void refuse_plans(const Engine* e) {
   options.num_strategies = 1;
   REFUSED("fastest", wide_plan_create(e->context, e->graph, &options, &plan));
   CHECK(plan == NULL);
+  const wide_strategy half[2] = {{sizeof *half, "conv", "sequential"},
+                                 {sizeof *half, "linear", NULL}};
+  options.strategies = half;
+  options.num_strategies = 2;
+  REFUSED("options.strategies[1].strategy is null, expected one",
+          wide_plan_create(e->context, e->graph, &options, &plan));
   const wide_strategy twice[2] = {{sizeof *twice, "linear", "sequential"},
                                   {sizeof *twice, "linear", "simt"}};
   options.strategies = twice;

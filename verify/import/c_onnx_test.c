@@ -249,15 +249,15 @@ static void test_parse(wide_device device) {
   REFUSED("there is no file", wide_onnx_parse(files, 0, NULL, &members));
   REFUSED("number of files is -1", wide_onnx_parse(files, -1, NULL, &members));
   files[1].struct_size -= 8;
-  REFUSED("files.struct_size is", wide_onnx_parse(files, 2, NULL, &members));
+  REFUSED("files[1].struct_size is", wide_onnx_parse(files, 2, NULL, &members));
   files[1] = good, files[1].data = NULL;
-  REFUSED("files.data is null", wide_onnx_parse(files, 2, NULL, &members));
+  REFUSED("files[1].data is null", wide_onnx_parse(files, 2, NULL, &members));
   files[1] = good, files[1].bytes = -5;
   REFUSED("-5", wide_onnx_parse(files, 2, NULL, &members));
   files[1] = good, files[1].bytes /= 2;
   REFUSED("onnx: member1.onnx: field 7", wide_onnx_parse(files, 2, NULL, &members));
   files[1] = good, files[1].name = NULL;
-  REFUSED("files.name is null", wide_onnx_parse(files, 2, NULL, &members));
+  REFUSED("files[1].name is null", wide_onnx_parse(files, 2, NULL, &members));
   CHECK(members == NULL);
   free((void*)files[0].data);
   free((void*)good.data);
@@ -312,10 +312,9 @@ static void refuse_options(void) {
     REFUSED(words, wide_onnx_open(&path, 1, &options, &members));                          \
   } while (0)
   REFUSED_WITH("options.shared_inputs is null", .num_shared_inputs = 1);
-  REFUSED_WITH("an element of options.shared_inputs is null", .shared_inputs = &word,
-               .num_shared_inputs = 1);
+  REFUSED_WITH("options.shared_inputs[0] is null", .shared_inputs = &word, .num_shared_inputs = 1);
   REFUSED_WITH("options.outputs is null", .num_outputs = 1);
-  REFUSED_WITH("an element of options.outputs is null", .outputs = &word, .num_outputs = 1);
+  REFUSED_WITH("options.outputs[0] is null", .outputs = &word, .num_outputs = 1);
   REFUSED_WITH("the number of options.outputs is -1", .num_outputs = -1);
   REFUSED_WITH("options.fixed_inputs is null", .num_fixed_inputs = 2);
   REFUSED_WITH("it has no input \"maks\"", .fixed_inputs = &fixed, .num_fixed_inputs = 1);
@@ -323,9 +322,10 @@ static void refuse_options(void) {
   REFUSED_WITH("it has no input \"commmon\"", .shared_inputs = &word, .num_shared_inputs = 1);
   REFUSED_WITH("it has no output \"commmon\"", .outputs = &word, .num_outputs = 1);
   fixed.name = NULL;
-  REFUSED_WITH("options.fixed_inputs.name is null", .fixed_inputs = &fixed, .num_fixed_inputs = 1);
+  REFUSED_WITH("options.fixed_inputs[0].name is null", .fixed_inputs = &fixed,
+               .num_fixed_inputs = 1);
   fixed.struct_size = 4;
-  REFUSED_WITH("options.fixed_inputs.struct_size is 4", .fixed_inputs = &fixed,
+  REFUSED_WITH("options.fixed_inputs[0].struct_size is 4", .fixed_inputs = &fixed,
                .num_fixed_inputs = 1);
   extent.extent = -7;
   const wide_onnx_options negative = {
@@ -333,9 +333,9 @@ static void refuse_options(void) {
   FAILS(WIDE_INVALID_ARGUMENT, "extent \"s\" is -7, expected 1 to 1099511627776",
         wide_onnx_open(&path, 1, &negative, &members));
   extent.name = NULL;
-  REFUSED_WITH("options.extents.name is null", .num_outputs = 0);
+  REFUSED_WITH("options.extents[0].name is null", .num_outputs = 0);
   extent.struct_size = 4000; /* more than any version's */
-  REFUSED_WITH("options.extents.struct_size is 4000", .num_outputs = 0);
+  REFUSED_WITH("options.extents[0].struct_size is 4000", .num_outputs = 0);
 #undef REFUSED_WITH
   wide_onnx_options options = {.struct_size = sizeof options, .num_extents = 1};
   REFUSED("options.extents is null", wide_onnx_open(&path, 1, &options, &members));
@@ -355,7 +355,7 @@ static void refuse_files(void) {
   const char* paths[2] = {path_of("member0.onnx"), NULL};
   wide_members* members = NULL;
   REFUSED("wide_onnx_open: paths is null", wide_onnx_open(NULL, 1, NULL, &members));
-  REFUSED("an element of paths is null", wide_onnx_open(paths, 2, NULL, &members));
+  REFUSED("paths[1] is null", wide_onnx_open(paths, 2, NULL, &members));
   REFUSED("out is null", wide_onnx_open(paths, 1, NULL, NULL));
   REFUSED("there is no file", wide_onnx_open(paths, 0, NULL, &members));
   REFUSED("the number of paths is -2", wide_onnx_open(paths, -2, NULL, &members));

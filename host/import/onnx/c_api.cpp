@@ -14,8 +14,7 @@ namespace {
 std::vector<std::string> texts(const char* const* given, int64_t count, const char* name) {
   require_array(given, count, name);
   std::vector<std::string> all;
-  const std::string element = std::string("an element of ") + name;
-  for (int64_t i = 0; i < count; ++i) all.push_back(text(given[i], element.c_str()));
+  for (int64_t i = 0; i < count; ++i) all.push_back(text(given[i], element_name(name, i)));
   return all;
 }
 
@@ -24,15 +23,18 @@ OnnxOptions onnx_options_of(const wide_onnx_options* options) {
   OnnxOptions all;
   require_array(given.extents, given.num_extents, "options.extents");
   for (int64_t i = 0; i < given.num_extents; ++i) {
-    const wide_onnx_extent one = sized(element_of(given.extents, i), "options.extents");
-    all.extents.insert_or_assign(text(one.name, "options.extents.name"), one.extent);
+    const wide_onnx_extent one =
+        sized(element_of(given.extents, i), element_name("options.extents", i).c_str());
+    all.extents.insert_or_assign(text(one.name, element_name("options.extents", i, ".name")),
+                                 one.extent);
   }
   all.shared_inputs = texts(given.shared_inputs, given.num_shared_inputs, "options.shared_inputs");
   require_array(given.fixed_inputs, given.num_fixed_inputs, "options.fixed_inputs");
   for (int64_t i = 0; i < given.num_fixed_inputs; ++i) {
     const wide_onnx_fixed_input one =
-        sized(element_of(given.fixed_inputs, i), "options.fixed_inputs");
-    all.fixed_inputs.insert_or_assign(text(one.name, "options.fixed_inputs.name"), one.value);
+        sized(element_of(given.fixed_inputs, i), element_name("options.fixed_inputs", i).c_str());
+    all.fixed_inputs.insert_or_assign(
+        text(one.name, element_name("options.fixed_inputs", i, ".name")), one.value);
   }
   all.outputs = texts(given.outputs, given.num_outputs, "options.outputs");
   return all;
@@ -63,10 +65,11 @@ wide_status wide_onnx_parse(const wide_onnx_file* files, int64_t num_files,
     require_array(files, num_files, "files");
     std::vector<OnnxBytes> all;
     for (int64_t i = 0; i < num_files; ++i) {
-      const wide_onnx_file one = sized(element_of(files, i), "files");
+      const wide_onnx_file one = sized(element_of(files, i), element_name("files", i).c_str());
       const auto* data = static_cast<const std::byte*>(one.data);
-      require_array(data, one.bytes, "files.data");
-      all.push_back({{data, static_cast<size_t>(one.bytes)}, text(one.name, "files.name")});
+      require_array(data, one.bytes, element_name("files", i, ".data").c_str());
+      all.push_back({{data, static_cast<size_t>(one.bytes)},
+                     text(one.name, element_name("files", i, ".name"))});
     }
     return as_members(OnnxModel::parse(all, onnx_options_of(options)));
   });
