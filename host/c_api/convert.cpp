@@ -17,8 +17,8 @@ bool is_dtype(wide_dtype dtype) {
 
 }  // namespace
 
-Dtype dtype_of(wide_dtype dtype) {
-  WIDE_REQUIRE(is_dtype(dtype), "dtype is " + std::to_string(dtype) +
+Dtype dtype_of(wide_dtype dtype, const char* name) {
+  WIDE_REQUIRE(is_dtype(dtype), std::string(name) + " is " + std::to_string(dtype) +
                                     ", expected one of WIDE_FP32 = 0 to " +
                                     "WIDE_UINT8 = " + std::to_string(WIDE_UINT8));
   return kAllDtypes[static_cast<size_t>(dtype)];
@@ -41,10 +41,10 @@ static_assert(kAllDtypes.size() == WIDE_UINT8 + 1 && kAllDtypes[WIDE_FP16] == Dt
 static_assert(WIDE_MAX_RANK == kMaxRank && WIDE_BATCH == kBatch);
 static_assert(WIDE_WORKSPACE_ALIGNMENT == kWorkspaceAlignment);
 
-Dims dims_of(const int64_t* values, int32_t rank) {
+Dims dims_of(const int64_t* values, int32_t rank, const char* name) {
   WIDE_REQUIRE(rank >= 0 && rank <= kMaxRank,
                "rank is " + std::to_string(rank) + ", expected 0 to " + std::to_string(kMaxRank));
-  require_array(values, rank, "shape");
+  require_array(values, rank, name);
   return Dims(std::span<const int64_t>(values, static_cast<size_t>(rank)));
 }
 

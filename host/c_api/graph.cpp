@@ -14,14 +14,15 @@ wide_status wide_graph_create_named(const char* name, const wide_model_sizes* si
                                     wide_graph** out) {
   return created(__func__, out, [&] {
     const wide_model_sizes given = options_or_default(sizes, "sizes");
-    return wide_graph{make_named_model(text(name, "name"), {.dtype = dtype_of(given.dtype),
-                                                            .layers = given.layers,
-                                                            .width = given.width,
-                                                            .heads = given.heads,
-                                                            .seq = given.seq,
-                                                            .image = given.image,
-                                                            .classes = given.classes,
-                                                            .vocab = given.vocab})};
+    return wide_graph{
+        make_named_model(text(name, "name"), {.dtype = dtype_of(given.dtype, "sizes.dtype"),
+                                              .layers = given.layers,
+                                              .width = given.width,
+                                              .heads = given.heads,
+                                              .seq = given.seq,
+                                              .image = given.image,
+                                              .classes = given.classes,
+                                              .vocab = given.vocab})};
   });
 }
 

@@ -85,10 +85,11 @@ struct wide_replay {
 
 namespace wide::c_api {
 
-Dtype dtype_of(wide_dtype dtype);
+/// `name` is the argument's or the field's, in messages.
+Dtype dtype_of(wide_dtype dtype, const char* name = "dtype");
 /// None for WIDE_CHANNELS_AUTO.
 std::optional<ChannelLayout> layout_of(wide_channels channels, const char* name);
-Dims dims_of(const int64_t* values, int32_t rank);
+Dims dims_of(const int64_t* values, int32_t rank, const char* name = "shape");
 /// `index` is the place in the array `name`; -1: not an array.
 TensorView view_of(const wide_view* view, const char* name, int64_t index = -1);
 /// Strides of 0 along every axis, more than one element: a wide_view cannot express this.

@@ -298,7 +298,7 @@ wide_status wide_builder_slice(wide_builder* builder, const char* name, wide_val
 wide_status wide_builder_transpose(wide_builder* builder, const char* name, wide_value x,
                                    const int64_t* order, int32_t rank, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::transpose(g, own, value_of(g, x), dims_of(order, rank));
+    return layers::transpose(g, own, value_of(g, x), dims_of(order, rank, "order"));
   });
 }
 wide_status wide_builder_ensemble(wide_builder* builder, const char* name, wide_value x,

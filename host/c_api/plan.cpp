@@ -62,7 +62,8 @@ Planned planned_of(const wide_plan_options* options) {
                    .choices = given.choices == 0 ? 1 : given.choices,
                    .first_id = given.first_id,
                    .num_scores = given.num_scores,
-                   .id_dtype = given.id_dtype == 0 ? Dtype::int64 : dtype_of(given.id_dtype)},
+                   .id_dtype = given.id_dtype == 0 ? Dtype::int64
+                                                   : dtype_of(given.id_dtype, "options.id_dtype")},
                   model_options_of(given),
                   nullptr};
   if (given.router != nullptr) {
@@ -109,7 +110,7 @@ ModelOperand operand_of(const wide_operand* operand) {
   WIDE_REQUIRE(given.num_members >= 1,
                "operand.num_members is " + std::to_string(given.num_members) + ", expected >= 1");
   ModelOperand own{.name = text(given.name, "operand.name"),
-                   .dtype = dtype_of(given.dtype),
+                   .dtype = dtype_of(given.dtype, "operand.dtype"),
                    .shape = dims_of(given.shape, given.rank),
                    .member_axis = given.member_axis,
                    .is_stacked = given.is_stacked != 0,

@@ -159,6 +159,7 @@ static void refuse_graphs(void) {
   REFUSED_BY_BUILDER("options.x_channels is 7, expected WIDE_CHANNELS_AUTO",
                      wide_builder_conv(b, "conv", x, 4, &nowhere, &y));
   REFUSED_BY_BUILDER("function is \"rleu\"", wide_builder_pointwise(b, "act", x, "rleu", NULL, &y));
+  REFUSED_BY_BUILDER("turn: order is null", wide_builder_transpose(b, "turn", x, NULL, 2, &y));
   REFUSED_BY_BUILDER("ensemble is null", wide_builder_ensemble(b, "mean", x, NULL, &y));
   REFUSED_BY_BUILDER("cat: value is 0, expected one of",
                      wide_builder_concat(b, "cat", (const wide_value[]){x, 0}, 2, 1, &y));
@@ -247,6 +248,10 @@ static void refuse_plans(const Engine* e) {
   options.preset = "fats";
   REFUSED("fats", wide_plan_create(e->context, e->graph, &options, &plan));
   options.preset = NULL;
+  options.id_dtype = 77;
+  REFUSED("options.id_dtype is 77, expected one of WIDE_FP32 = 0 to WIDE_UINT8 = 7",
+          wide_plan_create(e->context, e->graph, &options, &plan));
+  options.id_dtype = 0;
   options.num_shared_parameters = 1;
   REFUSED("options.shared_parameters is null",
           wide_plan_create(e->context, e->graph, &options, &plan));
