@@ -137,8 +137,7 @@ FlashAttentionProblem describe_flash_attention(const FlashAttentionArguments& a,
                                    {"bias", &a.bias}}) {
     if (view->is_absent()) continue;
     require_device(kFlashAttentionName, name, *view, a.y.device);
-    WIDE_REQUIRE(!may_overlap(*view, a.y), "flash_attention: y overlaps " + std::string(name) +
-                                               ", expected memory of its own");
+    require_own_memory(kFlashAttentionName, "y", a.y, name, *view);
   }
   return complete_flash_attention_problem(p);
 }

@@ -124,8 +124,7 @@ void require_apart(const ConvArguments& a, const ConvProblem& p) {
        {std::pair{"x", &a.x}, {"weight", &a.weight}, {"bias", &a.bias}}) {
     if (view->is_absent()) continue;
     require_device(kConvName, name, *view, a.y.device);
-    WIDE_REQUIRE(!may_overlap(*view, a.y),
-                 "conv: y overlaps " + std::string(name) + ", expected memory of its own");
+    require_own_memory(kConvName, "y", a.y, name, *view);
   }
   if (a.residual.is_absent()) return;
   require_device(kConvName, "residual", a.residual, a.y.device);

@@ -176,4 +176,12 @@ bool may_overlap(const ConstTensorView& a, const ConstTensorView& b) {
          b_start < a_start + static_cast<uintptr_t>(a_bytes);
 }
 
+void require_own_memory(std::string_view primitive, std::string_view argument,
+                        const ConstTensorView& view, std::string_view other_argument,
+                        const ConstTensorView& other) {
+  WIDE_REQUIRE(!may_overlap(view, other), name_of(primitive, argument) + " overlaps " +
+                                              std::string(other_argument) +
+                                              ", expected memory of its own");
+}
+
 }  // namespace wide

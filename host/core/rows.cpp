@@ -22,7 +22,7 @@ int64_t checked_product(int64_t num_members, int64_t features) {
   WIDE_REQUIRE(features >= 0, "features is " + std::to_string(features) + ", expected >= 0");
   WIDE_REQUIRE(features <= std::numeric_limits<int64_t>::max() / num_members,
                "num_members * features = " + std::to_string(num_members) + " * " +
-                   std::to_string(features) + " does not fit in 64 bits");
+                   std::to_string(features) + " does not fit in 64 bits, expected fewer");
   return num_members * features;
 }
 

@@ -33,7 +33,7 @@ int64_t checked_bytes(const Shape& shape, int64_t element_bytes) {
   int64_t product = element_bytes;
   bool is_empty = false;
   for (const int64_t extent : shape) {
-    WIDE_REQUIRE(extent >= 0, "shape: " + to_string(shape) + " has a negative extent");
+    WIDE_REQUIRE(extent >= 0, "shape: " + to_string(shape) + ", expected no extent below 0");
     if (extent == 0) {
       is_empty = true;
       continue;
@@ -42,7 +42,8 @@ int64_t checked_bytes(const Shape& shape, int64_t element_bytes) {
                  "shape: " + to_string(shape) +
                      (element_bytes == 1 ? " has more elements than fit in 64 bits"
                                          : " of " + std::to_string(element_bytes) +
-                                               "-byte elements does not fit in 64 bits"));
+                                               "-byte elements does not fit in 64 bits") +
+                     ", expected fewer");
     product *= extent;
   }
   return is_empty ? 0 : product;

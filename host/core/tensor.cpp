@@ -65,7 +65,7 @@ int64_t BasicTensorView<Pointer>::span_bytes() const {
     const int64_t steps = std::max<int64_t>(shape[axis] - 1, 0);
     const bool fits = steps == 0 || strides[axis] <= (max / 16 - last) / steps;
     WIDE_REQUIRE(fits, "tensor: shape " + to_string(shape) + " with strides " + to_string(strides) +
-                           " does not fit in 64 bits");
+                           ", expected an extent that fits in 64 bits");
     last += steps * strides[axis];
   }
   return is_empty ? 0 : (last + 1) * dtype_bytes(dtype);

@@ -255,7 +255,7 @@ EmbeddingProblem describe_embedding(const EmbeddingArguments& a, const Embedding
        {std::pair{a.ids, "ids"}, {a.table, "table"}, {a.offsets, "offsets"}}) {
     if (view.is_absent()) continue;
     require_device(kEmbeddingName, name, view, a.y.device);
-    WIDE_REQUIRE(!may_overlap(view, a.y), "embedding: y overlaps " + std::string(name));
+    require_own_memory(kEmbeddingName, "y", a.y, name, view);
   }
   return p;
 }

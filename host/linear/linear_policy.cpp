@@ -112,7 +112,7 @@ std::string linear_policy_reason(LinearStrategy strategy, const LinearProblem& p
                                               : quoted + " is unknown, expected h0 to h" +
                                                     std::to_string(kMaxCublasLtCandidates - 1);
   }
-  if (all.empty()) return quoted + " is one too many: " + name + " has none";
+  if (all.empty()) return quoted + ", expected none: " + name + " has none";
   if (!is_linear_policy(strategy, policy)) {
     return quoted + " of " + name + " is unknown, expected one of " + joined(all);
   }

@@ -81,7 +81,9 @@ ModelProblem checked_problem(ModelProblem problem) {
       WIDE_REQUIRE(problem.batches[i] >= 0, "model: batches of member " + text(i) + " is " +
                                                 text(problem.batches[i]) + ", expected >= 0");
       WIDE_REQUIRE(!__builtin_add_overflow(sum, problem.batches[i], &sum),
-                   "model: batches are more rows than fit in 64 bits");
+                   "model: batches up to that of member " + text(i) + " = " +
+                       text(problem.batches[i]) +
+                       " are more rows than fit in 64 bits, expected fewer");
     }
     WIDE_REQUIRE(sum > 0, "model: batches are 0 for every member, expected rows for at least one");
     problem.batch = *std::max_element(problem.batches.begin(), problem.batches.end());

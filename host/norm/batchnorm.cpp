@@ -4,8 +4,8 @@
 // batchnorm's verbs: validate, choose, launch.
 #include "wide/batchnorm.hpp"
 
-#include <array>
 #include <limits>
+#include <utility>
 
 #include "host/core/check.hpp"
 #include "host/core/member_fields.hpp"
@@ -76,20 +76,22 @@ void require_per_member(const char* name, const ConstTensorView& view, const Bat
 /// The outputs of mode train must overlap nothing.
 void require_apart(const BatchnormArguments& a, const BatchnormProblem& p) {
   if (p.mode == BatchnormMode::eval) return;
-  const std::array<ConstTensorView, 2> written{a.running_mean, a.running_variance};
-  for (const ConstTensorView& view : written) {
-    for (const ConstTensorView& other : {a.x, a.gamma, a.beta, a.epsilon, a.momentum}) {
-      WIDE_REQUIRE(!may_overlap(view, other),
-                   "batchnorm: running statistics overlap an input in mode train");
-    }
+  const std::pair<const char*, const ConstTensorView*> read[] = {{"x", &a.x},
+                                                                 {"gamma", &a.gamma},
+                                                                 {"beta", &a.beta},
+                                                                 {"epsilon", &a.epsilon},
+                                                                 {"momentum", &a.momentum}};
+  for (const auto& [name, view] : read) {
+    require_own_memory(kBatchnormName, "running_mean", a.running_mean, name, *view);
+    require_own_memory(kBatchnormName, "running_variance", a.running_variance, name, *view);
   }
   const auto require_disjoint = [&](const char* name, int64_t member_stride) {
     require_disjoint_rows(kBatchnormName, name, {1, {0, member_stride}}, p.num_members, p.channels);
   };
   require_disjoint("running_mean", p.mean_member_stride);
   require_disjoint("running_variance", p.variance_member_stride);
-  WIDE_REQUIRE(!may_overlap(written[0], written[1]),
-               "batchnorm: running_mean overlaps running_variance in mode train");
+  require_own_memory(kBatchnormName, "running_mean", a.running_mean, "running_variance",
+                     a.running_variance);
 }
 
 }  // namespace

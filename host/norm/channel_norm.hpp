@@ -46,7 +46,7 @@ int64_t read_parameters(std::string_view primitive, const char* name, const Cons
                         const TensorView& y, const Problem& p, Dtype dtype) {
   if (view.is_absent()) return 0;
   require_device(primitive, name, view, y.device);
-  WIDE_REQUIRE(!may_overlap(view, y), std::string(primitive) + ": y overlaps " + name);
+  require_own_memory(primitive, "y", y, name, view);
   return parameter_stride(primitive, name,
                           member_parameters(primitive, name, view, p.num_members, p.channels),
                           "[num_members, channels]", p.num_members, p.channels, dtype);

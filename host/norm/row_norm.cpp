@@ -76,10 +76,10 @@ RowStrides output_strides(std::string_view primitive, const char* name, const Te
   };
   require_apart("x", a.x, p.x);
   require_apart("residual", a.residual, p.residual);
-  WIDE_REQUIRE(!may_overlap(a.bias, view), text + " overlaps bias");
-  WIDE_REQUIRE(!may_overlap(a.gamma, view) && !may_overlap(a.beta, view),
-               text + " overlaps gamma or beta");
-  WIDE_REQUIRE(!may_overlap(a.ids, view), text + " overlaps ids");
+  require_own_memory(primitive, name, view, "bias", a.bias);
+  require_own_memory(primitive, name, view, "gamma", a.gamma);
+  require_own_memory(primitive, name, view, "beta", a.beta);
+  require_own_memory(primitive, name, view, "ids", a.ids);
   return rows.strides;
 }
 
@@ -242,7 +242,7 @@ ChainProblem describe_rows(std::string_view primitive, const ChainArguments& a,
   p.y = output_strides(primitive, "y", a.y, a, p);
   if (p.has_sum) {
     p.sum = output_strides(primitive, "sum", a.sum, a, p);
-    WIDE_REQUIRE(!may_overlap(a.sum, a.y), std::string(primitive) + ": sum overlaps y");
+    require_own_memory(primitive, "sum", a.sum, "y", a.y);
   }
   return p;
 }

@@ -138,7 +138,8 @@ void concat(const PackedOperand& operand, std::span<const ConstTensorView> parts
                      " after " + std::to_string(first));
     require_dtype("concat", part, source, whole.dtype);
     require_device("concat", part, source, whole.device);
-    WIDE_REQUIRE(!may_overlap(source, whole), name + ": " + part + " overlaps the whole");
+    WIDE_REQUIRE(!may_overlap(source, whole),
+                 name + ": " + part + " overlaps the whole, expected memory of its own");
     copies.push_back({source, members.narrow(axis + 1, first, count)});
     first += count;
   }

@@ -111,7 +111,8 @@ void require_packed(const char* verb, const PackedOperand& operand, const Member
                      to_string(first.shape) + " on " + to_string(first.device));
     require_address(name + ": member " + std::to_string(i), members[i]);
     WIDE_REQUIRE(!may_overlap(members[i], packed),
-                 name + ": member " + std::to_string(i) + " overlaps the packed tensor");
+                 name + ": member " + std::to_string(i) +
+                     " overlaps the packed tensor, expected memory of its own");
   }
   const auto num_members = static_cast<int64_t>(members.size());
   const Shape expected = packed_shape(operand, first.shape, num_members);

@@ -36,7 +36,7 @@ int64_t describe_parameter(const char* argument, const ConstTensorView& view, co
   require_dtype(kDropoutName, argument, view, dtype);
   require_device(kDropoutName, argument, view, y.device);
   const int64_t stride = member_stride(kDropoutName, argument, view);
-  WIDE_REQUIRE(!may_overlap(view, y), "dropout: y overlaps " + std::string(argument));
+  require_own_memory(kDropoutName, "y", y, argument, view);
   return stride;
 }
 

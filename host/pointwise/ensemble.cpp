@@ -45,7 +45,7 @@ void check_mask(const EnsembleArguments& a, int64_t num_members) {
   require_device(kEnsembleName, "mask", a.mask, a.y.device);
   WIDE_REQUIRE(a.mask.is_contiguous(), "ensemble: mask has strides " + to_string(a.mask.strides) +
                                            ", expected members side by side: stride 1");
-  WIDE_REQUIRE(!may_overlap(a.mask, a.y), "ensemble: y overlaps mask");
+  require_own_memory(kEnsembleName, "y", a.y, "mask", a.mask);
 }
 
 constexpr auto kEnsembleFields = [](const auto& same, const EnsembleProblem& got,
@@ -85,7 +85,7 @@ EnsembleProblem describe_ensemble(const EnsembleArguments& a, const EnsembleProb
   p.y_row_stride = to.strides.row;
   require_dtype(kEnsembleName, "y", a.y, p.dtype);
   require_device(kEnsembleName, "x", a.x, a.y.device);
-  WIDE_REQUIRE(!may_overlap(a.x, a.y), "ensemble: y overlaps x, expected memory of its own");
+  require_own_memory(kEnsembleName, "y", a.y, "x", a.x);
   p.has_mask = a.mask.rank() > 0;
   if (p.has_mask) check_mask(a, n);
   return p;

@@ -115,7 +115,7 @@ PointwiseProblem describe_pointwise(const PointwiseArguments& a, const Pointwise
   if (has_slopes(p)) {
     describe_slope(a.slope, p);
     require_device(kPointwiseName, "slope", a.slope, a.y.device);
-    WIDE_REQUIRE(!may_overlap(a.slope, a.y), "pointwise: y overlaps slope");
+    require_own_memory(kPointwiseName, "y", a.y, "slope", a.slope);
   } else {
     WIDE_REQUIRE(a.slope.is_absent(), "pointwise: slope is present, expected none for " +
                                           std::string(pointwise_function_name(p.function)));

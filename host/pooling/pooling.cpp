@@ -201,7 +201,7 @@ PoolingProblem describe_pooling(const PoolingArguments& a, const PoolingProblem&
   require_disjoint_channels(kPoolingName, "y", y);
   require_dtype(kPoolingName, "y", a.y, p.dtype);
   require_device(kPoolingName, "x", a.x, a.y.device);
-  WIDE_REQUIRE(!may_overlap(a.x, a.y), "pooling: y overlaps x, expected memory of its own");
+  require_own_memory(kPoolingName, "y", a.y, "x", a.x);
   return p;
 }
 

@@ -94,9 +94,9 @@ RoutingProblem describe_routing(const RoutingArguments& a, const RoutingProblem&
   require_contiguous("ids", a.ids);
   require_contiguous("first_rows", a.first_rows);
   require_contiguous("order", a.order);
-  WIDE_REQUIRE(!may_overlap(a.ids, a.order), "routing: order overlaps ids");
-  WIDE_REQUIRE(!may_overlap(a.ids, a.first_rows), "routing: first_rows overlaps ids");
-  WIDE_REQUIRE(!may_overlap(a.first_rows, a.order), "routing: order overlaps first_rows");
+  require_own_memory(kRoutingName, "order", a.order, "ids", a.ids);
+  require_own_memory(kRoutingName, "first_rows", a.first_rows, "ids", a.ids);
+  require_own_memory(kRoutingName, "order", a.order, "first_rows", a.first_rows);
   return p;
 }
 

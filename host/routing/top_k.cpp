@@ -58,8 +58,8 @@ void check_gates(const TopKArguments& a) {
   require_dtype(kTopKName, "gates", a.gates, Dtype::fp32);
   require_device(kTopKName, "gates", a.gates, a.ids.device);
   require_dense("gates", a.gates);
-  WIDE_REQUIRE(!may_overlap(a.scores, a.gates), "top_k: gates overlaps scores");
-  WIDE_REQUIRE(!may_overlap(a.ids, a.gates), "top_k: gates overlaps ids");
+  require_own_memory(kTopKName, "gates", a.gates, "scores", a.scores);
+  require_own_memory(kTopKName, "gates", a.gates, "ids", a.ids);
 }
 
 constexpr auto kTopKFields = [](const auto& same, const TopKProblem& got, const TopKProblem& plan) {
@@ -110,7 +110,7 @@ TopKProblem describe_top_k(const TopKArguments& a, const TopKProblem& like) {
                    ", expected the rows of scores = " + to_string(a.scores.shape));
   require_device(kTopKName, "scores", a.scores, a.ids.device);
   require_dense("ids", a.ids);
-  WIDE_REQUIRE(!may_overlap(a.scores, a.ids), "top_k: ids overlaps scores");
+  require_own_memory(kTopKName, "ids", a.ids, "scores", a.scores);
   if (p.has_gates) check_gates(a);
   return p;
 }

@@ -66,7 +66,7 @@ TEST_CASE("batchnorm: each wrong operand is named, with what was got and expecte
   refuses({ints, {}, {}, p, q, ints, {}, {}}, {},
           "batchnorm: dtype is int32, expected fp32, fp16 or bf16");
   refuses({x, {}, {}, p, p, y, {}, {}}, {.mode = BatchnormMode::train},
-          "batchnorm: running_mean overlaps running_variance in mode train");
+          "batchnorm: running_mean overlaps running_variance, expected memory of its own");
   const TensorView joined(p.data(), Dtype::fp32, {2, 3}, Strides{1, 1}, cpu.device());
   CHECK_THROWS_WITH(
       describe_batchnorm({x, {}, {}, joined, q, y, {}, {}}, {.mode = BatchnormMode::train}),

@@ -292,7 +292,8 @@ TEST_CASE("chain: each wrong operand is named, with what was got and expected") 
           "chain: sum is present, expected none with norm = none");
   refuses({x, {}, few, gamma, {}, y, {}}, layernorm,
           "chain: residual is [1, 6], expected the rows of x = [2, 6]");
-  refuses({x, {}, {}, gamma, {}, y, y}, layernorm, "chain: sum overlaps y");
+  refuses({x, {}, {}, gamma, {}, y, y}, layernorm,
+          "chain: sum overlaps y, expected memory of its own");
   refuses({x, {}, {}, gamma, {}, few, {}}, layernorm,
           "chain: y is [1, 6], expected the rows of x = [2, 6]");
   const TensorView shifted(static_cast<float*>(x.data()) + 3, Dtype::fp32, {1, 6}, cpu.device());

@@ -145,7 +145,7 @@ TEST_CASE("batchnorm: operands that do not fit each other are named") {
       [&](auto& a) {
         a.gamma = view(y, {2, 4}, Strides{4, 1});
       },
-      "batchnorm: y overlaps gamma");
+      "batchnorm: y overlaps gamma, expected memory of its own");
   refuses(
       [&](auto& a) {
         a.running_mean = view(mean, {2, 4}, Strides{0, 1});
@@ -153,7 +153,8 @@ TEST_CASE("batchnorm: operands that do not fit each other are named") {
       "batchnorm: running_mean has strides [0, 1], expected members of their own: a first "
       "stride above 0");
   refuses([&](auto& a) { a.running_mean = gamma; },
-          "batchnorm: running statistics overlap an input in mode train", BatchnormMode::train);
+          "batchnorm: running_mean overlaps gamma, expected memory of its own",
+          BatchnormMode::train);
   const BatchnormPlan plan =
       make_batchnorm_plan(cpu, describe_batchnorm({x, gamma, {}, mean, variance, y, {}, {}}, {}));
   CHECK_THROWS_MATCHES(plan.run({elsewhere(x),

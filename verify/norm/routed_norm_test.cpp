@@ -329,7 +329,7 @@ TEST_CASE("routed norms: what does not fit is named") {
   bad.ids = ConstTensorView(ids.data(), Dtype::int32, {6}, Device{DeviceType::cuda, 0});
   refuses(bad, {}, "layernorm: ids is on cuda:0, expected the plan's device = cpu");
   bad.ids = ConstTensorView(y.data(), Dtype::int32, {6}, cpu.device());
-  refuses(bad, {}, "layernorm: y overlaps ids");
+  refuses(bad, {}, "layernorm: y overlaps ids, expected memory of its own");
   refuses(good, {.first_id = -1}, "layernorm: first_id is -1, expected >= 0");
   refuses(good, {.first_id = INT64_MAX},
           "layernorm: first_id is 9223372036854775807, expected first_id + num_members in 64 bits, "

@@ -126,9 +126,9 @@ TEST_CASE("chain: operands that do not fit each other are named") {
   refuses({left, {}, {}, gamma, {}, middle, {}},
           "chain: y overlaps x, expected x itself or memory of its own");
   const TensorView in_y(y.data(), Dtype::fp32, {2, 3}, cpu.device());
-  refuses({x, in_y, {}, gamma, {}, y, {}}, "chain: y overlaps bias");
-  refuses({x, {}, {}, in_y, {}, y, {}}, "chain: y overlaps gamma or beta");
-  refuses({x, {}, {}, gamma, in_y, y, {}}, "chain: y overlaps gamma or beta");
+  refuses({x, in_y, {}, gamma, {}, y, {}}, "chain: y overlaps bias, expected memory of its own");
+  refuses({x, {}, {}, in_y, {}, y, {}}, "chain: y overlaps gamma, expected memory of its own");
+  refuses({x, {}, {}, gamma, in_y, y, {}}, "chain: y overlaps beta, expected memory of its own");
   like.num_members = 4;
   refuses({x, {}, {}, {}, {}, y, {}},
           "chain: x is [4, 6], expected [.., num_members * features] with num_members = 4");

@@ -147,7 +147,7 @@ TEST_CASE("concat: each wrong operand is named, with what was got and expected")
       "concat: linear x: part 1 is [2, 4], expected a part of what is left of [2, 2, 3] after 2");
   refuses({a, half}, 2, whole, "concat: part 1 is fp16, expected dtype = fp32");
   refuses({a, whole.view().narrow(1, 0, 2)}, 2, whole,
-          "concat: linear x: part 1 overlaps the whole");
+          "concat: linear x: part 1 overlaps the whole, expected memory of its own");
   CHECK_THROWS_MATCHES(
       slice(operands::linear_weight, weight.view(), 2, 0, 1), Error,
       Message("slice: linear weight has its members on axis 0, expected an operand whose members "

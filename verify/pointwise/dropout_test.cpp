@@ -255,7 +255,7 @@ TEST_CASE("dropout: empty problems run, weights go there and back, wrong operand
                        Message("dropout: seeds is on cuda:0, expected the plan's device = cpu"));
   const TensorView inside(y.data(), Dtype::fp32, {2, 1}, Device{});
   CHECK_THROWS_MATCHES(describe_dropout({x, seeds, inside, y}, two), Error,
-                       Message("dropout: y overlaps probabilities"));
+                       Message("dropout: y overlaps probabilities, expected memory of its own"));
   CHECK_THROWS_MATCHES(make_dropout_plan(cpu, {.num_members = 0}), Error,
                        Message("dropout: num_members is 0, expected >= 1"));
   CHECK_THROWS_MATCHES(plan.prepare_weights(members, flat, ps, Stream::cpu()), Error,

@@ -74,11 +74,11 @@ TEST_CASE("routing: operands of a wrong shape, dtype, device or place are refuse
   check_operands([](Operands& o) { o.arguments.order.strides = {2}; },
                  "routing: order has strides [2], expected contiguous ones");
   check_operands([](Operands& o) { o.arguments.order.data = o.ids.data() + 5; },
-                 "routing: order overlaps ids");
+                 "routing: order overlaps ids, expected memory of its own");
   check_operands([](Operands& o) { o.arguments.first_rows.data = o.ids.data(); },
-                 "routing: first_rows overlaps ids");
+                 "routing: first_rows overlaps ids, expected memory of its own");
   check_operands([](Operands& o) { o.arguments.first_rows.data = o.order.data() + 4; },
-                 "routing: order overlaps first_rows");
+                 "routing: order overlaps first_rows, expected memory of its own");
 }
 
 TEST_CASE("routing: problems that cannot be counted are refused") {

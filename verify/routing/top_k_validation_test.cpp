@@ -94,9 +94,12 @@ TEST_CASE("top_k: operands of a wrong shape, dtype, device or place are refused"
         a.gates.strides = {3, 1};
       },
       "top_k: gates has strides [3, 1], expected contiguous ones");
-  check_operands([](auto& a) { a.scores.data = a.ids.data; }, "top_k: ids overlaps scores");
-  check_operands([](auto& a) { a.scores.data = a.gates.data; }, "top_k: gates overlaps scores");
-  check_operands([](auto& a) { a.gates.data = a.ids.data; }, "top_k: gates overlaps ids");
+  check_operands([](auto& a) { a.scores.data = a.ids.data; },
+                 "top_k: ids overlaps scores, expected memory of its own");
+  check_operands([](auto& a) { a.scores.data = a.gates.data; },
+                 "top_k: gates overlaps scores, expected memory of its own");
+  check_operands([](auto& a) { a.gates.data = a.ids.data; },
+                 "top_k: gates overlaps ids, expected memory of its own");
 }
 
 TEST_CASE("top_k: problems without that many members are refused") {
