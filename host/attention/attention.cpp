@@ -90,7 +90,9 @@ AttentionPlan make_attention_plan(const Context& context, const AttentionProblem
       attention_part_strategies(choice.strategy, parts, context.info());
 
   std::string& explain = choice.explain;
-  explain += "; linear by";
+  std::vector<std::string> linears = names.projections;
+  linears.push_back(names.output);
+  explain += "; linear by " + part_strategies_text(linears);
   std::vector<LinearPlan> projections;
   std::vector<Slot> slots;
   int64_t bytes = 0, part_bytes = 0;
@@ -102,7 +104,6 @@ AttentionPlan make_attention_plan(const Context& context, const AttentionProblem
   const auto make_linear = [&](const LinearProblem& linear, const std::string& name) {
     LinearPlan plan = make_linear_plan(context, linear, {.strategy = name});
     part_bytes = std::max(part_bytes, plan.workspace_bytes());
-    explain += " " + name;
     return plan;
   };
   for (size_t i = 0; i < parts.projections.size(); ++i) {

@@ -168,7 +168,7 @@ void make_sequential(const Context& context, FlashAttentionPlan::State& state) {
   const std::string own = own_kernel_text(
       kernel, is_verified(kFlashAttentionName, kernel, device.compute_capability), device);
   state.choice.explain += state.cudnn == nullptr
-                              ? "; by our " + own + ": " + refusal
+                              ? "; by our " + own + unless_told(state.choice.explain, refusal)
                               : "; " + state.cudnn->explain() +
                                     "; where operands are not aligned to 16 bytes by our " + own;
 }

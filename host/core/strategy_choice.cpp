@@ -180,6 +180,21 @@ std::string other_device_reason(std::string_view strategy, const DeviceInfo& dev
   return is_cpus ? "it runs on the CPU only" : "it runs on CUDA devices only";
 }
 
+std::string part_strategies_text(std::span<const std::string> names) {
+  const bool is_one =
+      std::ranges::all_of(names, [&](const auto& name) { return name == names[0]; });
+  std::string text;
+  for (const std::string& name :
+       names.first(is_one ? std::min<size_t>(names.size(), 1) : names.size())) {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+std::string unless_told(std::string_view explain, const std::string& reason) {
+  return explain.find(reason) == std::string_view::npos ? ": " + reason : "";
+}
+
 std::string kernel_device_reason(const DeviceInfo& device) {
   if (device.compute_capability >= 80) return "";
   return "it needs compute capability 8.0 and later, " + device.name + " has " +

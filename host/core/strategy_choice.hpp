@@ -74,6 +74,13 @@ std::string own_kernel_text(std::string_view kernel, bool is_verified, const Dev
 /// `wide` on the CPU and all others on CUDA; empty where it does.
 std::string other_device_reason(std::string_view strategy, const DeviceInfo& device);
 
+/// What an explanation says of the parts that a strategy has, in their order: "simt, gemv, simt",
+/// or one name where all have it.
+std::string part_strategies_text(std::span<const std::string> names);
+
+/// ": REASON" behind what an explanation says already; nothing where that has the reason.
+std::string unless_told(std::string_view explain, const std::string& reason);
+
 /// Why nothing that is built for compute capability 8.0 runs on the device; empty where it does.
 std::string kernel_device_reason(const DeviceInfo& device);
 

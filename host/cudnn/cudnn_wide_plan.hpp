@@ -112,9 +112,10 @@ void make_sequential(const Context& context, CudnnWideState<Problem, Cudnn>& sta
   }
   state.has_stand_in = true;
   const std::string own = own_kernel_text("wide", parts.wide_is_verified, context.info());
-  state.choice.explain += state.cudnn == nullptr ? "; by our " + own + ": " + refusal
-                                                 : "; " + state.cudnn->explain() + "; where " +
-                                                       parts.stands_in + " by our " + own;
+  state.choice.explain +=
+      state.cudnn == nullptr
+          ? "; by our " + own + unless_told(state.choice.explain, refusal)
+          : "; " + state.cudnn->explain() + "; where " + parts.stands_in + " by our " + own;
 }
 
 template <class Cudnn, class Problem>

@@ -72,16 +72,17 @@ MlpPlan make_mlp_plan(const Context& context, const MlpProblem& problem,
     return MlpPlan(std::make_shared<const MlpPlan::State>(std::move(s)));
   }
   s.members_at_once = strategy == MlpStrategy::sequential ? 1 : full.num_members;
-  explain += "; linear by";
+  std::vector<std::string> names;
   int64_t widest = 0, of_layer = 0;
   for (const LinearProblem& layer : mlp_layers(full, s.members_at_once)) {
     const std::string name = mlp_layer_strategy(strategy, layer, device);
-    explain += " " + name;
+    names.push_back(name);
     if (!s.layers.empty()) widest = std::max(widest, layer.in_features);
     s.layers.push_back(make_linear_plan(context, layer, {.strategy = name}));
     of_layer = std::max(of_layer, s.layers.back().workspace_bytes());
     if (!is_empty(full)) s.vendor_calls |= s.layers.back().vendor_calls();
   }
+  explain += "; linear by " + part_strategies_text(names);
   s.slot_bytes = aligned_bytes(
       checked_bytes({full.batch, s.members_at_once, widest}, dtype_bytes(full.dtype)));
   s.workspace_bytes =

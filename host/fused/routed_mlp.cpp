@@ -53,15 +53,16 @@ RoutedMlpPlan make_routed_mlp_plan(const Context& context, const RoutedMlpProble
     explain += "; " + counted(s.shape.tile, "row") + " a block";
     return RoutedMlpPlan(std::make_shared<const RoutedMlpPlan::State>(std::move(s)));
   }
-  explain += "; routed_linear by";
+  std::vector<std::string> names;
   int64_t widest = 0, of_layer = 0;
   for (const RoutedLinearProblem& layer : routed_mlp_layers(full)) {
     const std::string name(routed_mlp_layer_strategy(strategy, layer, device));
-    explain += " " + name;
+    names.push_back(name);
     if (!s.layers.empty()) widest = std::max(widest, layer.in_features);
     s.layers.push_back(make_routed_linear_plan(context, layer, {.strategy = name}));
     of_layer = std::max(of_layer, s.layers.back().workspace_bytes());
   }
+  explain += "; routed_linear by " + part_strategies_text(names);
   s.slot_bytes = aligned_bytes(checked_bytes({full.num_rows, widest}, dtype_bytes(full.dtype)));
   s.workspace_bytes =
       is_empty(full) ? 0 : behind_part(behind_part(s.slot_bytes, s.slot_bytes), of_layer);

@@ -147,10 +147,10 @@ RecurrentPlan make_recurrent_plan(const Context& context, const RecurrentProblem
                                  tuning_of(options, kRecurrentName, full))}};
   const RecurrentStrategy strategy = s.choice.strategy;
   s.members_at_once = strategy == RecurrentStrategy::sequential ? 1 : full.num_members;
-  s.choice.explain += "; linear by";
+  std::vector<std::string> names;
   const auto plan_of = [&](const LinearProblem& product) {
     const std::string name = recurrent_product_strategy(strategy, product, device);
-    s.choice.explain += " " + name;
+    names.push_back(name);
     LinearPlan plan = make_linear_plan(context, product, {.strategy = name});
     if (!is_empty(full)) s.vendor_calls |= plan.vendor_calls();
     return plan;
@@ -163,6 +163,7 @@ RecurrentPlan make_recurrent_plan(const Context& context, const RecurrentProblem
     s.first = plan_of(hidden_product(recurrent_first_strides(full, s.members_at_once)));
     s.step = plan_of(hidden_product(recurrent_step_strides(full)));
   }
+  s.choice.explain += "; linear by " + part_strategies_text(names);
   if (!is_empty(full)) s.place_workspace();
   return RecurrentPlan(std::make_shared<const RecurrentPlan::State>(std::move(s)));
 }

@@ -7,6 +7,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "verify/support/error_of.hpp"
 #include "verify/support/known_devices.hpp"
@@ -71,6 +73,16 @@ struct Chooser {
 };
 
 }  // namespace
+
+TEST_CASE("explanations tell once what all parts have, and what was told") {
+  using Names = std::vector<std::string>;
+  CHECK(part_strategies_text({}) == "");
+  CHECK(part_strategies_text(Names{"wide"}) == "wide");
+  CHECK(part_strategies_text(Names{"wide", "wide", "wide"}) == "wide");
+  CHECK(part_strategies_text(Names{"simt", "gemv", "simt"}) == "simt, gemv, simt");
+  CHECK(unless_told("sequential: asked for by name", "it is odd") == ": it is odd");
+  CHECK(unless_told("sequential: slower; cudnn: it is odd", "it is odd") == "");
+}
 
 TEST_CASE("strategy choice: by name") {
   Chooser choose;

@@ -105,7 +105,7 @@ TEST_CASE("routed_mlp: strategies, policies and counts of members") {
         "routed_mlp: strategy is \"wid\", did you mean wide?");
   CHECK_THROWS_AS(make({.strategy = "wide", .policy = "m16n64"}), Error);
   CHECK(make({.strategy = "sequential"}).explain() ==
-        "sequential: asked for by name; routed_linear by sequential sequential");
+        "sequential: asked for by name; routed_linear by sequential");
   const auto plan = make({});
   CHECK(plan.strategy() == "wide");
   Tensor weights(context, Dtype::fp32, {2, 124});
