@@ -39,6 +39,7 @@ void require_legal(const EmbeddingProblem& p) {
     const int64_t least = field.value == &EmbeddingProblem::num_members ? 1 : 0;
     require_at_least("embedding", field.name, p.*field.value, least);
   }
+  require_enumerator("embedding", "dtype", p.dtype, kAllDtypes.back());
   require_enumerator("embedding", "bag", p.bag, kAllBags.back());
   require_enumerator("embedding", "table_format", p.table_format, kAllWeightFormats.back());
   WIDE_REQUIRE(p.table_format == WeightFormat::packed || p.table_format == WeightFormat::fp8_e4m3 ||

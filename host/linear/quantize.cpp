@@ -120,6 +120,7 @@ int64_t strips_of(const QuantizedWeight& weight) {
 }
 
 void require_storable(const QuantizedWeight& weight) {
+  require_enumerator(kQuantizeName, "format", weight.format, kAllWeightFormats.back());
   WIDE_REQUIRE(weight.format != WeightFormat::packed,
                "quantize: format is packed, expected a quantised one");
   WIDE_REQUIRE(

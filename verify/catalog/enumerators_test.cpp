@@ -142,6 +142,8 @@ TEST_CASE("enumerators: channels, sequences, tables and tensors") {
   check_refused(make_flash_attention_plan, attention, "flash_attention: key_lengths", 2,
                 [](FlashAttentionProblem& p) { spoil(p.key_lengths); });
   const EmbeddingProblem embedding{.num_members = 2, .batch = 1, .seq = 2, .vocab = 3, .dim = 4};
+  check_refused(make_embedding_plan, embedding, "embedding: dtype", 7,
+                [](EmbeddingProblem& p) { spoil(p.dtype); });
   check_refused(make_embedding_plan, embedding, "embedding: bag", 2,
                 [](EmbeddingProblem& p) { spoil(p.bag); });
   check_refused(make_embedding_plan, embedding, "embedding: table_format", 5,

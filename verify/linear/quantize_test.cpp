@@ -256,6 +256,8 @@ TEST_CASE("what cannot be quantised is refused in words") {
   };
   CHECK(bytes({WeightFormat::int4, 48, 4, 4}) == "quantize: group_size is 48, expected 64 or 128");
   CHECK_THAT(bytes({WeightFormat::packed, 64, 4, 4}), ContainsSubstring("format is packed"));
+  CHECK(bytes({WeightFormat(99), 64, 4, 4}) ==
+        "quantize: format is enumerator 99, expected one in [0, 5]");
   CHECK_THAT(bytes({WeightFormat::int4, 64, -1, 4}), ContainsSubstring("weight is [-1, 4]"));
   CHECK_THAT(bytes({WeightFormat::int4, 64, INT64_MAX, 4}), ContainsSubstring("63 bits"));
   CHECK_THAT(bytes({WeightFormat::int4, 64, int64_t{1} << 40, int64_t{1} << 40}),
