@@ -238,6 +238,38 @@ static void refuse_parameters(const Engine* e) {
   wide_parameters_destroy(parameters_of_one);
 }
 
+static void refuse_strategies(const Engine* e) {
+  wide_plan* plan = NULL;
+  wide_plan_options options = plan_options(e);
+  const wide_strategy unknown = {sizeof unknown, "linear", "fastest"};
+  options.strategies = &unknown;
+  options.num_strategies = 1;
+  REFUSED("fastest", wide_plan_create(e->context, e->graph, &options, &plan));
+  const wide_strategy half[2] = {{sizeof *half, "conv", "sequential"},
+                                 {sizeof *half, "linear", NULL}};
+  options.strategies = half;
+  options.num_strategies = 2;
+  REFUSED("options.strategies[1].strategy is null, expected one",
+          wide_plan_create(e->context, e->graph, &options, &plan));
+  const wide_strategy twice[2] = {{sizeof *twice, "linear", "sequential"},
+                                  {sizeof *twice, "linear", "simt"}};
+  options.strategies = twice;
+  options.num_strategies = 2;
+  REFUSED("options.strategies names \"linear\" twice, expected each name once",
+          wide_plan_create(e->context, e->graph, &options, &plan));
+
+  /* Structs of a header that is still to come. */
+  const struct {
+    wide_strategy known;
+    int64_t later;
+  } strategies[2] = {{{sizeof *strategies, "conv", "sequential"}, 0},
+                     {{sizeof *strategies, "linear", "fastest"}, 0}};
+  options.strategies = &strategies[0].known;
+  options.num_strategies = 2;
+  REFUSED("fastest", wide_plan_create(e->context, e->graph, &options, &plan));
+  CHECK(plan == NULL);
+}
+
 static void refuse_plans(const Engine* e) {
   wide_plan* plan = NULL;
   wide_plan_options options = plan_options(e);
@@ -264,33 +296,6 @@ static void refuse_plans(const Engine* e) {
   options.channels = 3;
   REFUSED("options.channels is 3", wide_plan_create(e->context, e->graph, &options, &plan));
   options.channels = WIDE_CHANNELS_AUTO;
-  const wide_strategy unknown = {sizeof unknown, "linear", "fastest"};
-  options.strategies = &unknown;
-  options.num_strategies = 1;
-  REFUSED("fastest", wide_plan_create(e->context, e->graph, &options, &plan));
-  CHECK(plan == NULL);
-  const wide_strategy half[2] = {{sizeof *half, "conv", "sequential"},
-                                 {sizeof *half, "linear", NULL}};
-  options.strategies = half;
-  options.num_strategies = 2;
-  REFUSED("options.strategies[1].strategy is null, expected one",
-          wide_plan_create(e->context, e->graph, &options, &plan));
-  const wide_strategy twice[2] = {{sizeof *twice, "linear", "sequential"},
-                                  {sizeof *twice, "linear", "simt"}};
-  options.strategies = twice;
-  options.num_strategies = 2;
-  REFUSED("options.strategies names \"linear\" twice, expected each name once",
-          wide_plan_create(e->context, e->graph, &options, &plan));
-
-  /* Structs of a header that is still to come. */
-  const struct {
-    wide_strategy known;
-    int64_t later;
-  } strategies[2] = {{{sizeof *strategies, "conv", "sequential"}, 0},
-                     {{sizeof *strategies, "linear", "fastest"}, 0}};
-  options.strategies = &strategies[0].known;
-  options.num_strategies = 2;
-  REFUSED("fastest", wide_plan_create(e->context, e->graph, &options, &plan));
   struct {
     wide_plan_options known;
     int64_t later;
@@ -428,6 +433,7 @@ static void test_refusals(wide_device device) {
   refuse_graphs();
   refuse_layers();
   refuse_parameters(&e);
+  refuse_strategies(&e);
   refuse_plans(&e);
   refuse_batches(&e);
   refuse_runs(&e);

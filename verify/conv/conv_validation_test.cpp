@@ -13,6 +13,7 @@
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_strategy.hpp"
 #include "verify/support/known_devices.hpp"
+#include "verify/support/refusals.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/catalog.hpp"
 #include "wide/conv.hpp"
@@ -132,20 +133,32 @@ TEST_CASE("conv: each wrong operand is named, with what was got and expected") {
   like.x_layout = ChannelLayout::channels_first;  // which it is anyway
   CHECK(describe_conv({x, weight, bias, y, {}}, like) ==
         describe_conv({x, weight, bias, y, {}}, two));
-  ConvArguments changed{x, weight, bias, y, {}};
-  changed.x.strides = Strides{};
-  refuses(changed, two, "tensor: strides [], expected one per axis of [2, 6, 5, 7]");
-  for (const Shape& shape : {Shape{8, 3, 3, 3}, Shape{8, 3, 0, 3}}) {
-    changed = {x, weight, bias, y, {}};
-    changed.weight.shape = shape;
-    changed.weight.strides[0] = INT64_MAX;  // times 4 it would be below 0
-    CHECK_THROWS_MATCHES(describe_conv(changed, two), Error,
-                         MessageMatches(ContainsSubstring("[9223372036854775807, 9, 3, 1]")));
-  }
   const ConvPlan plan = make_conv_plan(cpu, describe_conv({x, weight, bias, y, {}}, two));
   CHECK_THROWS_MATCHES(plan.run({x, weight, {}, y, {}}, {Stream::cpu()}), Error,
                        Message("conv: bias is absent, expected one as in the plan's problem"));
   CHECK_THROWS_AS(make_conv_plan(cpu, plan.problem(), {"grouppd"}), Error);
+}
+
+TEST_CASE("conv: views whose strides are none of theirs, or cannot be multiplied, are named") {
+  const Context cpu = Context::cpu();
+  const Tensor x(cpu, Dtype::fp32, {2, 6, 5, 7}), weight(cpu, Dtype::fp32, {8, 3, 3, 3});
+  Tensor y(cpu, Dtype::fp32, {2, 8, 3, 5});
+  const ConvArguments good{x, weight, {}, y, {}};
+  const auto refusal = [](const ConvArguments& a) {
+    return test::refusal_of([&] { (void)describe_conv(a, {.num_members = 2}); });
+  };
+  CHECK_NOTHROW(describe_conv(good, {.num_members = 2}));
+  ConvArguments bad = good;
+  bad.x.strides = Strides{};
+  CHECK(refusal(bad) == "tensor: strides [], expected one per axis of [2, 6, 5, 7]");
+  for (const Shape& shape : {Shape{8, 3, 3, 3}, Shape{8, 3, 0, 3}}) {
+    bad = good;
+    bad.weight.shape = shape;
+    bad.weight.strides[0] = INT64_MAX;  // times 4 it would be below 0
+    CHECK(refusal(bad) == "tensor: shape " + to_string(shape) +
+                              " with strides [9223372036854775807, 9, 3, 1], expected an extent "
+                              "that fits in 64 bits");
+  }
 }
 
 TEST_CASE("conv: wrong operands of volumes are named, too") {
