@@ -24,9 +24,8 @@ struct Seen {
   int64_t outer_stride = 0, channel_stride = 0, depth_stride = 0, row_stride = 0, column_stride = 0;
 };
 
-Seen look_at(const ConstTensorView& view, ChannelLayout layout) {
-  (void)view.num_elements();  // refuses negative extents and overflow
-  (void)view.span_bytes();    // and strides that are none of the shape's, or cannot be multiplied
+Seen look_at(const char* name, const ConstTensorView& view, ChannelLayout layout) {
+  require_view(kConvName, name, view);
   const bool is_first = layout == ChannelLayout::channels_first;
   const int channel = is_first ? 1 : view.rank() - 1;
   const int column = is_first ? view.rank() - 1 : view.rank() - 2;
@@ -77,7 +76,7 @@ ChannelStrides describe_output(const char* name, const ConstTensorView& view, co
         expected);
   }
   require_dtype(kConvName, name, view, p.dtype);
-  const Seen seen = look_at(view, p.layout);
+  const Seen seen = look_at(name, view, p.layout);
   depth_stride = seen.depth_stride;
   return {seen.outer_stride, p.out_channels * seen.channel_stride, seen.channel_stride,
           seen.row_stride, seen.column_stride};
@@ -103,7 +102,7 @@ void describe_weight(const ConvArguments& a, ConvProblem& p) {
   WIDE_REQUIRE(a.weight.rank() == rank, "conv: weight is " + to_string(a.weight.shape) +
                                             ", expected " + expected() + " for an x of " +
                                             counted(rank, "axis", "axes"));
-  const Seen seen = look_at(a.weight, p.layout);
+  const Seen seen = look_at("weight", a.weight, p.layout);
   const bool fits = seen.outer % p.num_members == 0 && p.groups >= 1 &&
                     seen.channels == p.in_channels / p.groups && p.in_channels % p.groups == 0;
   WIDE_REQUIRE(fits, "conv: weight is " + to_string(a.weight.shape) + ", expected " + expected() +
@@ -145,7 +144,7 @@ ConvProblem describe_conv(const ConvArguments& a, const ConvProblem& like) {
   WIDE_REQUIRE(rank >= 3 && rank <= 5,
                "conv: x is " + to_string(a.x.shape) + ", expected " + expected());
   require_at_least(kConvName, "num_members", p.num_members, 1);
-  const Seen x = look_at(a.x, x_layout_of(p));
+  const Seen x = look_at("x", a.x, x_layout_of(p));
   WIDE_REQUIRE(x.channels % p.num_members == 0,
                "conv: x is " + to_string(a.x.shape) + ", expected " + expected() +
                    " with num_members = " + std::to_string(p.num_members));

@@ -88,8 +88,7 @@ ChannelStrides complete_strides(std::string_view primitive, std::string_view arg
 MemberChannels member_channels(std::string_view primitive, std::string_view argument,
                                const ConstTensorView& view, int64_t num_members) {
   const ArgumentName name = name_of(primitive, argument);
-  (void)view.num_elements();  // refuses negative extents and overflow
-  (void)view.span_bytes();    // and strides that are none of the shape's, or cannot be multiplied
+  require_view(primitive, argument, view);
   require_at_least(primitive, "num_members", num_members, 1);
   WIDE_REQUIRE(view.rank() >= 2 && view.shape[1] % num_members == 0,
                name + " is " + to_string(view.shape) +
@@ -116,7 +115,7 @@ MemberChannels member_channels(std::string_view primitive, std::string_view argu
 MemberChannels member_channels_last(std::string_view primitive, std::string_view argument,
                                     const ConstTensorView& view, int64_t num_members) {
   const ArgumentName name = name_of(primitive, argument);
-  (void)view.num_elements();  // refuses negative extents and overflow
+  require_view(primitive, argument, view);
   require_at_least(primitive, "num_members", num_members, 1);
   WIDE_REQUIRE(view.rank() >= 3 && view.shape.back() % num_members == 0,
                name + " is " + to_string(view.shape) +
@@ -167,7 +166,7 @@ void require_disjoint_channels(std::string_view primitive, std::string_view argu
 ConstTensorView member_parameters(std::string_view primitive, std::string_view argument,
                                   const ConstTensorView& view, int64_t num_members,
                                   int64_t channels) {
-  (void)view.span_bytes();  // refuses strides that cannot be multiplied
+  require_view(primitive, argument, view);
   ConstTensorView own = view;
   if (view.rank() == 1 && view.shape[0] == num_members * channels) {
     own.shape = {num_members, channels};

@@ -10,15 +10,41 @@
 #include "host/core/check.hpp"
 #include "host/core/nearest.hpp"
 #include "host/core/text.hpp"
+#include "wide/error.hpp"
 
 namespace wide {
+
+namespace {
+
+/// What `call` gives; what it refuses has the operand's name.
+template <class Call>
+int64_t named(std::string_view primitive, std::string_view argument, const Call& call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    throw_invalid_argument(name_of(primitive, argument) + ": " + error.what());
+  }
+}
+
+int64_t span_of(std::string_view primitive, std::string_view argument,
+                const ConstTensorView& view) {
+  return named(primitive, argument, [&] { return view.span_bytes(); });
+}
+
+}  // namespace
+
+void require_view(std::string_view primitive, std::string_view argument,
+                  const ConstTensorView& view) {
+  named(primitive, argument, [&] { return view.num_elements(); });
+  span_of(primitive, argument, view);
+}
 
 void require_device(std::string_view primitive, std::string_view argument,
                     const ConstTensorView& view, Device expected) {
   WIDE_REQUIRE(view.device == expected,
                name_of(primitive, argument) + " is on " + to_string(view.device) +
                    ", expected the plan's device = " + to_string(expected));
-  if (view.span_bytes() == 0) return;
+  if (span_of(primitive, argument, view) == 0) return;
   WIDE_REQUIRE(view.data != nullptr, name_of(primitive, argument) +
                                          " is a null pointer, expected " + to_string(view.shape) +
                                          " elements");
@@ -69,7 +95,7 @@ void require_shape(std::string_view primitive, std::string_view argument,
 
 void require_last_axis_contiguous(std::string_view primitive, std::string_view argument,
                                   const ConstTensorView& view) {
-  (void)view.span_bytes();  // refuses strides that are none of the shape's
+  span_of(primitive, argument, view);  // refuses strides that are none of the shape's
   WIDE_REQUIRE(view.shape.back() <= 1 || view.strides.back() == 1,
                name_of(primitive, argument) + " has strides " + to_string(view.strides) +
                    ", expected the last axis contiguous: stride 1");

@@ -18,6 +18,11 @@ namespace wide {
 [[noreturn]] void throw_no_enumerator(std::string_view primitive, std::string_view field,
                                       int64_t number, int64_t last);
 
+/// Extents and strides of one rank, none below 0, that can be counted and multiplied in 64 bits:
+/// views are plain data, and whoever changes one may break it.
+void require_view(std::string_view primitive, std::string_view argument,
+                  const ConstTensorView& view);
+
 /// Also requires that a view with elements has an address, aligned to its element.
 void require_device(std::string_view primitive, std::string_view argument,
                     const ConstTensorView& view, Device expected);

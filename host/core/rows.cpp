@@ -113,7 +113,7 @@ MemberRows member_rows(std::string_view primitive, std::string_view argument,
   const ArgumentName name = name_of(primitive, argument);
   const RowStrides packed = packed_rows(num_members, features);
   const int rank = view.rank();
-  (void)view.num_elements();  // refuses negative extents and overflow
+  require_view(primitive, argument, view);
   const bool is_packed = rank >= 1 && view.shape.back() == packed.row;
   const bool is_explicit =
       rank >= 2 && view.shape.back() == features && view.shape[rank - 2] == num_members;
@@ -136,7 +136,7 @@ MemberRows member_rows(std::string_view primitive, std::string_view argument,
 MemberRows shared_rows(std::string_view primitive, std::string_view argument,
                        const ConstTensorView& view, int64_t features) {
   const ArgumentName name = name_of(primitive, argument);
-  (void)view.num_elements();
+  require_view(primitive, argument, view);
   WIDE_REQUIRE(view.rank() >= 1 && view.shape.back() == features,
                name + " is " + to_string(view.shape) + ", expected [.., features] = [.., " +
                    std::to_string(features) + "]");

@@ -52,7 +52,7 @@ void describe_x(const ConstTensorView& x, LinearProblem& problem) {
 
 void describe_weight(const ConstTensorView& weight, LinearProblem& problem) {
   require_rank("weight", weight, 3, 3, "[num_members, out, in]");
-  (void)weight.num_elements();  // refuses negative extents and overflow
+  require_view(kLinearName, "weight", weight);
   WIDE_REQUIRE(weight.shape[0] >= 1, "linear: weight is " + to_string(weight.shape) +
                                          ", expected num_members >= 1 in front");
   require_last_axis_contiguous(kLinearName, "weight", weight);

@@ -17,7 +17,7 @@ namespace {
 
 void describe_routed_weight(const ConstTensorView& weight, RoutedLinearProblem& p) {
   require_routed_axes(kRoutedLinearName, "weight", weight, 3, "[num_members, out, in]");
-  (void)weight.num_elements();  // refuses negative extents and overflow
+  require_view(kRoutedLinearName, "weight", weight);
   WIDE_REQUIRE(weight.shape[0] >= 1, "routed_linear: weight is " + to_string(weight.shape) +
                                          ", expected num_members >= 1 in front");
   p.num_members = weight.shape[0], p.out_features = weight.shape[1];

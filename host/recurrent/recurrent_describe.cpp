@@ -90,7 +90,6 @@ RecurrentStrides describe_sequences(std::string_view argument, const ConstTensor
                      : "[B, T, num_members * features] = [B, T, " + std::to_string(row) +
                            "] or [B, T, num_members, features]");
   }
-  (void)view.num_elements();  // refuses negative extents and overflow
   require_last_axis_contiguous(kRecurrentName, argument, view);
   const int64_t member = is_shared ? 0 : is_explicit ? view.strides[2] : features;
   return {view.strides[0], view.strides[1], member};

@@ -275,4 +275,21 @@ TEST_CASE("every problem's strides are refused below 0 and where they lead out o
   check_sequences_and_tables();
 }
 
+TEST_CASE("operands that were changed into no view are refused by name") {
+  const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
+  const Tensor x(cpu, Dtype::fp32, {3, 16});
+  Tensor y(cpu, Dtype::fp32, {3, 16});
+  SoftmaxArguments a{x, y};
+  a.x.strides = Strides{-16, 1};
+  const auto refusal = [&] {
+    return refusal_of([&] { (void)describe_softmax(a, {.num_members = 2}); });
+  };
+  CHECK(refusal() == "softmax: x: tensor: strides [-16, 1], expected none below 0");
+  a.x.strides = Strides{};
+  CHECK(refusal() == "softmax: x: tensor: strides [], expected one per axis of [3, 16]");
+  a.x = x;
+  a.y.shape = {-3, 16};
+  CHECK(refusal() == "softmax: y: shape: [-3, 16], expected no extent below 0");
+}
+
 }  // namespace wide::test

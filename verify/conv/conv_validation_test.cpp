@@ -150,12 +150,12 @@ TEST_CASE("conv: views whose strides are none of theirs, or cannot be multiplied
   CHECK_NOTHROW(describe_conv(good, {.num_members = 2}));
   ConvArguments bad = good;
   bad.x.strides = Strides{};
-  CHECK(refusal(bad) == "tensor: strides [], expected one per axis of [2, 6, 5, 7]");
+  CHECK(refusal(bad) == "conv: x: tensor: strides [], expected one per axis of [2, 6, 5, 7]");
   for (const Shape& shape : {Shape{8, 3, 3, 3}, Shape{8, 3, 0, 3}}) {
     bad = good;
     bad.weight.shape = shape;
     bad.weight.strides[0] = INT64_MAX;  // times 4 it would be below 0
-    CHECK(refusal(bad) == "tensor: shape " + to_string(shape) +
+    CHECK(refusal(bad) == "conv: weight: tensor: shape " + to_string(shape) +
                               " with strides [9223372036854775807, 9, 3, 1], expected an extent "
                               "that fits in 64 bits");
   }
