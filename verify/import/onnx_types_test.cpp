@@ -175,13 +175,29 @@ TEST_CASE("onnx: constants of more axes than what they are combined with would m
     return network({3, 4}, nodes, {filled("c", dims, 2)}).bytes_of();
   };
   for (const bool is_moved : {false, true}) {
-    for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min"}) {
+    for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "PRelu"}) {
       CAPTURE(op, is_moved);
       CHECK_NOTHROW(parse(file(op, {1, 1, 1}, is_moved)));
       CHECK_THROWS_WITH(parse(file(op, {1, 1, 1, 1}, is_moved)),
                         ContainsSubstring("combines 3 axes and the constant [1, 1, 1, 1]"));
     }
   }
+}
+
+TEST_CASE(
+    "onnx: slopes for a batch of single numbers are one, or as many as the file has samples") {
+  const auto file = [](int64_t batch, const Extents& slopes, std::vector<float> values) {
+    File made =
+        network({}, {node("PRelu", {"x", "slope"}, {"y"})}, {floats("slope", slopes, values)});
+    made.inputs = {value("x", {batch})};
+    made.opset = 9;
+    return made.bytes_of();
+  };
+  CHECK(result_of(file(-1, {1}, {0.5f}), {{-1, 2}}, 2) == std::vector<double>{-0.5, 2});
+  CHECK(result_of(file(2, {2}, {0.5f, 0.5f}), {{-1, 2}}, 2) == std::vector<double>{-0.5, 2});
+  for (const int64_t batch : {-1, 2})
+    CHECK_THROWS_WITH(parse(file(batch, {2}, {0.5f, 0.25f})),
+                      ContainsSubstring("combines [-1] and the constant [2]"));
 }
 
 TEST_CASE("onnx: of two numbers that truths choose, neither is rounded away") {

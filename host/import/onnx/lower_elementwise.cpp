@@ -342,21 +342,27 @@ void lower_pow(Lowering& at) {
 void lower_prelu(Lowering& at) {
   at.only({});
   const Value x = at.x(0);
+  const int rank = at.shape(x).rank();
+  at.support_rank(1, rank);
   const Shape& own = at.constant_shape(1);
   const Dtype dtype = at.dtype(x);
   const int64_t size = num_elements(own);
   // Before opset 7 a list of slopes is for channels, since then for the last axis, as usual.
-  const bool is_old = at.opset() < 7 && own == Shape{at.shape(x).rank() > 1 ? at.shape(x)[1] : 0};
-  const bool is_row = own.rank() > 0 && own.back() == size && size == at.shape(x).back() &&
-                      (!is_old || at.shape(x).rank() == 2);
+  const bool is_old = at.opset() < 7 && rank > 1 && own == Shape{at.shape(x)[1]};
+  const bool is_row =
+      own.rank() > 0 && own.back() == size && size == at.shape(x).back() && (!is_old || rank == 2);
   if (size == 1 || is_row) {
     return at.set(at.append(PointwiseOp{.function = PointwiseFunction::prelu},
                             {{"x", x}, {"slope", at.reshaped(at.parameter(1, dtype), {size})}}));
   }
-  std::vector<int64_t> channels(static_cast<size_t>(at.shape(x).rank() - 1), 1);
-  channels.front() = size;
-  const Value slope =
-      is_old ? at.reshaped(at.parameter(1, dtype), Shape(channels)) : other_of(at, 1, x);
+  Value slope;
+  if (is_old) {
+    std::vector<int64_t> channels(static_cast<size_t>(rank - 1), 1);
+    channels.front() = size;
+    slope = at.reshaped(at.parameter(1, dtype), Shape(channels));
+  } else {
+    slope = other_of(at, 1, x);
+  }
   const Value above = pointwise(at, x, {.function = PointwiseFunction::relu});
   const Value below = pointwise(at, with_number(at, BinaryFunction::multiply, x, -1),
                                 {.function = PointwiseFunction::relu});
