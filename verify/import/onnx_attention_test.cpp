@@ -322,6 +322,70 @@ TEST_CASE("onnx: products of activations that are no attention are refused by na
              ContainsSubstring("(Add)"));
 }
 
+/// softmax(q k) v, where the axes of x [B, T, E] are taken apart and moved to make them.
+Steps product(const Steps& made) {
+  return made + Steps{{"MatMul", {"q", "k"}, {"s"}},
+                      {"Softmax", {"s"}, {"p"}},
+                      {"MatMul", {"p", "v"}, {"c"}},
+                      {"Reshape", {"c"}, {"y"}, {0, -1}}};
+}
+
+TEST_CASE("onnx: products whose batch or heads would be broadcast to one another are refused") {
+  const Steps q{{"Reshape", {"x"}, {"q"}, {0, 1, kT, kE}}};
+  const Steps k{{"Transpose", {"q"}, {"k"}, {0, 1, 3, 2}}};
+  const auto values = [](const Extents& order) {
+    return Steps{{"Reshape", {"x"}, {"v1"}, {0, kT, 1, kE}}, {"Transpose", {"v1"}, {"v"}, order}};
+  };
+  check(product(q + k + values({0, 2, 1, 3})), {"flash_attention"});
+  struct Case {
+    Steps made;
+    const char* why;
+  };
+  const Steps heads_in_front{{"Reshape", {"x"}, {"q"}, {0, 1, kH, kT, kD}}};
+  const Steps heads_behind{{"Reshape", {"x"}, {"v"}, {0, kH, 1, kT, kD}},
+                           {"Transpose", {"v"}, {"k"}, {0, 1, 2, 4, 3}}};
+  for (
+      const Case& c :
+      {Case{
+           q + Steps{{"Transpose", {"x"}, {"k"}, {0, 2, 1}}} + values({0, 2, 1, 3}),
+           "node_s\" (MatMul) broadcasts the leading axes of [batch, 1, 5, 12] and [batch, 12, 5]"},
+       Case{q + Steps{{"Transpose", {"q"}, {"k"}, {1, 0, 3, 2}}} + values({0, 2, 1, 3}),
+            "node_s\" (MatMul) broadcasts the leading axes of [batch, 1, 5, 12] and [1, batch, 12"},
+       Case{q + k + Steps{{"Reshape", {"x"}, {"v"}, {0, 0, 0}}},
+            "node_c\" (MatMul) broadcasts the leading axes of [batch, 1, 5, 12] and [batch, 5"},
+       Case{q + k + values({2, 0, 1, 3}),
+            "node_c\" (MatMul) broadcasts the leading axes of [batch, 1, 5, 12] and [1, batch, 5"},
+       Case{
+           heads_in_front + heads_behind,
+           "node_s\" (MatMul) broadcasts the leading axes of [batch, 1, 3, 5, 4] and [batch, 3, 1"},
+       Case{Steps{{"Reshape", {"x"}, {"q"}, {0, 1, 1, kT, kE}}} + heads_behind,
+            "node_s\" (MatMul) broadcasts the leading axes of [batch, 1, 1, 5, 12] and"}}) {
+    CAPTURE(c.why);
+    CHECK_THAT(refusal(product(c.made)), ContainsSubstring(c.why));
+  }
+}
+
+TEST_CASE("onnx: one head of keys and values is broadcast to all heads of queries") {
+  const auto shared = [](const char* part, const Extents& order) {
+    const std::string name(part);
+    return Steps{{"MatMul", {"x", "w" + name}, {name + "1"}},
+                 {"Split", {name + "1"}, {name + "2", name + "3", name + "4"}, {2}},
+                 {"Unsqueeze", {name + "3"}, {name + "5"}, {1}},
+                 {"Transpose", {name + "5"}, {name}, order}};
+  };
+  const Steps between{
+      {"MatMul", {"q", "k"}, {"s"}}, {"Softmax", {"s"}, {"p"}}, {"MatMul", {"p", "v"}, {"c"}}};
+  const Steps keys = shared("k", {0, 1, 3, 2}), values = shared("v", {0, 1, 2, 3});
+  for (const int64_t batch : {-1, 1, 2})
+    check(heads("q") + keys + values + between + together(),
+          {"linear", "linear", "slice", "linear", "slice", "flash_attention", "linear"}, batch);
+  CHECK_THAT(refusal(heads("q") + keys + heads("v") + between + together()),
+             ContainsSubstring("by values of other heads"));
+  CHECK_THAT(refusal(heads("k", {0, 2, 3, 1}) + shared("q", {0, 1, 2, 3}) + heads("v") + between +
+                     together()),
+             ContainsSubstring("broadcasts the leading axes of [batch, 1, 5, 4] and [batch, 3, 4"));
+}
+
 TEST_CASE("onnx: a causal mask that is weakened afterwards is refused") {
   const Steps softmax{{"Softmax", {"p0"}, {"p"}}};
   const Steps masked{{"Where", {"keep", "s", "hidden"}, {"s1"}}};

@@ -53,11 +53,21 @@ Doubles elementwise(const std::vector<Doubles>& x,
   return y;
 }
 
+/// The matrix of b that a's is multiplied by, where b is broadcast to a.
+int64_t matrix_of(const Extents& a, const Extents& b, int64_t block) {
+  int64_t place = 0, step = 1;
+  for (size_t axis = a.size() - 2, own = b.size() - 2; axis-- > 0 && own-- > 0;) {
+    place += block % a[axis] % b[own] * step;
+    block /= a[axis];
+    step *= b[own];
+  }
+  return place;
+}
+
 Doubles matmul(const Doubles& a, const Doubles& b) {
   const int64_t rows = a.shape[a.shape.size() - 2], inner = a.shape.back(),
                 columns = b.shape.back();
-  const int64_t blocks = size_of(a.shape) / (rows * inner),
-                b_blocks = size_of(b.shape) / (inner * columns);
+  const int64_t blocks = size_of(a.shape) / (rows * inner);
   Doubles y{a.shape, std::vector<double>(at(blocks * rows * columns))};
   y.shape.back() = columns;
   for (int64_t block = 0; block < blocks; ++block)
@@ -66,7 +76,7 @@ Doubles matmul(const Doubles& a, const Doubles& b) {
         for (int64_t k = 0; k < inner; ++k)
           y.values[at((block * rows + i) * columns + j)] +=
               a.values[at((block * rows + i) * inner + k)] *
-              b.values[at((block % b_blocks * inner + k) * columns + j)];
+              b.values[at((matrix_of(a.shape, b.shape, block) * inner + k) * columns + j)];
   return y;
 }
 

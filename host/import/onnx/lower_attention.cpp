@@ -112,6 +112,43 @@ int64_t take_repeats(Lowering& at, Moved& operand) {
   return repeats;
 }
 
+/// The extent of an axis as it is seen, in a file whose batch has a number as that number.
+long double seen_extent(Lowering& at, const View& view, int axis) {
+  const Numbers all = view.extents();
+  const auto place = static_cast<size_t>(axis);
+  if (!is_batch(all, place) || at.batch() < 1) return all.values[place];
+  return static_cast<long double>(batch_multiple(all, place)) * at.batch();
+}
+
+std::string shown(const View& view) {
+  const Numbers all = view.extents();
+  std::string list;
+  for (size_t i = 0; i < all.values.size(); ++i) {
+    const int64_t number = is_batch(all, i) ? batch_multiple(all, i) : to_integer(all, i);
+    const std::string own = is_batch(all, i) && number == 1 ? "batch" : std::to_string(number);
+    list += (i == 0 ? "" : ", ") + own + (is_batch(all, i) && number != 1 ? " * batch" : "");
+  }
+  return "[" + list + "]";
+}
+
+/// How many of the queries' heads read each of an operand's where its leading axes are broadcast to
+/// theirs: the first ones are equal, any others 1. The node is refused where that is not so, as the
+/// heads that are multiplied would not be those at the same places.
+int64_t broadcast_repeats(Lowering& at, const View& queries, const View& operand) {
+  const int lead = queries.rank() - 2;
+  bool fits = operand.rank() == queries.rank();
+  int64_t repeats = 1;
+  for (int i = 0; fits && i < lead; ++i) {
+    const long double wanted = seen_extent(at, queries, i), got = seen_extent(at, operand, i);
+    if (wanted == got && (repeats == 1 || got == 1)) continue;
+    fits = got == 1 && !is_batch(wanted);
+    if (fits) repeats *= static_cast<int64_t>(wanted);
+  }
+  at.support(fits, "broadcasts the leading axes of " + shown(queries) + " and " + shown(operand) +
+                       ", expected the same, or the second's last ones 1");
+  return repeats;
+}
+
 /// `own` or 1, else the node is refused.
 int64_t one_or(Lowering& at, int64_t extent, int64_t own) {
   at.support(extent == 1 || extent == own, "adds " + counted(extent, "head") +
@@ -204,7 +241,8 @@ std::pair<float, float> scale_and_cap(Lowering& at, const Scores& scores) {
 void finish_attention(Lowering& at, const Scores& scores) {
   at.support(scores.is_normalised, "multiplies scores without a softmax");
   Moved values = at.elements(1);
-  const int64_t repeats = take_repeats(at, values);
+  int64_t repeats = broadcast_repeats(at, at.view(scores.q), at.view(values));
+  repeats *= take_repeats(at, values);
   const Moved v = with_heads(at, values, false, "the second");
   const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true),
               own = own_heads(at, v, false);
@@ -294,14 +332,18 @@ void add_constant(Lowering& at, Scores& scores, const Shape& shape,
 void lower_products(Lowering& at) {
   if (const Scores* scores = at.scores(0)) return finish_attention(at, *scores);
   Moved keys = at.moved(1);
-  const int64_t repeats = take_repeats(at, keys);
+  int64_t repeats = broadcast_repeats(at, at.view(at.moved(0)), at.view(keys));
+  repeats *= take_repeats(at, keys);
   Scores scores{.q = with_heads(at, at.moved(0), false, "the first"),
                 .k = with_heads(at, keys, true, "the second, transposed,"),
                 .repeats = repeats};
   const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true);
-  at.require(q.heads == k.heads * repeats && q.features == k.features,
-             "multiplies " + std::to_string(q.heads) + " x " + std::to_string(q.features) +
-                 " features by " + std::to_string(k.heads) + " x " + std::to_string(k.features));
+  at.require(q.features == k.features, "multiplies " + counted(q.features, "feature") + " by " +
+                                           std::to_string(k.features) +
+                                           ", expected the same number");
+  at.support(q.heads == k.heads * repeats,
+             "multiplies " + counted(q.heads, "head") + " by " + std::to_string(k.heads) +
+                 " times " + std::to_string(repeats) + ", expected the same number");
   at.set_scores(std::move(scores));
 }
 
