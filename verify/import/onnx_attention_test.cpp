@@ -41,6 +41,9 @@ Tensors constants() {
   all["minus"] = {{}, {-1}};
   all["tiny"] = {{}, {0.001}};
   all["lowest"] = {{}, {-3.4028234663852886e38}};
+  all["many"] = all["zeros of many"] = {{1, kH, 1, kT}, std::vector<double>(kH * kT, 0)};
+  all["many"].values[0] = 1;
+  all["hidden of more"] = {{1, 1, 1, 1, 1}, {-1e9}};
   all["zeros"] = {{1, 1, 1, kT}, std::vector<double>(kT, 0)};
   for (const char* name : {"mask", "keep", "kept", "some", "up"}) {
     const bool is_mask = name[0] != 'k';
@@ -301,7 +304,9 @@ TEST_CASE("onnx: axes are copied into place where a primitive must have them the
 TEST_CASE("onnx: products of activations that are no attention are refused by name") {
   const Steps softmax{{"Softmax", {"s1"}, {"p"}}};
   CHECK_THAT(refusal(attention(Steps{{"Add", {"s", "bias"}, {"s1"}}} + softmax)),
-             ContainsSubstring("node \"node_s1\" (Add) adds 2 heads or rows"));
+             ContainsSubstring("node \"node_s1\" (Add) combines attention's scores of queries "
+                               "[batch, 3, 5, 4] and 5 keys with the constant [1, 2, 5, 5], "
+                               "expected 1 or their extent along each axis"));
   CHECK_THAT(refusal(attention({{"Softmax", {"s"}, {"p0"}}, {"Add", {"p0", "some"}, {"p"}}})),
              ContainsSubstring("adds after the softmax"));
   CHECK_THAT(refusal(attention(Steps{{"Relu", {"s"}, {"s1"}}} + softmax)),
@@ -363,6 +368,19 @@ TEST_CASE("onnx: products whose batch or heads would be broadcast to one another
     CAPTURE(c.why);
     CHECK_THAT(refusal(product(c.made)), ContainsSubstring(c.why));
   }
+}
+
+TEST_CASE("onnx: what is combined with scores makes no heads of its own") {
+  const Steps made{{"Reshape", {"x"}, {"q"}, {0, 1, kT, kE}},
+                   {"Transpose", {"q"}, {"k"}, {0, 1, 3, 2}},
+                   {"Reshape", {"x"}, {"v"}, {0, 1, kT, kE}},
+                   {"MatMul", {"q", "k"}, {"s"}}};
+  const Steps behind{{"Softmax", {"s1"}, {"p"}}, {"MatMul", {"p", "v"}, {"y"}}};
+  for (const char* constant : {"many", "zeros of many"})
+    CHECK_THAT(refusal(made + Steps{{"Add", {"s", constant}, {"s1"}}} + behind),
+               ContainsSubstring("[batch, 1, 5, 12] and 5 keys with the constant [1, 3, 1, 5]"));
+  CHECK_THAT(refusal(made + Steps{{"Where", {"keep", "s", "hidden of more"}, {"s1"}}} + behind),
+             ContainsSubstring("and 5 keys with the constant [1, 1, 1, 1, 1]"));
 }
 
 TEST_CASE("onnx: one head of keys and values is broadcast to all heads of queries") {

@@ -321,11 +321,26 @@ TEST_CASE("onnx: rotary embeddings turn heads where they lie") {
 
 TEST_CASE("onnx: masks that no attention can have are refused by name") {
   const auto with = [](const Steps& mask) { return mask + projections() + attend(kAdded); };
-  CHECK_THAT(refusal(with({{"Unsqueeze", {"mask"}, {"m"}, {1}}}), {"mask", {kT}, kFloat}),
-             ContainsSubstring("(Add) adds to attention's scores what is not [batch, heads or 1, "
-                               "queries or 1, keys]"));
+  CHECK_THAT(
+      refusal(with({{"Unsqueeze", {"mask"}, {"m"}, {1}}}), {"mask", {kT}, kFloat}),
+      ContainsSubstring("(Add) combines attention's scores of queries [batch, 4, 5, 4] and 5 "
+                        "keys with [batch, 1, 5], expected 1 or their extent along each"));
   CHECK_THAT(refusal(with({{"Relu", {"mask"}, {"m"}}}), {"mask", {2, kT, kT}, kFloat}),
-             ContainsSubstring("adds 2 heads or rows to attention's scores, expected 1 or 4"));
+             ContainsSubstring("and 5 keys with [batch, 2, 5, 5], expected 1 or their extent"));
+  // [batch, heads, 1, queries, keys] and [batch, 1, heads, queries, keys]
+  const Steps moved{{"Reshape", {"x"}, {"q"}, {0, kH, 1, kT, kD}},
+                    {"Transpose", {"q"}, {"k"}, {0, 1, 2, 4, 3}},
+                    {"MatMul", {"q", "k"}, {"s"}}};
+  const Steps behind{{"Softmax", {"s1"}, {"p"}},
+                     {"MatMul", {"p", "q"}, {"c"}},
+                     {"Reshape", {"c"}, {"y"}, {0, -1}}};
+  const char* const apart = "queries [batch, 4, 1, 5, 4] and 5 keys with [batch, 1, 4, ";
+  CHECK_THAT(refusal(moved + Steps{{"Add", {"s", "mask"}, {"s1"}}} + behind,
+                     {"mask", {1, kH, kT, kT}, kFloat}),
+             ContainsSubstring(apart));
+  CHECK_THAT(refusal(moved + Steps{{"Where", {"mask", "s", "least"}, {"s1"}}} + behind,
+                     {"mask", {1, kH, 1, kT}, kBool}),
+             ContainsSubstring(apart));
   CHECK_THAT(refusal(with({{"Not", {"mask"}, {"m"}}}), {"mask", {1, 1, kT}, kFloat}),
              ContainsSubstring("(Not) reads input 0, which is not known to be truths"));
   CHECK_THAT(refusal(with({{"Equal", {"mask", "zero"}, {"m"}}}), {"mask", {1, 1, kT}, kFloat}),

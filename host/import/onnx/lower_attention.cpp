@@ -158,11 +158,38 @@ int64_t one_or(Lowering& at, int64_t extent, int64_t own) {
   return extent;
 }
 
+/// Refuses what is combined with scores where it has an axis that is neither 1 nor theirs: the
+/// result would have more heads, or more samples.
+void require_broadcast(Lowering& at, const Scores& scores, int rank,
+                       const std::function<long double(int)>& extent, const std::string& text) {
+  const View q = at.view(scores.q);
+  const int64_t keys = own_heads(at, scores.k, true).positions;
+  const int missing = q.rank() - rank;
+  bool fits = missing >= 0;
+  for (int i = 0; fits && i < rank; ++i) {
+    const bool is_last = i + 1 == rank;
+    const long double own =
+        is_last ? static_cast<long double>(keys) : seen_extent(at, q, i + missing);
+    fits = extent(i) == 1 || extent(i) == own;
+  }
+  at.support(fits, "combines attention's scores of queries " + shown(q) + " and " +
+                       std::to_string(keys) + " keys with " + text +
+                       ", expected 1 or their extent along each axis");
+}
+void require_broadcast(Lowering& at, const Scores& scores, const Shape& shape) {
+  require_broadcast(
+      at, scores, shape.rank(), [&](int i) { return static_cast<long double>(shape[i]); },
+      "the constant " + to_string(shape));
+}
+
 /// A computed bias as an operand of flash_attention: without repetitions.
 Moved computed_bias(Lowering& at, const Scores& scores, const Moved& from) {
+  const View seen = at.view(from);
+  require_broadcast(
+      at, scores, seen.rank(), [&](int i) { return seen_extent(at, seen, i); }, shown(seen));
   const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true);
-  const View view = at.view(from), once = view.once();
-  const int rank = view.rank();
+  const View once = seen.once();
+  const int rank = seen.rank();
   const auto extent_at = [&](const View& of, int axis) {
     return of.extents().values[static_cast<size_t>(axis)];
   };
@@ -306,6 +333,7 @@ void note_constant(Lowering& at, Scores& scores, Mask mask, const Shape& shape, 
 void add_constant(Lowering& at, Scores& scores, const Shape& shape,
                   const std::function<double(int64_t)>& number) {
   const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true);
+  require_broadcast(at, scores, shape);
   at.support(num_elements(shape) <= int64_t{1} << 26,
              "adds " + to_string(shape) + " to attention's scores, which is too large a constant");
   const Mask mask = mask_of(
@@ -415,6 +443,7 @@ bool lower_scores_where(Lowering& at) {
   if (at.scores(input) == nullptr) return false;
   at.support(!at.is_computed(other), "chooses between scores and what is computed");
   Scores scores = *at.scores(input);
+  require_broadcast(at, scores, at.constant_shape(other));
   const double hidden = at.uniform(other);
   at.support(is_minus_infinity(hidden),
              "replaces scores by " + text(hidden) + ", expected minus infinity");
