@@ -200,6 +200,47 @@ TEST_CASE("onnx: constants of gelu are taken with the bits that their type has, 
   CHECK_THROWS_WITH(parse(text), ContainsSubstring("(Erf)"));
 }
 
+/// gelu, gelu by tanh, and a norm of x, one of whose numbers has these axes.
+File joined_file(size_t function, const std::string& number, const Extents& dims) {
+  const std::vector<Strings> nodes{
+      {node("Div", {"x", "root2"}, {"a"}), node("Erf", {"a"}, {"e"}),
+       node("Add", {"one", "e"}, {"s"}), node("Mul", {"x", "s"}, {"m"}),
+       node("Mul", {"half", "m"}, {"y"})},
+      {node("Pow", {"x", "three"}, {"x3"}), node("Mul", {"x3", "small"}, {"a"}),
+       node("Add", {"x", "a"}, {"b"}), node("Mul", {"b", "root"}, {"c"}),
+       node("Tanh", {"c"}, {"d"}), node("Add", {"d", "one"}, {"e"}),
+       node("Mul", {"x", "half"}, {"h"}), node("Mul", {"h", "e"}, {"y"})},
+      {node("ReduceMean", {"x"}, {"m"}, ints_attribute("axes", {-1})),
+       node("Sub", {"x", "m"}, {"c"}), node("Pow", {"c", "two"}, {"p"}),
+       node("ReduceMean", {"p"}, {"v"}, ints_attribute("axes", {-1})),
+       node("Add", {"v", "eps"}, {"e"}), node("Sqrt", {"e"}, {"r"}),
+       node("Div", {"c", "r"}, {"y"})}};
+  Strings numbers;
+  for (const auto& [name, own] : std::vector<std::pair<std::string, float>>{{"root2", 1.41421354f},
+                                                                            {"one", 1},
+                                                                            {"half", 0.5f},
+                                                                            {"three", 3},
+                                                                            {"small", 0.044715f},
+                                                                            {"root", 0.797884583f},
+                                                                            {"two", 2},
+                                                                            {"eps", 1e-5f}})
+    numbers.push_back(floats(name, name == number ? dims : Extents{}, {own}));
+  return network({4}, nodes.at(function), numbers);
+}
+
+TEST_CASE("onnx: numbers of nodes that become one have no more axes than x") {
+  const std::vector<Strings> numbers{
+      {"root2", "one", "half"}, {"three", "small", "root", "one", "half"}, {"two", "eps"}};
+  for (size_t function = 0; function < numbers.size(); ++function) {
+    for (const std::string& number : numbers[function]) {
+      CAPTURE(function, number);
+      CHECK_NOTHROW(parse(joined_file(function, number, {1, 1}).bytes_of()));
+      CHECK_THROWS_WITH(parse(joined_file(function, number, {1, 1, 1}).bytes_of()),
+                        ContainsSubstring("combines 2 axes and a constant of 3, which has more"));
+    }
+  }
+}
+
 TEST_CASE("onnx: attributes are not passed over where constants are folded") {
   const auto complaint = [](const std::string& folded, int64_t size = 3, int64_t opset = 17) {
     File file = network({size}, {folded, node("Mul", {"x", "r"}, {"y"})},

@@ -57,6 +57,9 @@ struct OnnxNode {
   std::string op;    ///< preceded by its domain where that is not ONNX's own
   std::vector<std::string_view> inputs, outputs;  ///< "": absent
   std::vector<Attribute> attributes;
+  /// Of a node that several became: the most axes of one of their constants, which x must not have
+  /// fewer of, as their result had as many.
+  int joined_rank = 0;
 
   const Attribute* find(std::string_view attribute) const;
 };

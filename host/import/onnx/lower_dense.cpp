@@ -175,6 +175,7 @@ Value norm_parameter(Lowering& at, size_t input, const Shape& normalised, Dtype 
 
 void lower_layernorm(Lowering& at) {
   at.only({"axis", "epsilon", "stash_type"});
+  at.support_joined_rank();
   at.support(at.integer("stash_type", 1) == 1, "computes in another type than FLOAT");
   at.support(!at.is_used(1) && !at.is_used(2), "writes its statistics, which no primitive does");
   const Moved own = at.moved(0);

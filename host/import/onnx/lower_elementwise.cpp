@@ -62,6 +62,7 @@ void lower_function(Lowering& at) {
 
 void lower_gelu(Lowering& at) {
   at.only({"approximate"});
+  at.support_joined_rank();
   const std::string_view mode = at.text("approximate", "none");
   at.require(mode == "none" || mode == "tanh",
              "has approximate " + std::string(mode) + ", expected none or tanh");

@@ -143,6 +143,14 @@ void Lowering::support_rank(size_t input, int most) {
                                     ", which has more: the batch would not stay in front");
 }
 
+void Lowering::support_joined_rank() {
+  const int own = view(moved(0)).rank();
+  support(node_->joined_rank <= own, "combines " + counted(own, "axis", "axes") +
+                                         " and a constant of " +
+                                         std::to_string(node_->joined_rank) +
+                                         ", which has more: the batch would not stay in front");
+}
+
 double Lowering::uniform(size_t input) {
   const int64_t size = num_elements(constant_shape(input));
   const auto number = reader(input);

@@ -128,6 +128,8 @@ class Lowering {
   /// Refuses a constant of more axes than what it is broadcast to: the result would have as many,
   /// and its batch elsewhere than in front.
   void support_rank(size_t input, int most);
+  /// The same of the constants of nodes that were joined to this one, on x as its first input.
+  void support_joined_rank();
   /// The one value of all elements of a constant, however many.
   double uniform(size_t input);
   /// The same of a constant that lengthens none of an activation's axes.

@@ -29,6 +29,7 @@ class Patterns {
   void join() {
     for (OnnxNode& node : file_.nodes) {
       if (!is_plain(node)) continue;
+      rank_ = 0;
       if (node.op == "Erf") join_gelu(node);
       if (node.op == "Tanh") join_gelu_tanh(node);
       if (node.op == "Div") join_layernorm(node);
@@ -71,6 +72,7 @@ class Patterns {
   bool is_number(std::string_view name, double number) {
     const std::optional<double> value = scalar(name);
     if (!value) return false;
+    rank_ = std::max(rank_, constant(name)->shape.rank());
     Numbers rounded{{}, constant(name)->type->number, {number}};
     round_to_type(rounded);
     const bool is_whole = std::trunc(2 * number) == 2 * number;  // as 0.5, and never rounded
@@ -94,9 +96,10 @@ class Patterns {
     if (is_number(node.inputs[1], number)) return node.inputs[0];
     return commutes && is_number(node.inputs[0], number) ? node.inputs[1] : std::string_view();
   }
-  static void become(OnnxNode& node, std::string op, std::vector<std::string_view> inputs,
-                     std::vector<Attribute> attributes) {
+  void become(OnnxNode& node, std::string op, std::vector<std::string_view> inputs,
+              std::vector<Attribute> attributes) const {
     node.op = std::move(op);
+    node.joined_rank = rank_;
     node.inputs = std::move(inputs);
     node.attributes = std::move(attributes);
   }
@@ -193,6 +196,7 @@ class Patterns {
                             product->inputs[0] == product->inputs[1] &&
                             centred(product->inputs[0]) == x;
     if (!epsilon || !(is_power || is_product)) return;
+    rank_ = std::max(rank_, constant(add->inputs[place])->shape.rank());
     Attribute axis, small;
     axis.name = "axis";
     axis.type = Attribute::Type::i;
@@ -221,6 +225,7 @@ class Patterns {
   std::map<std::string_view, OnnxNode*> producers_;
   std::map<std::string_view, std::vector<OnnxNode*>> readers_;
   std::deque<Initializer> made_;
+  int rank_ = 0;  ///< the most axes of a number of the pattern that is looked at
 };
 
 }  // namespace
