@@ -14,6 +14,7 @@
 #include "verify/support/error_of.hpp"
 #include "verify/support/folder.hpp"
 #include "verify/support/onnx_case.hpp"
+#include "verify/support/onnx_loops.hpp"
 #include "wide/error.hpp"
 #include "wide/model.hpp"
 #include "wide/onnx.hpp"
@@ -200,6 +201,10 @@ TEST_CASE("onnx: constants of gelu are taken with the bits that their type has, 
   CHECK_THROWS_WITH(parse(text), ContainsSubstring("(Erf)"));
 }
 
+const std::vector<std::pair<std::string, float>> kJoinedNumbers{
+    {"root2", 1.41421354f}, {"one", 1}, {"half", 0.5f}, {"three", 3}, {"small", 0.044715f},
+    {"root", 0.797884583f}, {"two", 2}, {"eps", 1e-5f}};
+
 /// gelu, gelu by tanh, and a norm of x, one of whose numbers has these axes.
 File joined_file(size_t function, const std::string& number, const Extents& dims) {
   const std::vector<Strings> nodes{
@@ -216,14 +221,7 @@ File joined_file(size_t function, const std::string& number, const Extents& dims
        node("Add", {"v", "eps"}, {"e"}), node("Sqrt", {"e"}, {"r"}),
        node("Div", {"c", "r"}, {"y"})}};
   Strings numbers;
-  for (const auto& [name, own] : std::vector<std::pair<std::string, float>>{{"root2", 1.41421354f},
-                                                                            {"one", 1},
-                                                                            {"half", 0.5f},
-                                                                            {"three", 3},
-                                                                            {"small", 0.044715f},
-                                                                            {"root", 0.797884583f},
-                                                                            {"two", 2},
-                                                                            {"eps", 1e-5f}})
+  for (const auto& [name, own] : kJoinedNumbers)
     numbers.push_back(floats(name, name == number ? dims : Extents{}, {own}));
   return network({4}, nodes.at(function), numbers);
 }
@@ -238,6 +236,41 @@ TEST_CASE("onnx: numbers of nodes that become one have no more axes than x") {
       CHECK_THROWS_WITH(parse(joined_file(function, number, {1, 1, 1}).bytes_of()),
                         ContainsSubstring("combines 2 axes and a constant of 3, which has more"));
     }
+  }
+}
+
+TEST_CASE("onnx: numbers of nodes that become one are constants in any form") {
+  const auto short_form = [](const std::string& name, float number, bool is_list) {
+    const std::string attribute =
+        is_list ? bytes(5, bytes(1, "value_floats") + single(7, number) + integer(20, 6))
+                : float_attribute("value_float", number);
+    return node("Constant", {}, {name}, attribute);
+  };
+  for (const bool is_list : {false, true}) {
+    for (size_t function = 0; function < 3; ++function) {
+      CAPTURE(is_list, function);
+      const File whole = joined_file(function, "", {});
+      File file = whole;
+      file.initializers.clear();
+      for (const auto& [name, number] : kJoinedNumbers)
+        file.nodes.insert(file.nodes.begin(), short_form(name, number, is_list));
+      const Graph graph = parse(file.bytes_of()).graph();
+      CHECK(operations(graph) == operations(parse(whole.bytes_of()).graph()));
+      CHECK(operations(graph).size() == 1);
+    }
+  }
+  // The exponent and the axis as whole numbers.
+  const auto axis = [](bool is_list) {
+    return node("Constant", {}, {"last"},
+                is_list ? ints_attribute("value_ints", {-1}) : int_attribute("value_int", -1));
+  };
+  for (const bool is_list : {false, true}) {
+    File file = joined_file(2, "", {});
+    file.opset = 18;
+    file.nodes[0] = node("ReduceMean", {"x", "last"}, {"m"});
+    file.nodes[3] = node("ReduceMean", {"p", "last"}, {"v"});
+    file.nodes.insert(file.nodes.begin(), axis(is_list));
+    CHECK(operations(parse(file.bytes_of()).graph()) == Strings{"layernorm"});
   }
 }
 

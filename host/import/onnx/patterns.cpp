@@ -14,6 +14,8 @@ namespace wide::onnx {
 
 namespace {
 
+constexpr int kFloat = 1;  ///< ONNX's number of the type
+
 class Patterns {
  public:
   explicit Patterns(OnnxFile& file) : file_(file) {
@@ -62,11 +64,28 @@ class Patterns {
     const auto found = constants_.find(name);
     if (found != constants_.end()) return found->second;
     const OnnxNode* node = producer(name, "Constant");
-    const Attribute* value = node == nullptr ? nullptr : node->find("value");
-    if (value == nullptr || value->type != Attribute::Type::tensor || value->tensor.size() > 1024)
-      return nullptr;
-    made_.push_back(read_tensor(file_, value->tensor, "node"));
+    std::optional<Initializer> made =
+        node == nullptr || node->attributes.size() != 1 ? std::nullopt : value_of(*node);
+    if (!made) return nullptr;
+    made_.push_back(std::move(*made));
     return constants_[name] = &made_.back();
+  }
+  /// Of a Constant, where it is small: a tensor, or its short forms.
+  std::optional<Initializer> value_of(const OnnxNode& node) {
+    using Type = Attribute::Type;
+    const Attribute& value = node.attributes[0];
+    if (value.name == "value" && value.type == Type::tensor && value.tensor.size() <= 1024)
+      return read_tensor(file_, value.tensor, "node");
+    const std::string name(node.outputs[0]);
+    if (value.name == "value_float" && value.type == Type::f)
+      return to_initializer({{}, kFloat, {value.f}}, name);
+    if (value.name == "value_int" && value.type == Type::i)
+      return to_initializer({{}, kInt64, {static_cast<long double>(value.i)}}, name);
+    if (value.name == "value_floats" && value.floats.size() == 1)
+      return to_initializer({{1}, kFloat, {value.floats[0]}}, name);
+    if (value.name == "value_ints" && value.ints.size() == 1)
+      return to_initializer({{1}, kInt64, {static_cast<long double>(value.ints[0])}}, name);
+    return {};
   }
   /// With the constant's few bits, or as few digits as exporters write.
   bool is_number(std::string_view name, double number) {
