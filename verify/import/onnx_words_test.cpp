@@ -259,7 +259,7 @@ TEST_CASE("onnx: numbers of nodes that become one are constants in any form") {
       CHECK(operations(graph).size() == 1);
     }
   }
-  // The exponent and the axis as whole numbers.
+  // The axis as a whole number.
   const auto axis = [](bool is_list) {
     return node("Constant", {}, {"last"},
                 is_list ? ints_attribute("value_ints", {-1}) : int_attribute("value_int", -1));
@@ -272,6 +272,30 @@ TEST_CASE("onnx: numbers of nodes that become one are constants in any form") {
     file.nodes.insert(file.nodes.begin(), axis(is_list));
     CHECK(operations(parse(file.bytes_of()).graph()) == Strings{"layernorm"});
   }
+}
+
+TEST_CASE("onnx: a norm that is spelled out is over its last axis, by either number of it") {
+  const auto file = [](int64_t of_mean, int64_t of_square, bool is_moved = false) {
+    File made = joined_file(2, "", {});
+    made.inputs = {value("x", {-1, 3, 4})};
+    made.nodes[0] = node("ReduceMean", {"x"}, {"m"}, ints_attribute("axes", {of_mean}));
+    made.nodes[3] = node("ReduceMean", {"p"}, {"v"}, ints_attribute("axes", {of_square}));
+    if (is_moved) {
+      made.inputs = {value("z", {-1, 4, 3})};
+      made.nodes.insert(made.nodes.begin(),
+                        node("Transpose", {"z"}, {"x"}, ints_attribute("perm", {0, 2, 1})));
+    }
+    return made.bytes_of();
+  };
+  CHECK(operations(parse(file(2, 2)).graph()) == Strings{"layernorm"});
+  CHECK(operations(parse(file(2, 2, true)).graph()) == Strings{"transpose", "layernorm"});
+  const std::vector<double> x{0, 1, 2, 5, 3, 3, 1, 1, -2, 0, 0, 2};
+  CHECK(result_of(file(2, 2), {x}) == result_of(file(-1, -1), {x}));
+  CHECK_THROWS_WITH(parse(file(1, 1)),
+                    ContainsSubstring("normalises over axis 1 alone, expected the last one"));
+  CHECK_THROWS_WITH(parse(file(3, 3)), ContainsSubstring("axis 3"));
+  for (const auto& [a, b] : {std::pair<int64_t, int64_t>{2, 1}, {-1, 2}})
+    CHECK_THROWS_WITH(parse(file(a, b)), ContainsSubstring("(Sqrt) is not supported"));
 }
 
 TEST_CASE("onnx: attributes are not passed over where constants are folded") {

@@ -58,8 +58,8 @@ struct OnnxNode {
   std::vector<std::string_view> inputs, outputs;  ///< "": absent
   std::vector<Attribute> attributes;
   /// Of a node that several became: the most axes of one of their constants, which x must not have
-  /// fewer of, as their result had as many.
-  int joined_rank = 0;
+  /// fewer of, as their result had as many. Its axis is the only one, and so must be the last.
+  std::optional<int> joined_rank;
 
   const Attribute* find(std::string_view attribute) const;
 };

@@ -181,6 +181,9 @@ void lower_layernorm(Lowering& at) {
   const Moved own = at.moved(0);
   const int rank = at.view(own).rank();
   const bool is_row = checked_axis(at.integer("axis", -1), rank) == rank - 1;
+  at.support(is_row || !at.node().joined_rank, "normalises over axis " +
+                                                   std::to_string(at.integer("axis", -1)) +
+                                                   " alone, expected the last one");
   const Moved like = is_row ? at.rows(0) : Moved{at.x(0)};
   const Value x = like.value;
   const Shape shape = at.shape(x);

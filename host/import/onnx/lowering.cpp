@@ -145,10 +145,10 @@ void Lowering::support_rank(size_t input, int most) {
 
 void Lowering::support_joined_rank() {
   const int own = view(moved(0)).rank();
-  support(node_->joined_rank <= own, "combines " + counted(own, "axis", "axes") +
-                                         " and a constant of " +
-                                         std::to_string(node_->joined_rank) +
-                                         ", which has more: the batch would not stay in front");
+  const int joined = node_->joined_rank.value_or(0);
+  support(joined <= own, "combines " + counted(own, "axis", "axes") + " and a constant of " +
+                             std::to_string(joined) +
+                             ", which has more: the batch would not stay in front");
 }
 
 double Lowering::uniform(size_t input) {

@@ -177,54 +177,62 @@ class Patterns {
     if (is_gelu) become(*second, "Gelu", {x}, attributes);
   }
 
-  /// The operand whose mean over the last axis this is; "" where it is not such a mean.
-  std::string_view mean_of(std::string_view name) {
+  struct Mean {
+    std::string_view x;  ///< "": it is no mean over one axis that is kept
+    int64_t axis = -1;
+    friend bool operator==(const Mean&, const Mean&) = default;
+  };
+  Mean mean_of(std::string_view name) {
     const OnnxNode* mean = producer(name, "ReduceMean");
     if (mean == nullptr || mean->inputs.empty()) return {};
     const Attribute* keep = mean->find("keepdims");
     const Attribute* axes = mean->find("axes");
-    const bool is_last = mean->inputs.size() > 1
-                             ? scalar(mean->inputs[1]) == -1.0
-                             : axes != nullptr && axes->ints == std::vector<int64_t>{-1};
-    return is_last && (keep == nullptr || keep->i == 1) ? mean->inputs[0] : std::string_view();
+    std::optional<double> axis;
+    if (mean->inputs.size() > 1)
+      axis = scalar(mean->inputs[1]);
+    else if (axes != nullptr && axes->ints.size() == 1)
+      axis = static_cast<double>(axes->ints[0]);
+    const bool is_axis = axis && std::abs(*axis) <= 2 * kMaxRank && std::trunc(*axis) == *axis;
+    if (!is_axis || (keep != nullptr && keep->i != 1)) return {};
+    return {mean->inputs[0], static_cast<int64_t>(*axis)};
   }
-  /// x where it is x - mean(x); "" where it is not.
-  std::string_view centred(std::string_view name) {
+  /// The mean of x where it is x - mean(x).
+  Mean centred(std::string_view name) {
     const OnnxNode* subtract = producer(name, "Sub");
     if (subtract == nullptr || subtract->inputs.size() != 2) return {};
-    const std::string_view x = subtract->inputs[0];
-    return mean_of(subtract->inputs[1]) == x ? x : std::string_view();
+    const Mean mean = mean_of(subtract->inputs[1]);
+    return mean.x == subtract->inputs[0] ? mean : Mean{};
   }
 
   /// (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon), followed by gamma and beta.
   void join_layernorm(OnnxNode& divide) {
     if (divide.inputs.size() != 2) return;
-    const std::string_view x = centred(divide.inputs[0]);
+    const Mean own = centred(divide.inputs[0]);
     const OnnxNode* root = producer(divide.inputs[1], "Sqrt");
     const OnnxNode* add =
         root == nullptr || root->inputs.size() != 1 ? nullptr : producer(root->inputs[0], "Add");
-    if (x.empty() || add == nullptr || add->inputs.size() != 2) return;
+    if (own.x.empty() || add == nullptr || add->inputs.size() != 2) return;
     const size_t place = scalar(add->inputs[1]) ? 1 : 0;
     const std::optional<double> epsilon = scalar(add->inputs[place]);
-    const std::string_view square = mean_of(add->inputs[1 - place]);
-    const OnnxNode* power = producer(square, "Pow");
-    const OnnxNode* product = producer(square, "Mul");
+    const Mean square = mean_of(add->inputs[1 - place]);
+    const OnnxNode* power = producer(square.x, "Pow");
+    const OnnxNode* product = producer(square.x, "Mul");
     const bool is_power = power != nullptr && power->inputs.size() == 2 &&
-                          is_number(power->inputs[1], 2) && centred(power->inputs[0]) == x;
+                          is_number(power->inputs[1], 2) && centred(power->inputs[0]) == own;
     const bool is_product = product != nullptr && product->inputs.size() == 2 &&
                             product->inputs[0] == product->inputs[1] &&
-                            centred(product->inputs[0]) == x;
-    if (!epsilon || !(is_power || is_product)) return;
+                            centred(product->inputs[0]) == own;
+    if (!epsilon || square.axis != own.axis || !(is_power || is_product)) return;
     rank_ = std::max(rank_, constant(add->inputs[place])->shape.rank());
     Attribute axis, small;
     axis.name = "axis";
     axis.type = Attribute::Type::i;
-    axis.i = -1;
+    axis.i = own.axis;
     small.name = "epsilon";
     small.type = Attribute::Type::f;
     small.f = static_cast<float>(*epsilon);
     OnnxNode* last = &divide;
-    std::vector<std::string_view> inputs{x};
+    std::vector<std::string_view> inputs{own.x};
     for (const char* op : {"Mul", "Add"}) {
       OnnxNode* next = reader(*last, op);
       const std::string_view parameter =
