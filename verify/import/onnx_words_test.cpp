@@ -123,6 +123,28 @@ TEST_CASE("onnx: pools whose pads are uneven have the windows that ONNX says") {
   CHECK_THROWS_WITH(parse(counted), ContainsSubstring("pads 0 before and 1 after, expected as"));
 }
 
+TEST_CASE("onnx: means that count padding are over whole windows") {
+  const auto file = [](const Extents& size, const std::string& more, bool counts = true) {
+    const std::vector<int64_t> twos(size.size(), 2);
+    Extents dims{1};
+    dims.insert(dims.end(), size.begin(), size.end());
+    return network(dims, {node("AveragePool", {"x"}, {"y"},
+                               ints_attribute("kernel_shape", twos) + more +
+                                   ints_attribute("strides", twos) + int_attribute("ceil_mode", 1) +
+                                   int_attribute("count_include_pad", counts ? 1 : 0))})
+        .bytes_of();
+  };
+  const std::string even = ints_attribute("pads", {1, 1});
+  CHECK_THROWS_WITH(parse(file({3}, "")),
+                    ContainsSubstring("counts padding in a window that ends at 4 of 3 positions, "
+                                      "expected one that ends inside"));
+  CHECK_THROWS_WITH(parse(file({4, 3}, "")), ContainsSubstring("ends at 4 of 3"));
+  CHECK(result_of(file({3}, even), {{1, 2, 3}}) == std::vector<double>{0.5, 2.5});
+  CHECK(result_of(file({3}, "", false), {{1, 2, 3}}) == std::vector<double>{1.5, 3});
+  CHECK(result_of(file({4}, ""), {{1, 2, 3, 4}}) == std::vector<double>{1.5, 3.5});
+  CHECK(result_of(file({4}, even), {{1, 2, 3, 4}}) == std::vector<double>{0.5, 2.5, 2});
+}
+
 TEST_CASE("onnx: Squeeze without axes removes a batch whose number is 1 in the file") {
   const auto file = [](int64_t batch) {
     File own = network({}, {node("Squeeze", {"x"}, {"s"}),

@@ -140,6 +140,18 @@ bool can_be_even(const Windows& w, std::span<const int64_t> positions, bool& rou
   return false;
 }
 
+/// A last window that ends behind the padding has less to be divided by than its kernel, as PyTorch
+/// has it; ONNX divides by the kernel.
+void support_ragged_mean(Lowering& at, const Windows& w, std::span<const int64_t> positions) {
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const int64_t room = positions[i] + w.padding[i] + w.behind[i];
+    const int64_t end = (num_windows(w, i, positions[i], true) - 1) * w.stride[i] + w.kernel[i];
+    at.support(end <= room, "counts padding in a window that ends at " + std::to_string(end) +
+                                " of " + std::to_string(room) +
+                                " positions, expected one that ends inside");
+  }
+}
+
 /// For volumes: a window's maximum is that of its planes' maxima and, as padding and ragged ends
 /// leave out whole rows and columns, its mean that of their means. So planes are pooled as images,
 /// and then columns of planes: two calls of existing primitives.
@@ -174,6 +186,7 @@ void lower_pool(Lowering& at, PoolingMode mode) {
     at.support(mode == PoolingMode::max || w.dilation[i] == 1, "takes averages with dilation");
   }
   const bool pads_count = mode == PoolingMode::average && op.counts_padding;
+  if (pads_count && op.ceil_mode) support_ragged_mean(at, w, positions);
   if (w.padding != w.behind && (pads_count || !can_be_even(w, positions, op.ceil_mode)))
     require_even_pads(at, w);
   at.set(w.kernel.size() == 3 ? pool_volumes(at, op, window(w, 0), x) : at.append(op, {{"x", x}}));
