@@ -392,3 +392,19 @@ TEST_CASE("onnx: pools that choose their pads by themselves round no number of w
   CHECK(result_of(file("MaxPool", "SAME_UPPER"), {x}) == std::vector<double>{3, 5, 6});
   CHECK(result_of(file("MaxPool", "NOTSET"), {x}) == std::vector<double>{3, 5, 6});
 }
+
+TEST_CASE("onnx: pools that would choose pads below 0 are refused") {
+  const auto file = [](const char* op, int64_t stride) {
+    return network({1, 6},
+                   {node(op, {"x"}, {"y"},
+                         ints_attribute("kernel_shape", {1}) + ints_attribute("strides", {stride}) +
+                             text_attribute("auto_pad", "SAME_UPPER"))})
+        .bytes_of();
+  };
+  const std::vector<double> x{1, 2, 3, 4, 5, 6};
+  for (const char* op : {"MaxPool", "AveragePool"}) {
+    CHECK(result_of(file(op, 2), {x}) == std::vector<double>{1, 3, 5});
+    CHECK_THROWS_WITH(parse(file(op, 3)),
+                      ContainsSubstring("leaves out 2 positions, expected at most 1"));
+  }
+}

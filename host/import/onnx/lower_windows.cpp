@@ -52,7 +52,11 @@ Windows windows_of(Lowering& at, const std::vector<int64_t>& kernel,
     if (is_same) {
       const int64_t outputs = (positions[i] + w.stride[i] - 1) / w.stride[i];
       const int64_t reach = (kernel[i] - 1) * w.dilation[i] + 1;
-      const int64_t all = std::max<int64_t>(0, (outputs - 1) * w.stride[i] + reach - positions[i]);
+      const int64_t wanted = (outputs - 1) * w.stride[i] + reach - positions[i];
+      // Below 0 all agree where convolutions begin, but not where pools do.
+      at.support(wanted >= -1 || at.node().op == "Conv",
+                 "leaves out " + std::to_string(-wanted) + " positions, expected at most 1");
+      const int64_t all = std::max<int64_t>(0, wanted);
       pads[i] = pads[i + n] = all / 2;
       if (all % 2 != 0) ++pads[mode == "SAME_UPPER" ? i + n : i];
     }
