@@ -60,6 +60,9 @@ std::string file_of(const Steps& steps, const Input& mask, int64_t batch = -1) {
   }
   initializers.push_back(ints("whole_one", {}, {1}));
   initializers.push_back(ints("whole_zero", {}, {0}));
+  initializers.push_back(ints("whole_less", {1}, {-1}));
+  initializers.push_back(ints("whole_most", {1, 1, 1, 1}, {-10000}));
+  initializers.push_back(ints("whole_many", {kT}, std::vector<int64_t>(kT, 10000)));
   File file = network({kT, kE}, nodes_of(steps), initializers);
   Extents shape{batch};
   shape.insert(shape.end(), mask.shape.begin(), mask.shape.end());
@@ -108,6 +111,9 @@ void check(const Steps& steps, const Input& mask, const FlashAttentionOp& expect
     known["x"] = x;
     known["whole_one"] = {{}, {1}};
     known["whole_zero"] = {{}, {0}};
+    known["whole_less"] = {{1}, {-1}};
+    known["whole_most"] = {{1, 1, 1, 1}, {-10000}};
+    known["whole_many"] = {{kT}, std::vector<double>(kT, 10000)};
     known[mask.name] = mask_of(mask, rows, seed);
     const Doubles wanted = evaluate_steps(steps, known).at("y");
     std::map<std::string, Doubles> parameters;
@@ -192,6 +198,41 @@ TEST_CASE("onnx: masks that are inputs are added to attention's scores where the
               attend(Steps{{"Div", {"s", "root"}, {"s0"}}, {"Add", {"mask", "s0"}, {"s1"}}} +
                      kSoftmax),
           {"mask", shape, kFloat}, kPlain);
+}
+
+TEST_CASE("onnx: whole numbers of masks are combined with whole constants") {
+  // (1 - mask) * -10000 before the cast, and (mask - 1) * 10000.
+  for (const Steps& steps :
+       {Steps{{"Sub", {"whole_one", "u2"}, {"i"}}, {"Mul", {"i", "whole_most"}, {"j"}}},
+        Steps{{"Sub", {"u2", "whole_one"}, {"i"}}, {"Mul", {"whole_many", "i"}, {"j"}}},
+        Steps{{"Add", {"u2", "whole_less"}, {"i"}}, {"Mul", {"i", "whole_many"}, {"j"}}}})
+    check(unsqueezed("u2") + steps + Steps{{"Cast", {"j"}, {"m"}, {kFloat}}} + projections() +
+              attend(kAdded),
+          kMask, kPlain);
+  const auto file = [](const char* op, int64_t number, int type, int of_mask = kInt64) {
+    File own = network(
+        {},
+        {node(op, {"mask", "n"}, {"m"}), node("Cast", {"m"}, {"f"}, int_attribute("to", type)),
+         node("Mul", {"x", "f"}, {"y"})},
+        {of_mask == 2 ? tensor_head("n", 2, {}) + bytes(9, std::string(1, '\1'))
+                      : ints("n", {}, {number})});
+    own.inputs = {value("x", {-1, 3}, type), value("mask", {-1, 3}, of_mask)};
+    return own.bytes_of();
+  };
+  for (const auto& [type, most] :
+       {std::pair<int, int64_t>{1, int64_t{1} << 24}, {10, 2048}, {16, 256}}) {
+    for (const char* op : {"Add", "Sub", "Mul"}) {
+      CAPTURE(type, op);
+      CHECK_NOTHROW(parse(file(op, -most, type)));
+      CHECK_THROWS_WITH(parse(file(op, most + 1, type)),
+                        ContainsSubstring("reads \"n\", which has " + std::to_string(most + 1) +
+                                          ", expected whole numbers up to "));
+    }
+  }
+  // Of another type, and where 0 - 1 is not -1.
+  CHECK_THROWS_WITH(parse(file("Add", 1, 1, 6)), ContainsSubstring("which is INT64"));
+  CHECK_THROWS_WITH(parse(file("Sub", 1, 1, 2)), ContainsSubstring("which is UINT8"));
+  CHECK_NOTHROW(parse(file("Add", 1, 1, 2)));
 }
 
 TEST_CASE("onnx: masks of truths and whole numbers choose among scores") {

@@ -220,6 +220,8 @@ class Lowering {
   auto built(const Append& append);
   Value checked(Value value) const;  ///< throws where no device holds it
   Value settle(Term& term, const std::string& what);
+  bool counts_with(size_t input) const;
+  const Initializer& whole_numbers(size_t input, Dtype dtype);
   const Initializer& tensor(size_t input, Dtype dtype);
   Value declare(const Initializer& tensor, Dtype dtype, const std::string& name);
   void spend(int64_t numbers);

@@ -3,6 +3,7 @@
 //
 // Constants of a file as parameters of the graph: as they are, or changed copies.
 #include <algorithm>
+#include <cmath>
 
 #include "host/core/text.hpp"
 #include "host/import/messages.hpp"
@@ -19,6 +20,10 @@ bool is_floating_point(Dtype dtype) {
   return dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16;
 }
 
+const ElementType* element_type(Dtype dtype) {
+  return find_element_type(dtype == Dtype::fp32 ? 1 : dtype == Dtype::fp16 ? 10 : 16);
+}
+
 }  // namespace
 
 /// Limits copies of constants: to a few times the file's size.
@@ -32,9 +37,37 @@ void Lowering::allow(int64_t bytes) {
           "copies constants that are too large in all");
 }
 
+/// Whether a constant of whole numbers is combined with an activation that has such in the file, of
+/// the same type. Differences without a sign are not: theirs wrap around.
+bool Lowering::counts_with(size_t input) const {
+  const std::string& op = node_->op;
+  const int own = integer_type(input);
+  const bool is_counted = op == "Add" || op == "Mul" || (op == "Sub" && is_signed_type(own));
+  return own != 0 && is_counted && num_inputs() == 2 && integer_type(1 - input) == own &&
+         !is_constant(node_->inputs[1 - input]);
+}
+
+const Initializer& Lowering::whole_numbers(size_t input, Dtype dtype) {
+  const Shape& shape = constant_shape(input);
+  const auto number = reader(input);
+  const int64_t bytes = checked_bytes(shape, dtype_bytes(dtype));
+  allow(bytes);
+  auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes));
+  for (int64_t i = 0; i < num_elements(shape); ++i) {
+    support(std::fabs(number(i)) <= most_whole(dtype),
+            "reads " + shown(input) + ", which has " + wide::text(number(i)) +
+                ", expected whole numbers up to " + wide::text(most_whole(dtype)));
+    store_element(storage->data(), dtype, i, number(i));
+  }
+  lowered_.made.push_back({std::string(node_->inputs[input]), element_type(dtype), shape,
+                           storage->data(), std::ssize(*storage), storage});
+  return lowered_.made.back();
+}
+
 /// The file's tensor, or the known numbers as one.
 const Initializer& Lowering::tensor(size_t input, Dtype dtype) {
   const Shape& shape = constant_shape(input);  // also that it is one
+  if (is_floating_point(dtype) && counts_with(input)) return whole_numbers(input, dtype);
   Term& found = terms_[node_->inputs[input]];
   if (found.tensor == nullptr) {
     support(found.numbers->is_float(), "reads " + shown(input) +
@@ -87,9 +120,8 @@ Value Lowering::changed(size_t input, Dtype dtype, const Shape& shape,
   auto storage = std::make_shared<std::vector<std::byte>>(
       static_cast<size_t>(checked_bytes(shape, dtype_bytes(dtype))));
   for (int64_t i = 0; i < size; ++i) store_element(storage->data(), dtype, i, change(found, i));
-  const int type = dtype == Dtype::fp32 ? 1 : dtype == Dtype::fp16 ? 10 : 16;
   lowered_.made.push_back(
-      {found.name, find_element_type(type), shape, storage->data(), std::ssize(*storage), storage});
+      {found.name, element_type(dtype), shape, storage->data(), std::ssize(*storage), storage});
   return declare(lowered_.made.back(), dtype, found.name + "." + node_->name);
 }
 
@@ -110,9 +142,8 @@ Value Lowering::constants(const Shape& shape, Dtype dtype,
   auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes));
   for (int64_t i = 0; i < num_elements(shape); ++i)
     store_element(storage->data(), dtype, i, number(i));
-  const int type = dtype == Dtype::fp32 ? 1 : dtype == Dtype::fp16 ? 10 : 16;
-  lowered_.made.push_back({node_->name + ".constant", find_element_type(type), shape,
-                           storage->data(), std::ssize(*storage), storage});
+  lowered_.made.push_back({node_->name + ".constant", element_type(dtype), shape, storage->data(),
+                           std::ssize(*storage), storage});
   return declare(lowered_.made.back(), dtype, node_->name + ".constant");
 }
 
