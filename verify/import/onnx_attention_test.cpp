@@ -156,6 +156,19 @@ TEST_CASE("onnx: scores that are scaled and masked in any order are one attentio
   }
 }
 
+TEST_CASE("onnx: nodes that compute nothing may stand between attention's products") {
+  const Steps softmax{{"Softmax", {"s1"}, {"s2"}}};
+  for (const char* op : {"Identity", "Dropout", "Cast"}) {
+    const auto step = [&](const char* from, const char* to) {
+      return Steps{{op, {from}, {to}, *op == 'C' ? Extents{1} : Extents{}}};
+    };
+    check(attention(step("s", "s1") + softmax + step("s2", "p")), kAttention);
+  }
+  CHECK_THAT(refusal(attention(Steps{{"Cast", {"s"}, {"s1"}, {10}}} + softmax +
+                               Steps{{"Cast", {"s2"}, {"p"}, {1}}})),
+             ContainsSubstring("(Cast) reads \"s\", the product of two activations"));
+}
+
 TEST_CASE("onnx: scores that are capped by a tanh, then masked, are one attention") {
   // As Gemma 2: c tanh(s / c), of scores that are scaled before; and a cap below 0, as tanh is odd.
   const Steps capped{{"Mul", {"s", "scale"}, {"s0"}},

@@ -219,6 +219,7 @@ Tensors evaluate_steps(const std::vector<Step>& steps, Tensors known) {
     if (step.op == "Equal") y = elementwise(in, [](const Values& v) { return v[0] == v[1]; });
     if (step.op == "Greater") y = elementwise(in, [](const Values& v) { return v[0] > v[1]; });
     if (step.op == "LessOrEqual") y = elementwise(in, [](const Values& v) { return v[0] <= v[1]; });
+    if (step.op == "Identity" || step.op == "Dropout") y = in[0];
     if (step.op == "Cast") {
       const bool is_truth = step.numbers[0] == 9;
       y = elementwise(in, [&](const Values& v) { return is_truth ? v[0] != 0 : v[0]; });

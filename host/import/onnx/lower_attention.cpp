@@ -412,6 +412,13 @@ bool lower_scores_softmax(Lowering& at) {
   return true;
 }
 
+/// Through a node that computes nothing.
+bool lower_scores_unchanged(Lowering& at) {
+  const Scores* scores = at.scores(0);
+  if (scores != nullptr) at.set_scores(Scores(*scores));
+  return scores != nullptr;
+}
+
 /// Scores that are capped, as c tanh(s / c), before anything is added to them.
 bool lower_scores_tanh(Lowering& at) {
   if (at.scores(0) == nullptr) return false;

@@ -55,9 +55,14 @@ bool keeps_numbers(const ElementType& from, const ElementType& to) {
 /// Whole numbers and Booleans may be cast to one another, and to the type that the graph uses.
 void lower_cast(Lowering& at) {
   at.only({"to", "saturate"});
-  const Moved x = at.elements(0);
   const ElementType* to = find_element_type(at.integer("to", 0));
   at.require(to != nullptr, "casts to a type that is unknown");
+  const Scores* scores = at.scores(0);
+  if (scores != nullptr && to->dtype == at.dtype(scores->q.value)) {
+    (void)lower_scores_unchanged(at);
+    return;
+  }
+  const Moved x = at.elements(0);
   const Dtype from = at.dtype(x.value);
   const bool is_whole = x.range >= Range::whole && !is_floating_type(to->number) && to->bits >= 8;
   at.support(to->dtype == from || (is_whole && to->number != 8),

@@ -155,7 +155,7 @@ void lower_split(Lowering& at) {
 
 void lower_identity(Lowering& at) {
   at.only({});
-  at.set(0, at.moved(0));
+  if (!lower_scores_unchanged(at)) at.set(0, at.moved(0));
 }
 
 void lower_dropout(Lowering& at) {
@@ -164,6 +164,7 @@ void lower_dropout(Lowering& at) {
              "is in training mode, expected inference");
   at.support(!at.is_used(1), "writes its mask, which no primitive does");
   at.support(!at.has(2) || at.scalar(2) == 0, "is in training mode, expected inference");
+  if (lower_scores_unchanged(at)) return;
   const Value x = at.x(0);
   const double ratio = at.has(1) ? at.scalar(1) : static_cast<double>(at.number("ratio", 0.5f));
   const int rank = at.shape(x).rank();

@@ -256,6 +256,7 @@ void add_window_operators(std::map<std::string_view, Lower>& table);
 
 /// Handle operators on scores; false where no input is one.
 bool lower_scores_arithmetic(Lowering& at);
+bool lower_scores_unchanged(Lowering& at);
 bool lower_scores_softmax(Lowering& at);
 bool lower_scores_tanh(Lowering& at);
 bool lower_scores_where(Lowering& at);
