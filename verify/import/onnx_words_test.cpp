@@ -408,3 +408,43 @@ TEST_CASE("onnx: pools that would choose pads below 0 are refused") {
                       ContainsSubstring("leaves out 2 positions, expected at most 1"));
   }
 }
+
+TEST_CASE("onnx: operators of each element do not mind that the batch is second") {
+  const std::vector<double> x{-2, -0.5, 0, 0.25, 1, 4, -1, 3, 0.5, -0.25, 2, -4};
+  const Strings constants{floats("one", {1, 1}, {1}), floats("third", {}, {3}), filled("row", {3})};
+  struct Case {
+    const char* op;
+    Strings more;
+    bool is_first_constant = false;
+  };
+  for (const Case& c :
+       {Case{"Dropout", {}}, Case{"Pad", {"pads"}}, Case{"Max", {"one"}}, Case{"Min", {"one"}},
+        Case{"Max", {}}, Case{"Abs", {}}, Case{"Neg", {}}, Case{"Pow", {"third"}}, Case{"Selu", {}},
+        Case{"Mish", {}}, Case{"Celu", {}}, Case{"HardSigmoid", {}}, Case{"Softsign", {}},
+        Case{"PRelu", {"one"}}, Case{"Sum", {"x"}}, Case{"Mean", {"one", "x", "third"}},
+        Case{"Sum", {"one"}, true}}) {
+    CAPTURE(c.op, c.more);
+    const auto file = [&](bool is_moved) {
+      const std::string own = is_moved ? "t" : "x";
+      Strings inputs{own}, nodes;
+      for (const std::string& name : c.more) inputs.push_back(name == "x" ? own : name);
+      if (c.is_first_constant) std::swap(inputs[0], inputs[1]);
+      const std::string swap = ints_attribute("perm", {1, 0, 2});
+      if (is_moved) nodes.push_back(node("Transpose", {"x"}, {"t"}, swap));
+      nodes.push_back(node(c.op, inputs, {is_moved ? "u" : "y"}));
+      if (is_moved) nodes.push_back(node("Transpose", {"u"}, {"y"}, swap));
+      File made = network({2, 3}, nodes, constants);
+      made.initializers.push_back(ints("pads", {6}, {0, 0, 0, 0, 0, 0}));
+      made.opset = 18;
+      return made.bytes_of();
+    };
+    CHECK(result_of(file(true), {x}, 2) == result_of(file(false), {x}, 2));
+    for (const std::string& operation : operations(parse(file(true)).graph()))
+      CHECK(operation != "transpose");
+  }
+  // What has a number for each column is added where it lies, or refused.
+  File row = network({2, 3}, {node("Sum", {"row", "x"}, {"y"})}, constants);
+  std::vector<double> more;
+  for (const double each : x) more.push_back(each + 1);
+  CHECK(result_of(row.bytes_of(), {x}, 2) == more);
+}

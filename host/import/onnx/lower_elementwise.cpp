@@ -45,9 +45,14 @@ Value binary(Lowering& at, BinaryFunction function, Value x, Value other) {
   }
   return at.append(BinaryOp{function}, {{"x", x}, {"other", other}});
 }
-void set_pointwise(Lowering& at, const PointwiseOp& op) {
+/// What is computed from each element of x, wherever its axes are.
+template <class Compute>
+void set_elements(Lowering& at, const Compute& compute) {
   const Moved x = at.elements(0);
-  at.set_like(x, pointwise(at, x.value, op));
+  at.set_like(x, compute(x.value));
+}
+void set_pointwise(Lowering& at, const PointwiseOp& op) {
+  set_elements(at, [&](Value x) { return pointwise(at, x, op); });
 }
 Value with_number(Lowering& at, BinaryFunction function, Value x, double number) {
   return binary(at, function, x, at.constant(number, at.dtype(x)));
@@ -81,18 +86,20 @@ void lower_elu(Lowering& at) {
 /// gamma * elu(x)
 void lower_selu(Lowering& at) {
   at.only({"alpha", "gamma"});
-  const Value elu = pointwise(at, at.x(0),
-                              {.function = PointwiseFunction::elu,
-                               .alpha = at.number("alpha", 1.67326319217681884765625f)});
-  at.set(with_number(at, BinaryFunction::multiply, elu,
-                     static_cast<double>(at.number("gamma", 1.05070102214813232421875f))));
+  const float alpha = at.number("alpha", 1.67326319217681884765625f),
+              gamma = at.number("gamma", 1.05070102214813232421875f);
+  set_elements(at, [&](Value x) {
+    const Value elu = pointwise(at, x, {.function = PointwiseFunction::elu, .alpha = alpha});
+    return with_number(at, BinaryFunction::multiply, elu, static_cast<double>(gamma));
+  });
 }
 /// relu(x) + alpha * (exp(min(x, 0) / alpha) - 1): what is above 0 is not divided, and so cannot
 /// overflow.
 void lower_celu(Lowering& at) {
   at.only({"alpha"});
   const float alpha = at.number("alpha", 1);
-  const Value x = at.x(0);
+  const Moved own = at.elements(0);
+  const Value x = own.value;
   at.support(alpha > 0 && holds(at.dtype(x), static_cast<double>(alpha)),
              "has alpha " + text(static_cast<double>(alpha)) + ", expected one above 0 that " +
                  std::string(dtype_name(at.dtype(x))) + " has in full");
@@ -101,28 +108,30 @@ void lower_celu(Lowering& at) {
   const Value below =
       pointwise(at, with_number(at, BinaryFunction::divide, negative, static_cast<double>(alpha)),
                 {.function = PointwiseFunction::elu, .alpha = alpha});
-  at.set(binary(at, BinaryFunction::add, pointwise(at, x, {.function = PointwiseFunction::relu}),
-                below));
+  const Value above = pointwise(at, x, {.function = PointwiseFunction::relu});
+  at.set_like(own, binary(at, BinaryFunction::add, above, below));
 }
 void lower_hard_sigmoid(Lowering& at) {
   at.only({"alpha", "beta"});
-  Value y = with_number(at, BinaryFunction::multiply, at.x(0),
-                        static_cast<double>(at.number("alpha", 0.2f)));
-  y = with_number(at, BinaryFunction::add, y, static_cast<double>(at.number("beta", 0.5f)));
-  at.set(pointwise(at, y, {.function = PointwiseFunction::clamp, .low = 0, .high = 1}));
+  const float alpha = at.number("alpha", 0.2f), beta = at.number("beta", 0.5f);
+  set_elements(at, [&](Value x) {
+    Value y = with_number(at, BinaryFunction::multiply, x, static_cast<double>(alpha));
+    y = with_number(at, BinaryFunction::add, y, static_cast<double>(beta));
+    return pointwise(at, y, {.function = PointwiseFunction::clamp, .low = 0, .high = 1});
+  });
 }
 /// x * tanh(softplus(x))
 void lower_mish(Lowering& at) {
   at.only({});
-  const Value x = at.x(0);
-  const Value soft = pointwise(at, x, {.function = PointwiseFunction::softplus});
-  at.set(binary(at, BinaryFunction::multiply, x,
-                pointwise(at, soft, {.function = PointwiseFunction::tanh})));
+  set_elements(at, [&](Value x) {
+    const Value soft = pointwise(at, x, {.function = PointwiseFunction::softplus});
+    return binary(at, BinaryFunction::multiply, x,
+                  pointwise(at, soft, {.function = PointwiseFunction::tanh}));
+  });
 }
 void lower_neg(Lowering& at) {
   at.only({});
-  const Moved x = at.elements(0);
-  at.set_like(x, with_number(at, BinaryFunction::multiply, x.value, -1));
+  set_elements(at, [&](Value x) { return with_number(at, BinaryFunction::multiply, x, -1); });
 }
 
 /// relu(x) + relu(-x)
@@ -134,14 +143,15 @@ Value absolute(Lowering& at, Value x) {
 }
 void lower_abs(Lowering& at) {
   at.only({});
-  at.set(absolute(at, at.x(0)));
+  set_elements(at, [&](Value x) { return absolute(at, x); });
 }
 /// x / (1 + |x|)
 void lower_softsign(Lowering& at) {
   at.only({});
-  const Value x = at.x(0);
-  at.set(binary(at, BinaryFunction::divide, x,
-                with_number(at, BinaryFunction::add, absolute(at, x), 1)));
+  set_elements(at, [&](Value x) {
+    return binary(at, BinaryFunction::divide, x,
+                  with_number(at, BinaryFunction::add, absolute(at, x), 1));
+  });
 }
 
 void lower_clip(Lowering& at) {
@@ -158,19 +168,19 @@ void lower_clip(Lowering& at) {
 template <bool kIsMax>
 void lower_extreme(Lowering& at) {
   at.only({});
-  if (at.num_inputs() == 1) return at.set(at.x(0));
+  if (at.num_inputs() == 1) return at.set(0, at.moved(0));
   at.support(at.num_inputs() == 2,
              "compares " + counted(at.num_inputs(), "input") + ", expected x and a number");
   const size_t data = at.is_computed(0) ? 0 : 1;
   at.support(!at.is_computed(1 - data),
              "compares two activations, for which there is no primitive");
-  const Value x = at.x(data);
-  at.support_rank(1 - data, at.shape(x).rank());
+  const Moved x = at.elements(data);
+  at.support_rank(1 - data, at.view(x).rank());
   const auto number = static_cast<float>(at.scalar(1 - data));
-  at.set(pointwise(at, x,
-                   {.function = PointwiseFunction::clamp,
-                    .low = kIsMax ? number : -kInfinity,
-                    .high = kIsMax ? kInfinity : number}));
+  at.set_like(x, pointwise(at, x.value,
+                           {.function = PointwiseFunction::clamp,
+                            .low = kIsMax ? number : -kInfinity,
+                            .high = kIsMax ? kInfinity : number}));
 }
 
 /// A constant as an operand of x: one number, x's last axes, or its channels.
@@ -315,47 +325,69 @@ void lower_binary(Lowering& at) {
   at.claim(range);
 }
 
+/// Whether a term of a sum can be added to each element of the first where they lie: an activation
+/// whose axes were moved alike, or a number.
+bool is_term(Lowering& at, size_t input, const View& first) {
+  if (at.is_computed(input)) return at.view(at.moved(input)) == first;
+  const Shape& own = at.constant_shape(input);
+  return num_elements(own) == 1 && own.rank() <= first.rank();
+}
+
 template <bool kIsMean>
 void lower_sum(Lowering& at) {
   at.only({});
-  Value total = at.x(0);
-  for (size_t i = 1; i < at.num_inputs(); ++i)
-    total = binary(at, BinaryFunction::add, total,
-                   at.is_computed(i) ? at.x(i) : other_of(at, i, total));
+  size_t first = 0;
+  while (first + 1 < at.num_inputs() && !at.is_computed(first)) ++first;
+  const View view = at.view(at.moved(first));
+  bool is_alike = true;
+  for (size_t i = 0; i < at.num_inputs(); ++i) is_alike = is_alike && is_term(at, i, view);
+  const Moved like = is_alike ? at.elements(first) : Moved{at.x(first)};
+  Value total = like.value;
+  const auto term = [&](size_t i) {
+    if (!is_alike) return at.is_computed(i) ? at.x(i) : other_of(at, i, total);
+    return at.is_computed(i) ? at.reshaped(at.elements(i).value, at.shape(total))
+                             : at.reshaped(at.parameter(i, at.dtype(total)), {1});
+  };
+  for (size_t i = 0; i < at.num_inputs(); ++i) {
+    if (i != first) total = binary(at, BinaryFunction::add, total, term(i));
+  }
   if (kIsMean && at.num_inputs() > 1)
     total = with_number(at, BinaryFunction::divide, total, static_cast<double>(at.num_inputs()));
-  at.set(total);
+  at.set_like(like, total);
 }
 
 void lower_pow(Lowering& at) {
   at.only({});
-  const Value x = at.x(0);
-  at.support_rank(1, at.shape(x).rank());
+  const Moved x = at.elements(0);
+  at.support_rank(1, at.view(x).rank());
   const double power = at.scalar(1);
   at.support(power == 1 || power == 2 || power == 3,
-             "raises to the power of " + std::to_string(power) + ", expected 1, 2 or 3");
-  Value y = x;
-  for (int i = 1; i < static_cast<int>(power); ++i) y = binary(at, BinaryFunction::multiply, y, x);
-  at.set(y);
+             "raises to the power of " + text(power) + ", expected 1, 2 or 3");
+  Value y = x.value;
+  for (int i = 1; i < static_cast<int>(power); ++i)
+    y = binary(at, BinaryFunction::multiply, y, x.value);
+  at.set_like(x, y);
 }
 
 /// Per-channel slopes have no function of their own: relu(x) - slope * relu(-x).
 void lower_prelu(Lowering& at) {
   at.only({});
-  const Value x = at.x(0);
-  const int rank = at.shape(x).rank();
+  const int rank = at.view(at.moved(0)).rank();
   at.support_rank(1, rank);
   const Shape& own = at.constant_shape(1);
-  const Dtype dtype = at.dtype(x);
   const int64_t size = num_elements(own);
+  const auto with_slope = [&](Value x) {
+    return at.append(PointwiseOp{.function = PointwiseFunction::prelu},
+                     {{"x", x}, {"slope", at.reshaped(at.parameter(1, at.dtype(x)), {size})}});
+  };
+  if (size == 1) return set_elements(at, with_slope);
+  const Value x = at.x(0);
+  const Dtype dtype = at.dtype(x);
   // Before opset 7 a list of slopes is for channels, since then for the last axis, as usual.
   const bool is_old = at.opset() < 7 && rank > 1 && own == Shape{at.shape(x)[1]};
   const bool is_row =
       own.rank() > 0 && own.back() == size && size == at.shape(x).back() && (!is_old || rank == 2);
-  if (size == 1 || is_row) {
-    return at.set(at.append(PointwiseOp{.function = PointwiseFunction::prelu},
-                            {{"x", x}, {"slope", at.reshaped(at.parameter(1, dtype), {size})}}));
-  }
+  if (is_row) return at.set(with_slope(x));
   Value slope;
   if (is_old) {
     std::vector<int64_t> channels(static_cast<size_t>(rank - 1), 1);

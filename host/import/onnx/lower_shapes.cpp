@@ -165,10 +165,12 @@ void lower_dropout(Lowering& at) {
   at.support(!at.is_used(1), "writes its mask, which no primitive does");
   at.support(!at.has(2) || at.scalar(2) == 0, "is in training mode, expected inference");
   if (lower_scores_unchanged(at)) return;
-  const Value x = at.x(0);
+  const View view = at.view(at.moved(0));
+  const Moved x = view == view.once() ? at.elements(0) : Moved{at.x(0)};
   const double ratio = at.has(1) ? at.scalar(1) : static_cast<double>(at.number("ratio", 0.5f));
-  const int rank = at.shape(x).rank();
-  at.set(rank < 2 || rank > 5 ? x : at.append(DropoutOp{static_cast<float>(ratio)}, {{"x", x}}));
+  const int rank = at.shape(x.value).rank();
+  if (rank < 2 || rank > 5) return at.set(0, x);
+  at.set_like(x, at.append(DropoutOp{static_cast<float>(ratio)}, {{"x", x.value}}));
 }
 
 /// Repeated elements are read in place, by operators that can.
@@ -182,7 +184,7 @@ void lower_pad(Lowering& at) {
   at.only({"mode", "pads", "value"});
   for (const int64_t pad : at.integers(1, "pads"))
     at.support(pad == 0, "pads by itself, for which there is no primitive");
-  at.set(at.x(0));
+  at.set(0, at.moved(0));
 }
 
 }  // namespace
