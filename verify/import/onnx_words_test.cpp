@@ -448,3 +448,36 @@ TEST_CASE("onnx: operators of each element do not mind that the batch is second"
   for (const double each : x) more.push_back(each + 1);
   CHECK(result_of(row.bytes_of(), {x}, 2) == more);
 }
+
+TEST_CASE("onnx: reductions leave one number per sample, or everything") {
+  const auto file = [](const char* op, const Strings& axes, bool is_noop, const Extents& dims) {
+    Strings inputs{"x"};
+    inputs.insert(inputs.end(), axes.begin(), axes.end());
+    File made = network(dims,
+                        {node(op, inputs, {"y"},
+                              int_attribute("keepdims", 0) +
+                                  int_attribute("noop_with_empty_axes", is_noop ? 1 : 0))},
+                        {ints("all", {2}, {1, 2}), ints("none", {0}, {})});
+    made.opset = 18;
+    return made.bytes_of();
+  };
+  const std::vector<double> x{-2, 3, 1, 0.5, 4, -1, -3, 2};
+  struct Case {
+    const char* op;
+    std::vector<double> expected;  ///< of two samples
+  };
+  for (const Case& c :
+       {Case{"ReduceSum", {2.5, 2}}, Case{"ReduceMean", {0.625, 0.5}}, Case{"ReduceMax", {3, 4}},
+        Case{"ReduceMin", {-2, -3}}, Case{"ReduceSumSquare", {14.25, 30}}}) {
+    CAPTURE(c.op);
+    CHECK(is_near(result_of(file(c.op, {"all"}, false, {2, 2}), {x}, 2), c.expected, 1e-6));
+    std::vector<double> all = x;
+    for (double& each : all) each *= std::string(c.op) == "ReduceSumSquare" ? each : 1;
+    for (const Strings& axes : {Strings{}, {"none"}}) {
+      CHECK(result_of(file(c.op, axes, true, {2, 2}), {x}, 2) == all);
+      CHECK(result_of(file(c.op, axes, true, {}), {x}, 8) == all);
+      CHECK_THROWS_WITH(parse(file(c.op, axes, false, {2, 2})),
+                        ContainsSubstring("reduces the batch"));
+    }
+  }
+}

@@ -278,6 +278,7 @@ Value product_with_ones(Lowering& at, Value x, int64_t outer, int64_t size, int6
 
 Value reduce(Lowering& at, Value x, PoolingMode mode, bool is_sum = false) {
   at.only({"axes", "keepdims", "noop_with_empty_axes"});
+  if (at.integer("noop_with_empty_axes", 0) != 0 && at.integers(1, "axes").empty()) return x;
   const Shape shape = at.shape(x);
   const Reduction r = reduction_of(at, x);
   int64_t outer = 1, inner = 1;
@@ -317,8 +318,11 @@ void lower_reduce_min(Lowering& at) {
 }
 void lower_reduce_sum_square(Lowering& at) {
   const Value x = at.x(0);
-  const Value square = at.append(BinaryOp{BinaryFunction::multiply}, {{"x", x}, {"other", x}});
-  at.set(reduce(at, square, PoolingMode::average, true));
+  const bool is_row = at.shape(x).rank() == 1;  // one number per row
+  const Value rows = is_row ? at.reshaped(x, {kBatch, 1}) : x;
+  const Value square =
+      at.append(BinaryOp{BinaryFunction::multiply}, {{"x", rows}, {"other", rows}});
+  at.set(reduce(at, is_row ? at.reshaped(square, {kBatch}) : square, PoolingMode::average, true));
 }
 
 }  // namespace

@@ -82,6 +82,8 @@ Value Lowering::x(size_t input) {
 
 Value Lowering::multiplied(Value value, double factor) {
   if (factor == 1) return value;
+  if (shape(value) == Shape{kBatch})  // one number per row
+    return reshaped(multiplied(reshaped(value, {kBatch, 1}), factor), {kBatch});
   return append(BinaryOp{BinaryFunction::multiply},
                 {{"x", value}, {"other", constant(factor, dtype(value))}});
 }
