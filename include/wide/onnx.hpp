@@ -14,9 +14,10 @@
 // ones.
 //
 // Masks: integer and boolean inputs that nodes compute with are inputs of the graph with the same
-// numbers, 0 and 1 for booleans, in the floating-point type that the file casts them to, else fp32:
-// integers, and what is computed from them, up to 2^24 in fp32, 2^11 in fp16 and 2^8 in bf16; sums
-// and products of fewer bits do not wrap around, and casts that would discard bits are refused.
+// numbers, 0 and 1 for booleans, in the floating-point type that the file casts them to, else fp32,
+// or for booleans that are not cast the file's own where it has only one: integers, and what is
+// computed from them, up to 2^24 in fp32, 2^11 in fp16 and 2^8 in bf16; sums and products of fewer
+// bits do not wrap around, and casts that would discard bits are refused.
 // What is computed from them and added to attention's scores, or selects among them, is
 // flash_attention's bias, read in place. Minus infinity is the lowest number there. A query whose
 // keys are all hidden by it, or by a float's lowest number, gives 0; where a computed condition

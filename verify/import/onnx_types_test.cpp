@@ -433,3 +433,30 @@ TEST_CASE("onnx: an input is fixed to what its type has") {
   CHECK_THROWS_WITH(result(2, 300),
                     ContainsSubstring("is fixed to 300, which UINT8 does not have"));
 }
+
+TEST_CASE("onnx: truths that are not cast have the type of what they choose among") {
+  const auto file = [](int type, int of_bias, bool counts) {
+    Strings nodes{node("Transpose", {"x"}, {"k"}, ints_attribute("perm", {0, 2, 1})),
+                  node("MatMul", {"x", "k"}, {"s"}), node("Not", {"mask"}, {"c"})};
+    if (counts) {
+      nodes.push_back(node("Cast", {"c"}, {"i"}, int_attribute("to", 7)));
+      nodes.push_back(node("Equal", {"i", "zero"}, {"d"}));
+    }
+    nodes.push_back(node("Where", {counts ? "d" : "c", "s", "hidden"}, {"t"}));
+    nodes.push_back(node("Softmax", {"t"}, {"p"}));
+    nodes.push_back(node("MatMul", {"p", "x"}, {"y"}));
+    File own = network({}, nodes, {typed("hidden", type, {}, {-10000}), ints("zero", {}, {0})});
+    own.inputs = {value("x", {-1, 2, 2}, type), value("mask", {-1, 1, 2}, 9)};
+    if (of_bias != 0) own.initializers.push_back(typed("bias", of_bias, {}, {0}));
+    return own.bytes_of();
+  };
+  for (const int type : {1, 10, 16}) {
+    CAPTURE(type);
+    const std::vector<double> x{1, 2, 0.5, -1};
+    CHECK(result_of(file(type, 0, false), {x, {0, 1}}) == std::vector<double>{1, 2, 1, 2});
+    CHECK(result_of(file(type, type, false), {x, {1, 0}}) == std::vector<double>{0.5, -1, 0.5, -1});
+    if (type == 1) continue;
+    for (const std::string& other : {file(type, 1, false), file(type, 0, true)})
+      CHECK_THROWS_WITH(parse(other), ContainsSubstring("adds fp32 to attention's scores of "));
+  }
+}

@@ -192,6 +192,7 @@ class Lowering {
   void find_needed();
   static bool is_small(const Shape& shape);  ///< a row of the batch fits on some device
   std::optional<Dtype> mask_dtype(const ValueInfo& input) const;
+  std::optional<Dtype> only_float() const;
   void lower_node(const OnnxNode& node);
   void note_integers(const OnnxNode& node);
   int integer_type(std::string_view name) const;

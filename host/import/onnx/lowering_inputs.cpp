@@ -50,7 +50,8 @@ std::optional<Dtype> Lowering::mask_dtype(const ValueInfo& input) const {
   if (input.type->bits < 8 || is_floating_type(input.type->number) || input.type->number == 8)
     return {};
   std::optional<Dtype> cast;
-  bool is_mask = input.type->number == 9;
+  const bool is_truth = input.type->number == kBool;
+  bool is_mask = is_truth, counts = !is_truth;
   int followed = 0;
   std::set<std::string_view> seen{input.name};
   for (std::vector<std::string_view> open{input.name}; !open.empty();) {
@@ -76,6 +77,7 @@ std::optional<Dtype> Lowering::mask_dtype(const ValueInfo& input) const {
           "Not",  "And",         "Or",    "Equal", "Greater", "GreaterOrEqual",
           "Less", "LessOrEqual", "Where", "Add",   "Sub",     "Mul"};
       is_mask = is_mask || to != nullptr || kComputes.contains(op);
+      counts = counts || (to != nullptr && to->number != kBool);
       if (!kMoves.contains(op) && !kComputes.contains(op)) continue;
       for (const std::string_view output : reader->outputs) {
         if (!output.empty() && seen.insert(output).second) open.push_back(output);
@@ -83,7 +85,23 @@ std::optional<Dtype> Lowering::mask_dtype(const ValueInfo& input) const {
     }
   }
   if (cast) return cast;
+  // Truths that only choose have the type of what they choose among.
+  if (!counts) return only_float().value_or(Dtype::fp32);
   return is_mask ? std::optional(Dtype::fp32) : std::nullopt;
+}
+
+/// The floating-point type of all inputs and weights that have one.
+std::optional<Dtype> Lowering::only_float() const {
+  std::optional<Dtype> only;
+  bool is_one = true;
+  const auto add = [&](const ElementType* type) {
+    if (type == nullptr || !is_floating_type(type->number)) return;
+    is_one = is_one && type->bits >= 16 && type->dtype && (!only || only == type->dtype);
+    only = type->dtype;
+  };
+  for (const ValueInfo& input : file_.inputs) add(input.type);
+  for (const Initializer& initializer : file_.initializers) add(initializer.type);
+  return is_one ? only : std::nullopt;
 }
 
 /// By ONNX's types: an operator's results have its first operand's type, with a few exceptions.
