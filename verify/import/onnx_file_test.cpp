@@ -16,6 +16,7 @@
 #include "verify/support/error_of.hpp"
 #include "verify/support/folder.hpp"
 #include "verify/support/onnx_case.hpp"
+#include "verify/support/refusals.hpp"
 #include "wide/error.hpp"
 #include "wide/onnx.hpp"
 
@@ -24,6 +25,7 @@ namespace {
 using namespace wide::test::onnx;
 using Catch::Matchers::ContainsSubstring;
 using wide::Error;
+using wide::ErrorCode;
 using wide::OnnxModel;
 using Strings = std::vector<std::string>;
 
@@ -164,12 +166,12 @@ TEST_CASE("onnx: graphs that contradict themselves are refused, with the node") 
       {file({value("x", {})}, {y}), "has no shape or 0 axes"},
       {file({value("x", {-1, 1, 1, 1, 1, 1})}, {y}), "6 axes, expected 1 to 5"},
       {file({value("x", {-1, -2})}, {y}), "has extent \"s\" on axis 1"},
-      {file({value("x", {-1, 0})}, {y}), "has extent \"\" on axis 1"},
+      {file({value("x", {-1, 0})}, {y}), "has extent 0 on axis 1"},
       {with_input(bytes(1, "x")), "is no tensor, or of a type that it does not say"},
       {with_input(bytes(1, "x") + bytes(2, bytes(4, ""))), "is no tensor"},
       {with_input(bytes(1, "x") +
                   bytes(2, bytes(1, integer(1, 1) + bytes(2, bytes(1, integer(1, -5)))))),
-       "has an extent -5"},
+       "has an extent -5, expected at least 0"},
       {with_nodes({relu}, {}) + bytes(7, bytes(15, "")), "it has sparse initializers"},
       {network({3}, Strings(100'001, node("Relu", {"x"}, {"y"}))).bytes_of(),
        "more nodes than any model"},
@@ -181,6 +183,49 @@ TEST_CASE("onnx: graphs that contradict themselves are refused, with the node") 
   };
   for (const auto& [bad, reason] : cases)
     CHECK_THAT(complaint_about(bad), ContainsSubstring(reason));
+}
+
+TEST_CASE("onnx: what no primitive does is unsupported, with what is expected") {
+  struct Case {
+    Strings nodes;
+    const char* message;
+    ErrorCode code = ErrorCode::unsupported;
+  };
+  const Strings constants{ints("one", {1}, {1}),
+                          ints("zero", {1}, {0}),
+                          ints("axes", {5}, {1, 2, 3, 4, 5}),
+                          ints("few", {4}, {0, 2, 3, 4}),
+                          filled("many", {1, 1, 1, 1, 1, 1}),
+                          floats("high", {}, {2}),
+                          floats("low", {}, {1})};
+  const std::string unsqueeze = node("Unsqueeze", {"x", "axes"}, {"t"});
+  for (const Case& c : {
+           Case{{unsqueeze, node("Transpose", {"t"}, {"y"})},
+                "(Transpose) has an input of 7 axes, expected at most 6"},
+           Case{{unsqueeze, node("Slice", {"t", "zero", "one"}, {"y"})},
+                "(Slice) has an input of 7 axes, expected at most 6"},
+           Case{{node("Unsqueeze", {"x", "few"}, {"t"}), node("Sub", {"t", "many"}, {"y"})},
+                "(Sub) reads \"many\" of 6 axes, expected at most 5"},
+           Case{{node("Slice", {"x", "one", "one", "one"}, {"y"})},
+                "(Slice) slices no elements of axis 1, expected at least one"},
+           Case{{node("Clip", {"x", "high", "low"}, {"y"})},
+                "(Clip) clips to 2 and more, and to 1 and less, expected bounds in order"},
+           Case{{node("Softmax", {"x"}, {"y"}, int_attribute("axis", 0))},
+                "(Softmax) is over axis 0, the batch, expected another"},
+           Case{{node("ReduceSum", {"x", "zero"}, {"y"})},
+                "(ReduceSum) reduces the batch, expected axes behind it"},
+           Case{{node("Cast", {"x"}, {"y"}, int_attribute("to", 99))},
+                "(Cast) casts to type 99, expected one of TensorProto's",
+                ErrorCode::invalid_argument},
+           Case{{node("Flatten", {"x"}, {"y"}, int_attribute("axis", 3))},
+                "(Flatten) has axis 3, expected at most 2 from either end",
+                ErrorCode::invalid_argument},
+       }) {
+    CAPTURE(c.message);
+    const std::string file = network({2}, c.nodes, constants).bytes_of();
+    const auto read = [&] { (void)OnnxModel::parse(std::as_bytes(std::span(file)), "a file"); };
+    CHECK_THAT(wide::test::message_of(c.code, read), ContainsSubstring(c.message));
+  }
 }
 
 TEST_CASE("onnx: tensors that lie are refused by name") {

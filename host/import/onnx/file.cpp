@@ -63,7 +63,8 @@ void Reader::opset(std::string_view message) {
   }
   if (domain == "ai.onnx") domain = "";
   count(domains_.size(), 1000, "opsets");
-  if (!domains_.insert(domain).second) refuse("opset " + in_quotes(domain) + " is there twice");
+  if (!domains_.insert(domain).second)
+    refuse("opset " + in_quotes(domain) + " is there twice, expected once");
   if (!domain.empty()) return;
   file_.opset = version;
   if (version < kMinOpset || version > kMaxOpset) {
@@ -193,7 +194,8 @@ void Reader::tensor_type(ValueInfo& info, std::string_view message) {
         if (dim.field() == 1) {
           extent.number = dim.integer();
           if (extent.number < 0)
-            refuse(in_quotes(info.name) + " has an extent " + std::to_string(extent.number));
+            refuse(in_quotes(info.name) + " has an extent " + std::to_string(extent.number) +
+                   ", expected at least 0");
         }
         if (dim.field() == 2) extent.symbol = dim.text();
       }
@@ -252,13 +254,13 @@ void Reader::require_graph() {
   std::set<std::string_view> inputs, initializers, known{""};
   for (const ValueInfo& input : file_.inputs) {
     if (!inputs.insert(input.name).second)
-      refuse("input " + in_quotes(input.name) + " is there twice");
+      refuse("input " + in_quotes(input.name) + " is there twice, expected once");
     known.insert(input.name);
   }
   for (const Initializer& initializer : file_.initializers) {
     if (initializer.name.empty()) refuse("an initializer has no name");
     if (!initializers.insert(initializer.name).second)
-      refuse("initializer " + in_quotes(initializer.name) + " is there twice");
+      refuse("initializer " + in_quotes(initializer.name) + " is there twice, expected once");
     known.insert(initializer.name);
   }
   for (const OnnxNode& node : file_.nodes) {
@@ -278,7 +280,7 @@ void Reader::require_graph() {
   for (const ValueInfo& output : file_.outputs) {
     if (!known.contains(output.name)) refuse("nothing computes output " + in_quotes(output.name));
     if (!outputs.insert(output.name).second)
-      refuse("output " + in_quotes(output.name) + " is there twice");
+      refuse("output " + in_quotes(output.name) + " is there twice, expected once");
   }
 }
 

@@ -172,7 +172,7 @@ Numbers with_shape(const Numbers& in, const std::vector<int64_t>& extents) {
 Numbers fold_cast(const OnnxNode& node, const Inputs& inputs) {
   require_count(inputs, 1, 1);
   const ElementType* to = find_element_type(integer(node, "to", 0));
-  WIDE_REQUIRE(to != nullptr, "casts to a type that is unknown");
+  WIDE_REQUIRE(to != nullptr, "casts to a type that is unknown, expected one of TensorProto's");
   const bool is_float = is_floating_type(to->number), is_double = to->number == 11;
   if (to->bits < 8 || to->number == 14 || to->number == 15 ||
       (is_float && !is_double && !to->dtype))

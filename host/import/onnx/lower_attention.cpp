@@ -393,7 +393,8 @@ bool lower_scores_arithmetic(Lowering& at) {
     at.support(!scores.is_normalised, "scales after the softmax");
     const double number = at.scalar(other);
     scores.scale = op == "Div" ? scores.scale / number : scores.scale * number;
-    at.support(std::isfinite(scores.scale), "scales by " + text(number));
+    at.support(std::isfinite(scores.scale),
+               "scales by " + text(number) + ", expected a finite scale");
     scale_added(at, scores, op == "Div" ? 1 / number : number);
   }
   at.set_scores(std::move(scores));

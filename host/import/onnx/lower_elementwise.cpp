@@ -160,7 +160,9 @@ void lower_clip(Lowering& at) {
     return at.has(input) ? static_cast<float>(at.scalar(input)) : at.number(attribute, usual);
   };
   const float low = bound(1, "min", -kInfinity), high = bound(2, "max", kInfinity);
-  at.support(low <= high, "clips to [" + std::to_string(low) + ", " + std::to_string(high) + "]");
+  at.support(low <= high, "clips to " + text(static_cast<double>(low)) + " and more, and to " +
+                              text(static_cast<double>(high)) +
+                              " and less, expected bounds in order");
   set_pointwise(at, {.function = PointwiseFunction::clamp, .low = low, .high = high});
 }
 
@@ -419,7 +421,7 @@ void lower_softmax(Lowering& at) {
   const Value x = at.x(0);
   const Shape shape = at.shape(x);
   const int axis = checked_axis(at.integer("axis", is_old ? 1 : -1), shape.rank());
-  at.support(axis > 0, "is over the batch");
+  at.support(axis > 0, "is over axis 0, the batch, expected another");
   if (!is_old && axis != shape.rank() - 1) {  // that axis moved to the end, and back
     Dims order = shape;
     for (int i = 0; i < shape.rank(); ++i) order[i] = i;

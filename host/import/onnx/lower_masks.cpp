@@ -56,7 +56,8 @@ bool keeps_numbers(const ElementType& from, const ElementType& to) {
 void lower_cast(Lowering& at) {
   at.only({"to", "saturate"});
   const ElementType* to = find_element_type(at.integer("to", 0));
-  at.require(to != nullptr, "casts to a type that is unknown");
+  at.require(to != nullptr, "casts to type " + std::to_string(at.integer("to", 0)) +
+                                ", expected one of TensorProto's");
   const Scores* scores = at.scores(0);
   if (scores != nullptr && to->dtype == at.dtype(scores->q.value)) {
     (void)lower_scores_unchanged(at);

@@ -43,7 +43,9 @@ void lower_flatten(Lowering& at) {
   const int64_t axis = at.integer("axis", 1);
   int64_t behind = 1;
   const int64_t split = axis < 0 ? axis + shape.rank() : axis;
-  at.require(split >= 0 && split <= shape.rank(), "has axis " + std::to_string(axis));
+  at.require(split >= 0 && split <= shape.rank(),
+             "has axis " + std::to_string(axis) + ", expected at most " +
+                 std::to_string(shape.rank()) + " from either end");
   for (int64_t i = 1; i < split; ++i) behind *= shape[static_cast<int>(i)];
   at.support(split >= 1 && behind == 1, "flattens the batch with other axes");
   set_reshaped(at, x, {kBatch, per_sample(shape)});
@@ -59,10 +61,16 @@ void lower_unsqueeze(Lowering& at) {
   const Moved x = at.moved(0);
   set_view(at, x, at.view(x).unsqueezed(at.integers(1, "axes")));
 }
+/// Views may have more axes than what is computed here.
+void support_axes(Lowering& at, const View& view) {
+  at.support(view.rank() <= kMaxRank, "has an input of " + counted(view.rank(), "axis", "axes") +
+                                          ", expected at most " + std::to_string(kMaxRank));
+}
 void lower_transpose(Lowering& at) {
   at.only({"perm"});
   const Moved x = at.moved(0);
   const View view = at.view(x);
+  support_axes(at, view);
   set_view(at, x, view.transposed(transpose_order(at.integers("perm"), view.rank())));
 }
 
@@ -85,7 +93,7 @@ bool lower_moved_concat(Lowering& at) {
 
 void lower_concat(Lowering& at) {
   at.only({"axis"});
-  at.require(at.node().find("axis") != nullptr, "has no axis");
+  at.require(at.node().find("axis") != nullptr, "has no axis, expected one");
   if (lower_moved_concat(at)) return;
   std::vector<Operand> parts;
   Value like;
@@ -116,6 +124,7 @@ void lower_slice(Lowering& at) {
   at.only({"starts", "ends", "axes"});
   const Moved x = at.moved(0);
   std::vector<int64_t> extents;
+  support_axes(at, at.view(x));
   const Numbers own = at.view(x).extents();
   for (size_t i = 0; i < own.values.size(); ++i)
     extents.push_back(is_batch(own, i) ? kBatch : to_integer(own, i));
@@ -128,7 +137,8 @@ void lower_slice(Lowering& at) {
     if (extents[axis] == kBatch) continue;
     const bool is_step = range.step == 1 || range.count <= 1;
     at.support(is_step, "slices in steps of " + std::to_string(range.step));
-    at.support(range.count >= 1, "slices no elements");
+    at.support(range.count >= 1,
+               "slices no elements of axis " + std::to_string(axis) + ", expected at least one");
     y = at.part(y, static_cast<int>(axis), range.first, range.count);
   }
   at.set(0, y);

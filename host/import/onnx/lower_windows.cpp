@@ -247,7 +247,7 @@ Reduction reduction_of(Lowering& at, Value x) {
   const Shape& shape = at.shape(x);
   const std::vector<int64_t> axes = at.integers(1, "axes");
   const std::vector<bool> marked = marked_axes(axes, shape.rank());
-  at.support(!axes.empty() && !marked[0], "reduces the batch");
+  at.support(!axes.empty() && !marked[0], "reduces the batch, expected axes behind it");
   Reduction r;
   while (!marked[static_cast<size_t>(r.first)]) ++r.first;
   r.end = r.first;

@@ -186,12 +186,14 @@ void Lowering::declare_inputs() {
     std::vector<int64_t> extents{kBatch};
     for (size_t i = 1; i < input.extents.size(); ++i) {
       int64_t extent = input.extents[i].number;
-      const auto known = options_.extents.find(std::string(input.extents[i].symbol));
+      const std::string_view symbol = input.extents[i].symbol;
+      const auto known = options_.extents.find(std::string(symbol));
       if (extent < 0 && known != options_.extents.end()) extent = known->second;
       if (extent < 1)
         refuse_input(
             input,
-            "has extent " + in_quotes(input.extents[i].symbol) + " on axis " + std::to_string(i) +
+            "has extent " + (extent < 0 ? in_quotes(symbol) : std::to_string(extent)) +
+                " on axis " + std::to_string(i) +
                 ", expected a number of at least 1: the options' extents say those of symbols");
       extents.push_back(extent);
     }

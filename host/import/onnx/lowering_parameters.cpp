@@ -86,8 +86,12 @@ const Initializer& Lowering::tensor(size_t input, Dtype dtype) {
 Value Lowering::declare(const Initializer& tensor, Dtype dtype, const std::string& name) {
   const auto known = declared_.find(&tensor);
   if (known != declared_.end()) return known->second;
+  support(tensor.shape.rank() < kMaxRank, "reads " + in_quotes(tensor.name) + " of " +
+                                              counted(tensor.shape.rank(), "axis", "axes") +
+                                              ", expected at most " + std::to_string(kMaxRank - 1));
   for (const int64_t extent : tensor.shape)
-    support(extent > 0, "reads " + in_quotes(tensor.name) + ", which has no elements");
+    support(extent > 0,
+            "reads " + in_quotes(tensor.name) + ", which has no elements, expected some");
   const Value value = builder_.parameter(free_name(name), tensor.shape, dtype);
   lowered_.parameters.push_back(&tensor);
   declared_.emplace(&tensor, value);
