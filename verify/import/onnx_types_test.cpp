@@ -460,3 +460,23 @@ TEST_CASE("onnx: truths that are not cast have the type of what they choose amon
       CHECK_THROWS_WITH(parse(other), ContainsSubstring("adds fp32 to attention's scores of "));
   }
 }
+
+TEST_CASE("onnx: Clip before opset 11 has bounds that are finite") {
+  const double infinity = INFINITY, most = 3.4028234663852886e38;
+  for (const int64_t opset : {6, 9, 11}) {
+    CAPTURE(opset);
+    const auto clipped = [&](const char* bound, float number) {
+      File file = network({3}, {node("Clip", {"x"}, {"y"}, float_attribute(bound, number))});
+      if (opset >= 11) {
+        file.nodes[0] = *bound == 'm' && bound[1] == 'i' ? node("Clip", {"x", "c"}, {"y"})
+                                                         : node("Clip", {"x", "", "c"}, {"y"});
+        file.initializers.push_back(floats("c", {}, {number}));
+      }
+      file.opset = opset;
+      return result_of(file.bytes_of(), {{-infinity, 1, infinity}});
+    };
+    const double largest = opset < 11 ? most : infinity;
+    CHECK(clipped("max", 6) == std::vector<double>{-largest, 1, 6});
+    CHECK(clipped("min", -6) == std::vector<double>{-6, 1, largest});
+  }
+}

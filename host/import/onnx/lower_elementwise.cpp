@@ -159,7 +159,9 @@ void lower_clip(Lowering& at) {
   const auto bound = [&](size_t input, const char* attribute, float usual) {
     return at.has(input) ? static_cast<float>(at.scalar(input)) : at.number(attribute, usual);
   };
-  const float low = bound(1, "min", -kInfinity), high = bound(2, "max", kInfinity);
+  // Before opset 11 what is not said is the largest number.
+  const float most = at.opset() < 11 ? std::numeric_limits<float>::max() : kInfinity;
+  const float low = bound(1, "min", -most), high = bound(2, "max", most);
   at.support(low <= high, "clips to " + text(static_cast<double>(low)) + " and more, and to " +
                               text(static_cast<double>(high)) +
                               " and less, expected bounds in order");
