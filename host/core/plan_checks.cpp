@@ -116,7 +116,7 @@ int64_t member_stride(std::string_view primitive, std::string_view argument,
                                                        to_string(view.strides) +
                                                        ", expected a last stride of 1");
   require_members_apart(primitive, argument, view);
-  return view.shape[0] <= 1 ? count : view.strides[0];
+  return view.shape[0] <= 1 || count == 0 ? count : view.strides[0];
 }
 
 void require_entries(std::string_view primitive, std::string_view argument, size_t entries,

@@ -58,7 +58,7 @@ void require_members_apart(std::string_view primitive, std::string_view argument
                            const ConstTensorView& view);
 
 /// From member to member of parameters [num_members] or [num_members, count], those of each side by
-/// side; `count` where there is one member.
+/// side; `count` where there is one member or no element.
 int64_t member_stride(std::string_view primitive, std::string_view argument,
                       const ConstTensorView& view);
 
