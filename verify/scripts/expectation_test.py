@@ -152,7 +152,7 @@ class ExpectationTest(unittest.TestCase):
         for op, work in (("ragged_linear", (79483760, 2691840)), ("routed_linear", (352484352, 9806580 + 1374208 - numbers))):
             target = next(target for target in TARGETS if target["op"] == op and target["axes"].get("spread") == 75)
             self.assertEqual({(one.flops, one.bytes) for one in expectation.of_target(op, target["axes"]).values()}, {work})
-        values, sizes = ((ROOT / f"host/{path}").read_text() for path in ("operand_values.hpp", "linear/linear_values.hpp"))
+        values, sizes = ((ROOT / f"host/{path}").read_text() for path in ("operand_values.hpp", "linear_values.hpp"))
         own = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
         self.assertLessEqual({f"0x{constant:x}u" for constant in own}, set(re.findall("0x[0-9a-f]{16}u", values)))
         self.assertIn(f"kSeed = {expectation.RAGGED_SEED};", sizes)
