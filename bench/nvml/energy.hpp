@@ -21,8 +21,9 @@ inline constexpr double kIdleRest_s = 1;
 std::optional<double> idle_power_w(Monitor& monitor, double rest_s = kIdleRest_s);
 
 /// Repeats `calls`, which makes some calls and returns how many, for at least `window_s`. Uses the
-/// device's counter if it has one, else its power over time. `idle_w` is reported beside it and
-/// not subtracted. Without a `monitor` (null) the result is not valid.
+/// device's counter if it has one, from one of its steps to another, else its power over time.
+/// `idle_w` is reported beside it and not subtracted. Without a `monitor` (null) the result is not
+/// valid.
 Energy measure_energy(Monitor* monitor, std::optional<double> idle_w,
                       const std::function<int64_t()>& calls, double window_s = kEnergyWindow_s);
 

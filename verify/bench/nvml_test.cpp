@@ -9,11 +9,14 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 
 #include "bench/nvml/energy.hpp"
 #include "bench/nvml/throttle.hpp"
+#include "bench/timer/seconds.hpp"
 #include "verify/bench/hand_made_monitor.hpp"
 #include "verify/bench/runner_case.hpp"
 #include "verify/support/folder.hpp"
@@ -256,6 +259,27 @@ TEST_CASE("idle power is read after a rest") {
   CHECK(std::chrono::duration<double>(monitor.read - start).count() >= 0.05);
 }
 
+/// 100 W by a counter that moves every 20 ms.
+struct SteppedMonitor : HandMadeMonitor {
+  std::optional<double> total_energy_j() override {
+    return 2 * std::floor(seconds_since(start) / 0.02);
+  }
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+TEST_CASE("energy is counted from a step of the counter to another") {
+  SteppedMonitor monitor;
+  // Of 50 ms two or three steps would be 80 or 120 W.
+  const Energy energy = measure_energy(
+      &monitor, std::nullopt,
+      [] {
+        spin_us(200)();
+        return int64_t{1};
+      },
+      0.05);
+  CHECK(*energy.avg_w == Approx(100).epsilon(0.1));
+}
+
 TEST_CASE("energy by the counter, by power, and not at all") {
   HandMadeMonitor monitor;
   monitor.readings = {clock_of(1980)};
@@ -267,10 +291,10 @@ TEST_CASE("energy by the counter, by power, and not at all") {
   };
   const Energy counted = measure_energy(&monitor, 70.0, calls, 0.01);
   CHECK(counted.method == "nvml_total_energy");
-  CHECK(*counted.joules == Approx(5));
-  CHECK(*counted.joules_per_call == Approx(5.0 / static_cast<double>(made)));
+  CHECK(*counted.joules == Approx(10));  // read twice after the first step
+  CHECK(*counted.joules_per_call == Approx(10.0 / static_cast<double>(made - 10)));
   CHECK(counted.window_s >= 0.01);
-  CHECK(*counted.avg_w == Approx(5 / counted.window_s));
+  CHECK(*counted.avg_w == Approx(10 / counted.window_s));
   CHECK((counted.idle_w == 70 && counted.invalid_reason.empty()));
   monitor.counts = false;
   const Energy integral = measure_energy(&monitor, std::nullopt, calls, 0.01);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bench/run/runner.hpp"
+#include "bench/timer/seconds.hpp"
 #include "verify/support/fake_primitive.hpp"
 
 namespace wide::bench {
@@ -18,10 +19,6 @@ namespace wide::bench {
 using test::fake_case;
 using test::FakePrimitive;
 using Clock = std::chrono::steady_clock;
-
-inline double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 inline std::function<void()> spin_us(double microseconds) {
   return [=] {
