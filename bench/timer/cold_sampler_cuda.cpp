@@ -32,10 +32,16 @@ class L2Flush {
         buffer_(context, Dtype::int32,
                 {4 * std::max<int64_t>(1, static_cast<int64_t>(bytes) / 16)}),
         found_(context, Dtype::int32, {1}) {
-    WIDE_CHECK_CUDA(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
+    set_nothing_aside();
     fill_bytes(buffer_, 0, stream_);
     enqueue();  // loads the kernel, which must not happen behind a blocker
     context.synchronize(stream_);
+  }
+  /// Some devices have no persisting lines, and then no limit for them.
+  static void set_nothing_aside() {
+    const cudaError_t status = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
+    if (status != cudaErrorUnsupportedLimit) WIDE_CHECK_CUDA(status);
+    (void)cudaGetLastError();
   }
   static void reset_persisting() { WIDE_CHECK_CUDA(cudaCtxResetPersistingL2Cache()); }
   void enqueue() {
@@ -94,7 +100,7 @@ class RotatingSampler final : public Sampler {
   RotatingSampler(Stream stream, const std::vector<Call>& calls, const ColdRule& rule,
                   double timer_quantum_ns)
       : events_(stream), copies_(static_cast<int64_t>(calls.size())) {
-    WIDE_CHECK_CUDA(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
+    L2Flush::set_nothing_aside();
     for (const Call& call : calls) call();  // their first calls may load and upload
     const Call in_turn = [&calls, next = size_t{0}]() mutable {
       calls[next]();
