@@ -8,7 +8,6 @@
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_reference.hpp"
 #include "host/linear/linear_strategy.hpp"
-#include "host/linear/linear_vendor.hpp"
 #include "host/linear/linear_weight_workload.hpp"
 #include "host/linear_values.hpp"
 #include "host/operand_values.hpp"
@@ -148,15 +147,9 @@ class LinearWorkload final : public PlanWorkload<describe_linear, make_linear_pl
             .residual = view(residual_)};
   }
 
-  /// cuBLASLt's, if it has all of the epilogue in its call, where cuBLAS needs a kernel beside it.
   std::string member_strategy(const LinearProblem& one) const override {
-    const DeviceInfo& device = context().info();
-    const bool is_one_call =
-        device.device.type == DeviceType::cuda && !one.epilogue.is_identity() &&
-        linear_unsupported_reason(LinearStrategy::cublaslt, one, device).empty() &&
-        !describe_cublaslt(one, true).needs_kernel;
-    const bool is_there =
-        is_one_call && cublas_unavailable_reason().empty() && no_algorithm_reason(one).empty();
+    const bool is_there = is_cublaslt_one_call(one, context().info()) &&
+                          cublas_unavailable_reason().empty() && no_algorithm_reason(one).empty();
     return is_there ? "cublaslt" : "sequential";
   }
 

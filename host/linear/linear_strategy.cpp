@@ -267,4 +267,10 @@ LinearWorkspace linear_workspace(LinearStrategy strategy, const LinearProblem& p
   return workspace;
 }
 
+bool is_cublaslt_one_call(const LinearProblem& problem, const DeviceInfo& device) {
+  return device.device.type == DeviceType::cuda && !problem.epilogue.is_identity() &&
+         linear_unsupported_reason(LinearStrategy::cublaslt, problem, device).empty() &&
+         !describe_cublaslt(problem, true).needs_kernel;
+}
+
 }  // namespace wide

@@ -111,8 +111,11 @@ kernels::LinearWeightOnlyTile choose_linear_weight_only_tile(const LinearProblem
 /// The tile of wgmma; it changes no bit.
 kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
                                                   const DeviceInfo& device);
-/// Whether wgmma may store y as boxes of a tensor map: 16 bits, strides of whole 16 bytes.
+/// Whether wgmma may store y as boxes of a tensor map: 16 bits, rows that end at whole 16 bytes,
+/// and strides of such.
 bool linear_stores_boxes(const LinearProblem& problem);
+/// Whether a call of cuBLASLt computes all of what cuBLAS would need a kernel beside its own for.
+bool is_cublaslt_one_call(const LinearProblem& problem, const DeviceInfo& device);
 kernels::LinearMath linear_math(LinearStrategy strategy, const LinearProblem& problem);
 
 /// Scratch memory of the strategies that call NVIDIA's libraries, and of decoded. 0 for the others.

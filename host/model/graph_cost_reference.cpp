@@ -111,7 +111,7 @@ double least_graph_flops(const Graph& graph) {
   return flops_of(graph, true);
 }
 
-double table_bytes(const Graph& graph) {
+double embedding_table_bytes(const Graph& graph) {
   double bytes = 0;
   for (const Value parameter : graph.parameters()) {
     bool is_gathered = false, is_read = false;

@@ -49,7 +49,7 @@ double graph_flops(const Graph& graph);
 /// Those that every input takes: no key that lengths may hide.
 double least_graph_flops(const Graph& graph);
 /// One member's parameters that only embeddings gather rows of: few of them may be read.
-double table_bytes(const Graph& graph);
+double embedding_table_bytes(const Graph& graph);
 
 // Parts of graph_reference.cpp in separate files.
 Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& weight);

@@ -136,7 +136,7 @@ class ModelWorkload final : public GraphWorkload {
                                                                : problem_.num_members * batch());
     const ModelMemory& memory = plan_.memory();
     const double weights = static_cast<double>(memory.weights_bytes) -
-                           static_cast<double>(num_members()) * table_bytes(graph());
+                           static_cast<double>(num_members()) * embedding_table_bytes(graph());
     return {rows * least_graph_flops(graph()),
             share_of_members() * std::max(weights, 0.0) + static_cast<double>(memory.input_bytes),
             static_cast<double>(memory.output_bytes)};

@@ -158,6 +158,7 @@ TEST_CASE("ceilings that could not be measured are named") {
   REQUIRE(check);
   CHECK((check->code == "E_NO_CEILING" && check->severity == "warn"));
   CHECK_THAT(check->text, ContainsSubstring("of any floor: memory, the timer's floor"));
+  CHECK_THAT(missing_ceilings_check(c, 80)->text, ContainsSubstring(": memory, tf32, bf16, the"));
   c = {3e12, {{"fp32", 5e13}, {"fp16", 7e14}}, 0, 32, 700};
   CHECK_THAT(missing_ceilings_check(c, 75)->text, ContainsSubstring("of any floor: launches"));
 }

@@ -61,6 +61,7 @@ TEST_CASE("a primitive in all regimes against all baselines") {
   for (const RunnerResult& baseline : c.baselines) {
     INFO(baseline.name << ": " << baseline.reason);
     CHECK(baseline.verify.after == "pass");
+    CHECK(baseline.strategy == "sequential");  // what one member's call is
     CHECK(has(baseline, Regime::stream) == (baseline.name != "graph"));
     CHECK(has(baseline, Regime::graph) == (baseline.name != "loop"));
     CHECK(has(baseline, Regime::cold) == (baseline.name == "loop" && !is_small));

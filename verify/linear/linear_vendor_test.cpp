@@ -10,6 +10,7 @@
 
 #include "host/linear/linear_cublaslt.hpp"
 #include "host/linear/linear_problem.hpp"
+#include "host/linear/linear_strategy.hpp"
 #include "host/linear/linear_vendor.hpp"
 
 namespace wide {
@@ -193,6 +194,31 @@ TEST_CASE("what the grouped call cannot do") {
   CHECK_FALSE(cublas_grouped_needs_alignment(p));
   p.allow_tf32 = true;
   CHECK_THAT(cublas_grouped_unsupported_reason(p), ContainsSubstring("multiples of 4 elements"));
+}
+
+TEST_CASE("cublaslt is the one call of a member where cuBLAS needs a kernel beside its own") {
+  DeviceInfo device;
+  device.device = {DeviceType::cuda, 0};
+  device.compute_capability = 90;
+  LinearProblem p{.num_members = 1, .batch = 4, .in_features = 64, .out_features = 64};
+  p.dtype = Dtype::bf16;
+  const auto is_one_call = [&] { return is_cublaslt_one_call(complete_linear_problem(p), device); };
+  CHECK_FALSE(is_one_call());  // nor does cuBLAS need one
+  p.epilogue.has_bias = true;
+  CHECK(is_one_call());
+  p.epilogue.activation = Activation::relu;
+  CHECK(is_one_call());
+  SECTION("an activation that it lacks") {
+    p.epilogue.activation = Activation::silu;
+  }
+  SECTION("quantised weights") {
+    p.weight_format = WeightFormat::int8;
+    p.group_size = 64;
+  }
+  SECTION("the CPU") {
+    device.device = {};
+  }
+  CHECK_FALSE(is_one_call());
 }
 
 TEST_CASE("cublaslt multiplies fp8 of whole 16 bytes, from 8.9 on") {

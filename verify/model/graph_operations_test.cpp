@@ -193,6 +193,25 @@ TEST_CASE("graph: numbers of attributes and messages are those that were given")
              ContainsSubstring("epsilon is -1e-09, expected a finite number >= 0"));
 }
 
+TEST_CASE(
+    "graph: tables that are gathered from, and keys that lengths may hide, may cost nothing") {
+  const auto built = [](bool has_lengths) {
+    GraphBuilder g("net");
+    const Value x =
+        layers::embedding(g, "table", g.input("ids", {kBatch, 4}, Dtype::int64), 100, 8);
+    layers::AttentionLayer layer;
+    if (has_lengths) layer.key_lengths = g.input("lengths", {kBatch}, Dtype::int32);
+    g.output("y", layers::attention(g, "attention", x, 2, layer));
+    return std::move(g).build();
+  };
+  for (const bool has_lengths : {false, true}) {
+    const Graph graph = built(has_lengths);
+    CHECK(catalog::embedding_table_bytes(graph) == 100 * 8 * 4);
+    const double hidden = has_lengths ? 4.0 * 4 * 4 * 8 : 0;  // two products of 4 by 4 by 8
+    CHECK(catalog::graph_flops(graph) - catalog::least_graph_flops(graph) == hidden);
+  }
+}
+
 TEST_CASE("graph: a convolution costs its products with positions, not with padding") {
   const auto flops = [](const Shape& shape, const layers::ConvLayer& layer) {
     GraphBuilder g("net");
