@@ -26,6 +26,7 @@ double sample_ns_at_least(Regime regime, const Sampling& sampling) {
     case Regime::graph:
       return graph_sample_ns(sampling.timer_quantum_ns);
     case Regime::stream:
+      return kMinStreamSampleNs;
     case Regime::cold:
       break;
   }

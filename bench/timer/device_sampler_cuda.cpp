@@ -13,10 +13,6 @@ namespace wide::bench {
 
 namespace {
 
-/// Events around calls on an idle stream contain the first one's launch, some microseconds: less
-/// than half a percent of this, however many calls a sample takes.
-constexpr double kMinStreamSampleNs = 1e6;
-
 class StreamSampler final : public Sampler {
  public:
   StreamSampler(Stream stream, const Call& call) : events_(stream), call_(call) {

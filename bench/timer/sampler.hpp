@@ -81,6 +81,9 @@ std::unique_ptr<Sampler> make_stream_sampler(const Context& context, Stream stre
 /// The minimum duration of a sample of warm calls, ours and a peer's. By events: long compared with
 /// their resolution (documented as 0.5 us) and short enough for many samples.
 inline constexpr double kMinSampleNs = 200'000;
+/// Events around calls on an idle stream contain the first one's launch, some microseconds: less
+/// than half a percent of this, however many calls a sample takes.
+inline constexpr double kMinStreamSampleNs = 1e6;
 /// By the host's clock: reading it costs tens of nanoseconds, below 0.1 % of a sample.
 inline constexpr double kMinHostSampleNs = 100'000;
 /// For a graph, also 1000 steps of the event clock.

@@ -199,7 +199,7 @@ TEST_CASE("a peer's samples are as long as ours in the same regime") {
   (void)calls_run_by("counts");
   const std::string log = read_file("log");
   // Of a graph 1000 steps of the clock.
-  for (const char* asked : {"sampler cpu 100000.0", "sampler stream 200000.0",
+  for (const char* asked : {"sampler cpu 100000.0", "sampler stream 1000000.0",
                             "sampler graph 1024000.0", "sampler cold 200000.0"})
     CHECK_THAT(log, ContainsSubstring(asked));
 }
