@@ -18,19 +18,18 @@ namespace wide::bench {
 
 namespace {
 
-/// As long as one of our samples in the same regime; a cold one is a single call.
+/// As long as one of our samples in the same regime; one that follows a flush is a single call.
 double sample_ns_at_least(Regime regime, const Sampling& sampling) {
   switch (regime) {
     case Regime::cpu:
       return kMinHostSampleNs;
-    case Regime::graph:
-      return graph_sample_ns(sampling.timer_quantum_ns);
     case Regime::stream:
       return kMinStreamSampleNs;
+    case Regime::graph:
     case Regime::cold:
       break;
   }
-  return kMinSampleNs;
+  return graph_sample_ns(sampling.timer_quantum_ns);
 }
 
 double positive(const Field& field) {
@@ -41,7 +40,8 @@ double positive(const Field& field) {
 
 class PeerSampler final : public Sampler {
  public:
-  PeerSampler(Peer& peer, Regime regime, const Peer::Json& made) : peer_(&peer) {
+  PeerSampler(Peer& peer, Regime regime, const Peer::Json& made, int64_t copies)
+      : peer_(&peer), copies_(copies) {
     const Field field(made, peer.title());
     number_ = field["sampler"].integer();
     timer_ = field["timer"].text();
@@ -49,6 +49,8 @@ class PeerSampler final : public Sampler {
       field["timer"].refuse("host, event or graph");
     iters_ = field["iters_per_sample"].integer();
     if (iters_ < 1) field["iters_per_sample"].refuse("1 or more");
+    if (iters_ % copies_ != 0)
+      field["iters_per_sample"].refuse(fmt::format("a multiple of {} copies", copies_));
     calls_run_ = calls_run_in(field, regime);
     expected_s_ = positive(field["expected_sample_s"]);
   }
@@ -60,6 +62,7 @@ class PeerSampler final : public Sampler {
   }
   int64_t iters_per_sample() const override { return iters_; }
   int64_t calls_run_per_sample() const override { return calls_run_; }
+  int64_t buffers_rotated() const override { return copies_; }
   double expected_sample_s() const override { return expected_s_; }
   std::string_view timer() const override { return timer_; }
   int64_t number() const { return number_; }
@@ -76,7 +79,7 @@ class PeerSampler final : public Sampler {
   }
 
   Peer* peer_;
-  int64_t number_ = 0, iters_ = 1, calls_run_ = 0;
+  int64_t number_ = 0, copies_, iters_ = 1, calls_run_ = 0;
   std::string timer_;
   double expected_s_ = 0;
 };
@@ -146,12 +149,17 @@ catalog::MemberOutputs PeerCalls::outputs(Sampler* through) {
 }
 
 std::unique_ptr<Sampler> PeerCalls::sampler(Regime regime, const Sampling& sampling) {
-  const Peer::Json made = peer_->ask({{"do", "sampler"},
-                                      {"strategy", offer_.name},
-                                      {"regime", to_string(regime)},
-                                      {"min_sample_ns", sample_ns_at_least(regime, sampling)},
-                                      {"cache", to_string(sampling.cold.cache)}});
-  return std::make_unique<PeerSampler>(*peer_, regime, made);
+  Peer::Json request{{"do", "sampler"},
+                     {"strategy", offer_.name},
+                     {"regime", to_string(regime)},
+                     {"min_sample_ns", sample_ns_at_least(regime, sampling)},
+                     {"cache", to_string(sampling.cold.cache)}};
+  int64_t copies = 1;
+  if (regime == Regime::cold && sampling.cold.cache == Cache::rotate) {
+    copies = copies_of(sampling.cold);
+    request["copies"] = copies;
+  }
+  return std::make_unique<PeerSampler>(*peer_, regime, peer_->ask(request), copies);
 }
 
 void PeerCalls::rest() {

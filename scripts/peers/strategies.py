@@ -61,13 +61,28 @@ class Family:
         return [{name: operand.member(i) for name, operand in self.operands.items()} for i in range(self.n)]
 
 
+def copied(operands, _seen=None):
+    """The same values, laid out alike, in memory of their own; what shares memory shares that of the copy."""
+    seen = {} if _seen is None else _seen
+    if isinstance(operands, torch.Tensor):
+        storage = operands.untyped_storage()
+        if storage.data_ptr() not in seen:
+            seen[storage.data_ptr()] = storage.clone()
+        return torch.empty(0, dtype=operands.dtype, device=operands.device).set_(
+            seen[storage.data_ptr()], operands.storage_offset(), operands.size(), operands.stride())
+    if isinstance(operands, dict):
+        return {name: copied(part, seen) for name, part in operands.items()}
+    return type(operands)(copied(part, seen) for part in operands) if isinstance(operands, (list, tuple)) else operands
+
+
 def first_output(result):
     """For calls that store a sum besides y."""
     return result[0] if isinstance(result, tuple) else result
 
 
 class Strategy:
-    """A name, an explanation, and the call; made on first use, and kept until the case is forgotten."""
+    """A name, an explanation, and the call: `make` returns its function and the operands. Made on first use, and kept
+    until the case is forgotten."""
 
     def __init__(self, name, explain, make, to_members, unsupported="", backend=None):
         self.name = name
@@ -82,8 +97,17 @@ class Strategy:
         if self._call is None:
             if self.unsupported:
                 raise Unsupported(self.unsupported)
-            self._call = self._make()
+            function, operands = self._made = self._make()
+            self._call = lambda: function(*operands)
         return self._call
+
+    def calls(self, count):
+        """The call, and the same on further copies of its operands."""
+        calls = [self.call()]
+        function, operands = self._made
+        if count > 1 and not hasattr(torch.Tensor, "untyped_storage"):
+            raise Unsupported(f"torch {torch.__version__} cannot copy operands as they lie (2.0 can)")
+        return calls + [functools.partial(function, *copied(operands)) for _ in range(count - 1)]
 
     def context(self):
         """To be active during calls, so that choosing a backend is not part of them."""
@@ -154,7 +178,7 @@ class Maker:
     def _loop(self, transform=lambda f: f):
         function, members = self.family.function, self._member_operands()
         every = transform(lambda members: [function(**member) for member in members])
-        return lambda: every(members)
+        return every, (members,)
 
     def _vmap(self, transform=lambda f: f):
         family = self.family
@@ -162,13 +186,11 @@ class Maker:
         axes = tuple(None if family.operands[name].is_shared else 0 for name in names)
         tensors = [family.operands[name].tensor for name in names]
         mapped = transform(torch.func.vmap(lambda *values: family.function(**dict(zip(names, values))), in_dims=axes))
-        return lambda: mapped(*tensors)
+        return mapped, tuple(tensors)
 
     def _of_form(self, form, is_compiled):
         def make():
-            operands = form.arrange()
-            call = self._compiled(form.call) if is_compiled else form.call
-            return lambda: call(*operands)
+            return self._compiled(form.call) if is_compiled else form.call, form.arrange()
         unsupported = form.unsupported or ("" if is_compiled else form.why_not_eager)
         if is_compiled and not HAS_COMPILE:
             unsupported = unsupported or _NO_COMPILE

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 """Time of one call, regime by regime. A sampler is made once, where everything warms up, and then sampled."""
+import itertools
 import math
 import statistics
 import time
@@ -148,22 +149,25 @@ class GraphSampler(Sampler):
         """`launches`: approximate number per call, which bounds a graph's size."""
         self._call = call
         self._begin, self._end = _event(), _event()
-        most = max(1, self._MOST_LAUNCHES // launches)
+        most = self._rounded(max(1, self._MOST_LAUNCHES // launches))
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             _warm_up(call)
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
-        self.iters = 1
+        self.iters = self._rounded(1)
         for _ in range(4):
             self._capture()
             self._take()
             elapsed = statistics.median(self._take() for _ in range(3))
             if elapsed >= min_sample_ns or self.iters == most:
                 break
-            self.iters = min(most, _scaled(self.iters, elapsed, min_sample_ns))
+            self.iters = min(most, self._rounded(_scaled(self.iters, elapsed, min_sample_ns)))
         self.expected_sample_s = elapsed / 1e9
+
+    def _rounded(self, iters):
+        return iters
 
     @property
     def calls_run(self):
@@ -194,6 +198,19 @@ class GraphSampler(Sampler):
 
     def sample(self):
         return self._take() / self.iters
+
+
+class RotatingSampler(GraphSampler):
+    """A graph of calls on copies of the operands in turn, each equally often: by the time a copy is used again, the
+    others have replaced it in the L2."""
+
+    def __init__(self, calls, min_sample_ns, launches):
+        self._copies = len(calls)
+        turns = itertools.cycle(calls)
+        super().__init__(lambda: next(turns)(), min_sample_ns, launches)
+
+    def _rounded(self, iters):
+        return math.ceil(iters / self._copies) * self._copies
 
 
 class ColdSampler(Sampler):
@@ -263,8 +280,14 @@ def _first_line(error):
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def make_sampler(call, regime, request, device, n, flush_bytes):
-    min_sample_ns = request["min_sample_ns"]
+def copies_in(request):
+    """Of the operands, which the sampler that is asked for rotates over."""
+    return request["copies"] if request["regime"] == "cold" and request.get("cache") == "rotate" else 1
+
+
+def make_sampler(calls, request, device, n, flush_bytes):
+    """`calls`: one, or one a copy of the operands where calls rotate over them."""
+    call, regime, min_sample_ns = calls[0], request["regime"], request["min_sample_ns"]
     if device == "cpu":
         if regime != "cpu":
             raise Unsupported(f"regime {regime} is CUDA's, the device is the CPU")
@@ -278,7 +301,10 @@ def make_sampler(call, regime, request, device, n, flush_bytes):
     if regime == "cold":
         if flush_bytes <= 0:
             raise Unsupported("regime cold, and flush_bytes is 0")
-        if request.get("cache", "flush") != "flush":
-            raise Unsupported(f"cache {request['cache']}, this peer flushes")
+        cache = request.get("cache", "flush")
+        if cache == "rotate":
+            return RotatingSampler(calls, min_sample_ns, n)
+        if cache != "flush":
+            raise Unsupported(f"cache {cache}, expected flush or rotate")
         return ColdSampler(call, flush_bytes)
     raise Unsupported(f"regime {regime}, expected cpu, stream, graph or cold")

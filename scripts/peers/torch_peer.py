@@ -123,10 +123,10 @@ class TorchPeer:
         return {}
 
     def sampler(self, request):
-        from timing import make_sampler
+        from timing import copies_in, make_sampler
         strategy = self._strategy(request)
         with self.torch.inference_mode(), strategy.context():
-            made = make_sampler(strategy.call(), request["regime"], request, self.device, self._n, self._flush_bytes)
+            made = make_sampler(strategy.calls(copies_in(request)), request, self.device, self._n, self._flush_bytes)
         self._samplers.append((strategy, made))
         reply = {"sampler": len(self._samplers) - 1, "timer": made.timer, "iters_per_sample": made.iters,
                  "calls_run_per_sample": made.calls_run, "expected_sample_s": made.expected_sample_s}

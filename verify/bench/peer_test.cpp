@@ -166,22 +166,36 @@ TEST_CASE("a peer is timed in every regime") {
   for (const Regime regime : kRegimes) CHECK(is_partner(Baseline::peer, regime));
 }
 
-/// What a peer's samplers say of the calls that a sample runs, by regime.
-std::vector<int64_t> calls_run_by(const std::string& how) {
+/// Runs use(calls) on a peer's calls of a small case.
+void with_calls(const std::string& how, const std::function<void(PeerCalls)>& use) {
   const Context context = Context::cpu({.num_threads = 1, .allocator = {}});
   const catalog::Case point = relu_of(2);
   const auto workload = catalog::find_primitive("pointwise").make_workload(context, point, {});
   Peer peer(kPeer + " --be '" + how + "' --log log", context.device(), 1);
   (void)peer.prepare(point, context, Stream::cpu(), *workload, 0);
-  PeerCalls calls(peer, {.name = "right", .explain = "", .unsupported = ""}, *workload,
-                  Dtype::fp32);
+  use(PeerCalls(peer, {.name = "right", .explain = "", .unsupported = ""}, *workload, Dtype::fp32));
+}
+
+/// What a peer's samplers say of the calls that a sample runs, by regime.
+std::vector<int64_t> calls_run_by(const std::string& how) {
   std::vector<int64_t> all;
-  for (const Regime regime : {Regime::cpu, Regime::stream, Regime::graph, Regime::cold}) {
-    Sampling sampling;
-    sampling.timer_quantum_ns = 1024;
-    all.push_back(calls.sampler(regime, sampling)->calls_run_per_sample());
-  }
+  with_calls(how, [&](PeerCalls calls) {
+    for (const Regime regime : {Regime::cpu, Regime::stream, Regime::graph, Regime::cold}) {
+      Sampling sampling;
+      sampling.timer_quantum_ns = 1024;
+      all.push_back(calls.sampler(regime, sampling)->calls_run_per_sample());
+    }
+  });
   return all;
+}
+
+/// Copies that a cold sampler of a peer rotates over.
+int64_t copies_taken_by(const std::string& how, const Sampling& sampling) {
+  int64_t copies = 0;
+  with_calls(how, [&](PeerCalls calls) {
+    copies = calls.sampler(Regime::cold, sampling)->buffers_rotated();
+  });
+  return copies;
 }
 
 TEST_CASE("what a sample draws is that of the calls it runs, if the peer says how many") {
@@ -200,8 +214,22 @@ TEST_CASE("a peer's samples are as long as ours in the same regime") {
   const std::string log = read_file("log");
   // Of a graph 1000 steps of the clock.
   for (const char* asked : {"sampler cpu 100000.0", "sampler stream 1000000.0",
-                            "sampler graph 1024000.0", "sampler cold 200000.0"})
+                            "sampler graph 1024000.0", "sampler cold 1024000.0"})
     CHECK_THAT(log, ContainsSubstring(asked));
+}
+
+TEST_CASE("a peer rotates over as many copies as ours, and takes each equally often") {
+  const test::TemporaryFolder folder;
+  Sampling sampling;
+  sampling.cold = {Cache::rotate, 2, 70, 20};
+  CHECK(copies_taken_by("counts", sampling) == 7);
+  CHECK_THAT(read_file("log"), ContainsSubstring("sampler cold 200000.0 rotate 7"));
+  sampling.cold.touched_bytes = 40;
+  CHECK_THROWS_MATCHES(copies_taken_by("counts", sampling), Error,
+                       MessageMatches(ContainsSubstring("iters_per_sample is 7, expected a "
+                                                        "multiple of 4 copies")));
+  sampling.cold.cache = Cache::flush;
+  CHECK(copies_taken_by("counts", sampling) == 1);
 }
 
 TEST_CASE("a peer beside a GPU has the CPU's threads") {

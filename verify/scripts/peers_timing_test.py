@@ -131,7 +131,8 @@ class TimingTest(unittest.TestCase):
         machine.__init__()
 
     def sampler(self, regime, call, n=2, **request):
-        return timing.make_sampler(call, regime, {"min_sample_ns": self.LEAST_NS, **request}, "cuda:0", n, self.FLUSH)
+        calls = call if isinstance(call, list) else [call]
+        return timing.make_sampler(calls, {"regime": regime, "min_sample_ns": self.LEAST_NS, **request}, "cuda:0", n, self.FLUSH)
 
     @staticmethod
     def kernels(duration, count=2, cold_duration=None):
@@ -182,7 +183,7 @@ class TimingTest(unittest.TestCase):
         peer = torch_peer.TorchPeer(types.SimpleNamespace(compile_mode=None, strategy=None, no_compile=True))
         call = self.kernels(50_000, cold_duration=90_000)
         peer.device, peer._n, peer._flush_bytes = "cuda:0", 2, self.FLUSH
-        peer._strategies = {"loop": types.SimpleNamespace(context=contextlib.nullcontext, call=lambda: call)}
+        peer._strategies = {"loop": types.SimpleNamespace(context=contextlib.nullcontext, calls=lambda count: [call] * count)}
         for regime, times in (("cpu", 1), ("stream", 1), ("graph", 2), ("cold", 0)):
             reply = peer.sampler({"strategy": "loop", "regime": regime, "min_sample_ns": self.LEAST_NS})
             self.assertEqual(reply["calls_run_per_sample"], times * reply["iters_per_sample"], regime)
@@ -240,6 +241,28 @@ class TimingTest(unittest.TestCase):
         with self.assertRaisesRegex(protocol.Unsupported, "waits for the device"):
             self.sampler("cold", call)
 
+    def test_a_rotating_sample_takes_every_copy_equally_often(self):
+        taken = []
+        def call_on(copy):
+            def call():
+                result = Tensor()
+                def effect():
+                    taken.append(copy)
+                    result.value = 1.0
+                machine.launch(900, effect)
+                return result
+            return call
+        for copies, launches in ((7, 1), (300, 50)):  # the latter are more launches than other graphs have
+            sampler = self.sampler("cold", [call_on(copy) for copy in range(copies)], launches, cache="rotate", copies=copies)
+            self.assertEqual((sampler.timer, sampler.iters % copies), ("graph", 0))
+            taken.clear()
+            self.assertAlmostEqual(sampler.sample(), 900, delta=1)
+            self.assertEqual({taken.count(copy) for copy in range(copies)}, {sampler.calls_run // copies})
+            self.assertTrue(all(after == (before + 1) % copies for before, after in zip(taken, taken[1:])))
+            self.assertEqual(sampler.result.value, 1.0)
+        self.assertEqual([timing.copies_in({"regime": regime, "cache": "rotate", "copies": 7}) for regime in ("cold", "graph")],
+                         [7, 1])
+
     def test_cpu_is_what_enqueueing_costs(self):
         sampler = self.sampler("cpu", self.kernels(1_000_000))
         self.assertEqual(sampler.sample(), 2 * Machine.LAUNCH)
@@ -247,13 +270,13 @@ class TimingTest(unittest.TestCase):
 
     def test_regimes_that_are_not_there(self):
         call = self.kernels(1000)
-        for regime, words, request in (("rotate", "regime rotate", {}), ("cold", "cache rotate", {"cache": "rotate"})):
+        for regime, words, request in (("rotate", "regime rotate", {}), ("cold", "cache warm", {"cache": "warm"})):
             with self.assertRaisesRegex(protocol.Unsupported, words):
                 self.sampler(regime, call, **request)
         with self.assertRaisesRegex(protocol.Unsupported, "the device is the CPU"):
-            timing.make_sampler(call, "graph", {"min_sample_ns": 1}, "cpu", 2, 0)
+            timing.make_sampler([call], {"regime": "graph", "min_sample_ns": 1}, "cpu", 2, 0)
         with self.assertRaisesRegex(protocol.Unsupported, "flush_bytes is 0"):
-            timing.make_sampler(call, "cold", {"min_sample_ns": 1}, "cuda", 2, 0)
+            timing.make_sampler([call], {"regime": "cold", "min_sample_ns": 1}, "cuda", 2, 0)
 
 
 if __name__ == "__main__":

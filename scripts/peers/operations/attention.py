@@ -131,9 +131,10 @@ def attention(case, tensors):
         own = None
         if lengths is not None:
             own = (lengths.repeat(n) if lengths.dim() == 1 else lengths.flatten())[:, None, None, None]
-        return {name: split(tensor, n).flatten(1, 2) for name, tensor in inputs.items()}, list(weights.values()), own
+        return ({name: split(tensor, n).flatten(1, 2) for name, tensor in inputs.items()}, list(weights.values()), biases,
+                own)
 
-    def wide(project, inputs, weights, lengths):
+    def wide(project, inputs, weights, biases, lengths):
         parts = _projected(project, weights=weights, bias=biases.get("bias"), **inputs)
         q, k, v = (to_heads(part.unflatten(1, (batch, -1)).flatten(0, 1), heads) for part in parts)
         a = from_heads(attend(q, k, v, lengths))  # [N*B, T, D]

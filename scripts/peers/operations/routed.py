@@ -21,41 +21,40 @@ def routed_mlp(case, tensors, shapes):
 def _family(case, tensors, shapes, parameters, compute, what):
     """`parameters` of all members, by name; compute(x, **own) of one's rows, where there are residuals with them."""
     first, order = tensors["first_rows"].tolist(), tensors["order"].long()
-    x = tensors["x"].reshape(len(order), case.size("in", "d"))
     out = shapes[0][1]
-    residual = tensors["residual"].reshape(len(order), out) if "residual" in tensors else None
+    batch = {"x": tensors["x"].reshape(len(order), case.size("in", "d"))}
+    if "residual" in tensors:
+        batch["residual"] = tensors["residual"].reshape(len(order), out)
+    if "gates" in tensors:
+        batch["gates"] = tensors["gates"]
     routed = [order[begin:end] for begin, end in zip(first, first[1:])]
     together = [slice(begin, end) for begin, end in zip(first, first[1:])]
     of_x = routed if case["gather"] == "yes" else together
     of_y = routed if case["scatter"] == "yes" else together
+    places = {"x": of_x, "residual": of_y, "gates": routed}
 
     def parameters_of(i):
         return {name: tensor[i].clone() for name, tensor in parameters.items()}
 
-    def rows(i):
-        own = {"x": x[of_x[i]]}
-        if residual is not None:
-            own["residual"] = residual[of_y[i]]
-        if "gates" in tensors:
-            own["gates"] = tensors["gates"][routed[i]]
-        return own
+    def rows(batch, i):
+        return {name: tensor[places[name][i]] for name, tensor in batch.items()}
 
     def call_of_member(gates=None, **own):
         y = compute(**own)
         return y if gates is None else (y * gates.unsqueeze(1)).to(y.dtype)
 
     def arrange():
-        return tuple(parameters_of(i) for i in range(case.n))
+        return batch, [parameters_of(i) for i in range(case.n)]
 
-    def call(*members):
-        y = torch.empty(len(order), out, dtype=x.dtype, device=x.device)
+    def call(batch, members):
+        y = batch["x"].new_empty(len(order), out)
         for i, own in enumerate(members):
-            y[of_y[i]] = call_of_member(**own, **rows(i))
+            y[of_y[i]] = call_of_member(**own, **rows(batch, i))
         return y
 
     form = Form("index_loop", f"one member after another: rows by their indices, {what}, rows back; the host knows how many",
                 arrange, call, lambda y: [y[of_y[i]] for i in range(case.n)])
-    members = [parameters_of(i) | {name: value.clone() for name, value in rows(i).items()} for i in range(case.n)]
+    members = [parameters_of(i) | {name: value.clone() for name, value in rows(batch, i).items()} for i in range(case.n)]
     return Family(call_of_member, {}, [form], members=members, n=case.n, why_no_vmap="torch.func.vmap takes members of one shape")
 
 

@@ -125,7 +125,7 @@ def main():
         request = json.loads(line)
         if arguments.log:
             with open(arguments.log, "a") as log:
-                log.write(" ".join([request["do"], *(str(request[k]) for k in ("regime", "min_sample_ns") if k in request)]) + "\n")
+                log.write(" ".join([request["do"], *(str(request[k]) for k in ("regime", "min_sample_ns", "cache", "copies") if k in request)]) + "\n")
         if bad == "babbles":
             print("hello to you, too", flush=True)
             continue
