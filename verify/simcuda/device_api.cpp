@@ -21,9 +21,14 @@ cudaError_t kernel_facts(Device& d, const void* function, KernelEntry** entry,
                          const ptx::Kernel** kernel);
 
 /// WIDE_SIM_MULTIPROCESSORS: so few that small problems keep persistent blocks busy.
-DeviceModel with_multiprocessors(DeviceModel model) {
-  const char* count = std::getenv("WIDE_SIM_MULTIPROCESSORS");
-  if (count != nullptr && std::atoi(count) > 0) model.multiprocessors = std::atoi(count);
+/// WIDE_SIM_L2_BYTES: so few that it is flushed soon.
+DeviceModel as_asked(DeviceModel model) {
+  const auto replace = [](const char* variable, int& number) {
+    const char* asked = std::getenv(variable);
+    if (asked != nullptr && std::atoi(asked) > 0) number = std::atoi(asked);
+  };
+  replace("WIDE_SIM_MULTIPROCESSORS", model.multiprocessors);
+  replace("WIDE_SIM_L2_BYTES", model.l2_bytes);
   return model;
 }
 
@@ -32,8 +37,8 @@ const DeviceModel& device_model(int architecture) {
                                        228 << 10,          60 << 20, 1980000, 3201000, 6144};
   static constexpr DeviceModel kAmpere{"simulated sm_80", 8,        0,       108,     163 << 10,
                                        164 << 10,         40 << 20, 1410000, 1593000, 5120};
-  static const DeviceModel ampere = with_multiprocessors(kAmpere);
-  static const DeviceModel hopper = with_multiprocessors(kHopper);
+  static const DeviceModel ampere = as_asked(kAmpere);
+  static const DeviceModel hopper = as_asked(kHopper);
   return architecture == 80 ? ampere : hopper;
 }
 
