@@ -163,15 +163,21 @@ bool start_peers(const RunOptions& options, RunPlan& plan,
   return true;
 }
 
-/// Parses the options that are texts of numbers. Throws invalid_argument for invalid ones.
+Cache cache_of(const std::string& text) {
+  for (const Cache cache : kCacheOptions) {
+    if (to_string(cache) == text) return cache;
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "--cache is " + text + ", expected auto, flush, rotate or warm");
+}
+
+/// Parses the options that are texts. Throws invalid_argument for invalid ones.
 RunConfig config_of(const RunOptions& options) {
   RunConfig config = options.config;
   config.target_ci_pct = parse_percent("--target-ci", options.target_ci);
   config.max_noise_pct = parse_percent("--max-noise", options.max_noise);
   config.init = init_of(options.init);
-  config.cache = options.cache == "rotate" ? Cache::rotate
-                 : options.cache == "warm" ? Cache::warm
-                                           : Cache::flush;
+  config.cache = cache_of(options.cache);
   config.clock_tol_pct = parse_percent("--warmup-clock-tol", options.clock_tol);
   config.throttle_pct = parse_percent("--throttle-threshold", options.throttle_threshold);
   if (!options.lock_clocks.empty()) (void)parse_lock_clocks(options.lock_clocks);

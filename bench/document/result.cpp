@@ -36,6 +36,8 @@ std::string_view to_string(Cache cache) {
       return "flush";
     case Cache::rotate:
       return "rotate";
+    case Cache::automatic:
+      return "auto";
   }
   return "?";
 }

@@ -11,13 +11,27 @@
 
 namespace wide::bench {
 
+namespace {
+
+double copies_that_cover(const ColdRule& rule) {
+  return std::ceil(rule.covered_bytes() /
+                   static_cast<double>(std::max<int64_t>(rule.touched_bytes, 1)));
+}
+
+}  // namespace
+
+Cache chosen_cache(const ColdRule& rule) {
+  if (rule.cache != Cache::automatic) return rule.cache;
+  const bool may_be_short = rule.touched_bytes < rule.l2_bytes;
+  return may_be_short && copies_that_cover(rule) <= kMaxCopies ? Cache::rotate : Cache::flush;
+}
+
 int64_t copies_of(const ColdRule& rule) {
   if (rule.l2_bytes <= 0)
     throw Error(ErrorCode::unsupported, "the device does not say how large its L2 is");
   if (rule.cache != Cache::rotate) return 1;
-  const double copies = std::ceil(rule.covered_bytes() /
-                                  static_cast<double>(std::max<int64_t>(rule.touched_bytes, 1)));
-  if (copies > static_cast<double>(kMaxCopies)) {
+  const double copies = copies_that_cover(rule);
+  if (copies > kMaxCopies) {
     throw Error(ErrorCode::unsupported,
                 "rotation would take more than " + std::to_string(kMaxCopies) +
                     " copies for calls that touch " + counted(rule.touched_bytes, "byte") +

@@ -3,8 +3,9 @@
 //
 // Keeping operands out of the L2. Either it is flushed before every call, and one call is timed
 // alone; or calls take copies of the operands in turn, and by the time a copy is used again the
-// others have replaced it. The arithmetic of the latter is here, without a device: too few copies
-// or calls make a warm measurement that claims to be cold (flashinfer #4468: 36 % too fast).
+// others have replaced it. Which of the two suits a case, and the arithmetic of the latter, are
+// here, without a device: too few copies or calls make a warm measurement that claims to be cold
+// (flashinfer #4468: 36 % too fast).
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,11 @@ struct ColdRule {
 
 /// More copies of small operands would take longer to make than to measure.
 inline constexpr int64_t kMaxCopies = 256;
+
+/// The rule's cache, or what Cache::automatic is for it. Calls that touch less than the L2 holds
+/// may be too short for a pair of events around a single one: they rotate, unless that takes more
+/// than kMaxCopies. All others follow a flush. All contenders of a case are timed by one method.
+Cache chosen_cache(const ColdRule& rule);
 
 /// Copies of the operands that calls take in turn: at least two, and enough that together
 /// they cover the L2 by the factor; 1 unless calls rotate. Throws unsupported if the L2's size

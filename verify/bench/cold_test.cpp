@@ -33,6 +33,21 @@ TEST_CASE("rotation takes as many copies as cover the L2 by the factor, and two 
                        MessageMatches(ContainsSubstring("how large its L2 is")));
 }
 
+TEST_CASE("short calls rotate and others follow a flush, unless one of both is asked for") {
+  const auto chosen = [](int64_t touched_bytes) {
+    return chosen_cache({Cache::automatic, 2, 60 * kMiB, touched_bytes});
+  };
+  CHECK(chosen(kMiB) == Cache::rotate);
+  CHECK(chosen(60 * kMiB - 1) == Cache::rotate);
+  CHECK(chosen(60 * kMiB) == Cache::flush);  // long enough for two events
+  CHECK(chosen(kMiB / 2) == Cache::rotate);  // 240 copies
+  CHECK(chosen(kMiB / 4) == Cache::flush);   // 480
+  CHECK(chosen(0) == Cache::flush);
+  CHECK(chosen_cache({Cache::automatic, 2, 0, kMiB}) == Cache::flush);
+  for (const Cache cache : {Cache::flush, Cache::rotate, Cache::warm})
+    CHECK(chosen_cache({cache, 2, 60 * kMiB, kMiB}) == cache);
+}
+
 TEST_CASE("calls take every copy equally often, and are never fewer than copies") {
   CHECK(rotated_calls(1, 18) == 18);
   CHECK(rotated_calls(18, 18) == 18);
