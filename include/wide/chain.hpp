@@ -82,9 +82,9 @@ class ChainPlan : public PrimitivePlan<ChainProblem> {
   /// Types: all operands share a dtype in {fp32, fp16, bf16}; intermediates in fp32.
   /// Speed:  on CUDA one block, and so one multiprocessor, takes a row, however long it is: fewer
   ///         rows (of all members) than multiprocessors leave some of these idle.
-  /// Limits: a CUDA launch has up to 2^31 - 1 blocks, each of a row, or of four rows of up to 256
-  ///         features. If one launch for all members exceeds this, "auto" launches each member and
-  ///         wide is unsupported; if a single member exceeds it, making the plan throws
+  /// Limits: a CUDA launch has up to 2^31 - 1 blocks, each of a row, or of at least four rows of up
+  ///         to 1024 features. If one launch for all members exceeds this, wide is unsupported and
+  ///         "auto" launches each member; if a single member exceeds it, making the plan throws
   ///         unsupported.
   /// Routed: with ids (int32 or int64) rows of all tensors are [.., D], and row r has the bias,
   ///         gamma and beta of member n = ids[r] - first_id. Rows of no member, n not in [0, N),

@@ -76,10 +76,10 @@ class LayernormPlan : public PrimitivePlan<LayernormProblem> {
   ///         passes (mean first), so that a common offset of the row costs no accuracy.
   /// Speed:  on CUDA one block, and so one multiprocessor, takes a row, however long it is: fewer
   ///         rows (of all members) than multiprocessors leave some of these idle.
-  /// Limits: a CUDA launch has up to 2^31 - 1 blocks, each of a row, or of four rows of up to 256
-  ///         features. If one launch for all members exceeds this, "auto" launches each member and
-  ///         wide is unsupported; if a single member exceeds it, making the plan throws
-  ///         unsupported.
+  /// Limits: a CUDA launch has up to 2^31 - 1 blocks, each of a row, or of at least four rows of up
+  ///         to 1024 features. If one launch for all members exceeds this, wide is unsupported and
+  ///         "auto" takes another strategy; if a single member exceeds it, so is sequential: making
+  ///         its plan throws unsupported.
   /// Routed: with ids (int32 or int64) rows of all tensors are [.., D], and row r has the gamma
   ///         and beta of member n = ids[r] - first_id. Rows of no member, n not in [0, N), become
   ///         zeros in y and sum, whatever x and residual have there. Rows lie as ids do: layers

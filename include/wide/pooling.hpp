@@ -71,8 +71,9 @@ class PoolingPlan : public PrimitivePlan<PoolingProblem> {
   ///         of an element. y overlaps nothing.
   /// Types: x and y share a dtype in {fp32, fp16, bf16}; sums in fp32.
   /// Limits: on CUDA a launch has up to 2^31 - 1 blocks, each of at least one output. If one
-  ///         launch for all members exceeds this, "auto" launches each member and wide is
-  ///         unsupported; if a single member exceeds it, making the plan throws unsupported.
+  ///         launch for all members exceeds this, wide is unsupported and "auto" takes another
+  ///         strategy; if a single member exceeds it, so is sequential: making its plan throws
+  ///         unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported (strides of the other layout; by "cudnn" operands that

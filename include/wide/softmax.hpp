@@ -45,10 +45,10 @@ class SoftmaxPlan : public PrimitivePlan<SoftmaxProblem> {
   /// Types: x and y share a dtype in {fp32, fp16, bf16}; intermediates in fp32.
   /// Speed:  on CUDA one block, and so one multiprocessor, takes a row, however long it is: fewer
   ///         rows (of all members) than multiprocessors leave some of these idle.
-  /// Limits: a CUDA launch has up to 2^31 - 1 blocks, each of a row, or of four rows of up to 256
-  ///         features. If one launch for all members exceeds this, "auto" launches each member and
-  ///         wide is unsupported; if a single member exceeds it, making the plan throws
-  ///         unsupported.
+  /// Limits: a CUDA launch has up to 2^31 - 1 blocks, each of a row, or of at least four rows of up
+  ///         to 1024 features. If one launch for all members exceeds this, wide is unsupported and
+  ///         "auto" takes another strategy; if a single member exceeds it, so is sequential: making
+  ///         its plan throws unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported (by "cudnn" where y is x), cuda, cudnn. Threads: safe
