@@ -91,8 +91,9 @@ class LayernormPlan : public PrimitivePlan<LayernormProblem> {
   /// Vendor: cudnn runs the rows of one member, or of all members without parameters, where no gap
   ///         is between them: no residual and no ids. `sequential` is it, too, where each member's
   ///         rows are so.
-  /// Errors: invalid_argument, cuda; unsupported where cudnn was asked for by name and
-  ///         operands are not aligned to 16 bytes, or y is x. Threads: safe with an Execution each.
+  /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn was asked for and operands are
+  ///         not aligned to 16 bytes, or y is x.
+  /// Threads: safe with an Execution each.
   /// Rows:   under one strategy of ours a row's bits depend on itself and its member's parameters.
   /// Source: Ba, Kiros, Hinton, "Layer Normalization", 2016, arXiv:1607.06450, section 3.
   void run(const LayernormArguments& arguments, const Execution& execution) const;

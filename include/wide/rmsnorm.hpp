@@ -81,8 +81,9 @@ class RmsnormPlan : public PrimitivePlan<RmsnormProblem> {
   /// Vendor: cudnn runs the rows of one member, or of all members without parameters, where no gap
   ///         is between them: no residual and no ids. `sequential` is it, too, where each member's
   ///         rows are so.
-  /// Errors: invalid_argument, cuda; unsupported where cudnn was asked for by name and
-  ///         operands are not aligned to 16 bytes, or y is x. Threads: safe with an Execution each.
+  /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn was asked for and operands are
+  ///         not aligned to 16 bytes, or y is x.
+  /// Threads: safe with an Execution each.
   /// Source: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019, arXiv:1910.07467,
   ///         section 4.
   void run(const RmsnormArguments& arguments, const Execution& execution) const;
