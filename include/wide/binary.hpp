@@ -88,7 +88,8 @@ class BinaryPlan : public PrimitivePlan<BinaryProblem> {
   /// Types: x, other, y share a dtype in {fp32, fp16, bf16}.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Errors: invalid_argument, cuda.
+  /// Threads: safe with an Execution each.
   void run(const BinaryArguments& arguments, const Execution& execution) const;
 
  private:

@@ -94,7 +94,8 @@ class ChainPlan : public PrimitivePlan<ChainProblem> {
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured:
   ///         a replay follows other ids, which the device alone reads.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Errors: invalid_argument, cuda.
+  /// Threads: safe with an Execution each.
   void run(const ChainArguments& arguments, const Execution& execution) const;
 
  private:

@@ -70,7 +70,8 @@ class DropoutPlan : public PrimitivePlan<DropoutProblem> {
   /// Types: x and y share a dtype in {fp32, fp16, bf16}.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Errors: invalid_argument, cuda.
+  /// Threads: safe with an Execution each.
   /// Source: Srivastava et al., "Dropout", JMLR 15 (2014); Salmon et al., "Parallel random numbers:
   ///         as easy as 1, 2, 3", SC'11; Gal, Ghahramani, "Dropout as a Bayesian Approximation",
   ///         arXiv:1506.02142.

@@ -112,7 +112,8 @@ class EmbeddingPlan : public PrimitivePlan<EmbeddingProblem> {
   ///        offsets share int32 or int64.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace (0 unless checked).
-  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Errors: invalid_argument, cuda.
+  /// Threads: safe with an Execution each.
   void run(const EmbeddingArguments& arguments, const Execution& execution) const;
 
   /// For a checked problem, after run() on the same Execution: waits for the stream and throws

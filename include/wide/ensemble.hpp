@@ -68,7 +68,8 @@ class EnsemblePlan : public PrimitivePlan<EnsembleProblem> {
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported (votes of more than kMaxVoters or on 2^31 features; on
   ///         CUDA y in more than 2^31 - 1 blocks, each of a row or a piece of one, or of several
-  ///         short ones), cuda. Threads: safe with an Execution each.
+  ///         short ones), cuda.
+  /// Threads: safe with an Execution each.
   /// Sources: Welford, "Note on a method for calculating corrected sums of squares and products",
   ///          Technometrics 4 (1962); the largest and the sum in one pass as in Milakov,
   ///          Gimelshein, arXiv:1805.02867.

@@ -105,7 +105,7 @@ class LinearPlan : public PrimitivePlan<LinearProblem> {
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
-  /// Threads: safe from several threads with an Execution each.
+  /// Threads: safe with an Execution each.
   void run(const LinearArguments& arguments, const Execution& execution) const;
 
  private:

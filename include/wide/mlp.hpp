@@ -98,7 +98,7 @@ class MlpPlan : public PrimitivePlan<MlpProblem> {
   /// Memory: workspace_bytes() of execution.workspace: 0 where the layers are fused, else two
   ///         buffers of activations and the largest workspace of a layer.
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
-  /// Threads: safe from several threads with an Execution each.
+  /// Threads: safe with an Execution each.
   /// Source: Mueller et al., "Real-time Neural Radiance Caching for Path Tracing" (fully fused
   ///         MLPs).
   void run(const MlpArguments& arguments, const Execution& execution) const;

@@ -59,7 +59,8 @@ class PointwisePlan : public PrimitivePlan<PointwiseProblem> {
   /// Types: x, slope, y share a dtype in {fp32, fp16, bf16}.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Errors: invalid_argument, cuda.
+  /// Threads: safe with an Execution each.
   /// Source: Hendrycks, Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415; Elfwing et al.,
   ///         "Sigmoid-Weighted Linear Units", arXiv:1702.03118; Clevert et al., "ELUs",
   ///         arXiv:1511.07289; He et al., "Delving Deep into Rectifiers", arXiv:1502.01852; Howard

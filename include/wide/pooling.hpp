@@ -77,7 +77,8 @@ class PoolingPlan : public PrimitivePlan<PoolingProblem> {
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported (strides of the other layout; by "cudnn" operands that
-  ///         are not aligned to 16 bytes), cuda, cudnn. Threads: safe with an Execution each.
+  ///         are not aligned to 16 bytes), cuda, cudnn.
+  /// Threads: safe with an Execution each.
   void run(const PoolingArguments& arguments, const Execution& execution) const;
 
  private:

@@ -116,7 +116,7 @@ class RaggedLinearPlan : public PrimitivePlan<RaggedLinearProblem> {
   ///         captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
-  /// Threads: safe from several threads with an Execution each.
+  /// Threads: safe with an Execution each.
   /// Members: a member's bits depend on its own operands and shape only; by "cublas_grouped" they
   ///          may depend on the others' shapes: which kernels run its groups is cuBLAS's choice.
   void run(const RaggedLinearArguments& arguments, const Execution& execution) const;

@@ -102,7 +102,7 @@ class RecurrentPlan : public PrimitivePlan<RecurrentProblem> {
   /// Memory: workspace_bytes() of execution.workspace: x's part of the gates, B T N G H elements
   ///         (sequential: of one member), and what step-by-step strategies keep between steps.
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
-  /// Threads: safe from several threads with an Execution each.
+  /// Threads: safe with an Execution each.
   /// Parts:  a sequence cut into several calls, each beginning with the states that the previous
   ///         one ended with, has under `fused` the bits of one call where u does; for another
   ///         number of rows linear may sum u in another order.

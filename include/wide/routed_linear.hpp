@@ -112,7 +112,7 @@ class RoutedLinearPlan : public PrimitivePlan<RoutedLinearProblem> {
   ///         what is launched depends on the problem only, so a replay follows a new routing.
   /// Memory: none: workspace_bytes() is 0.
   /// Errors: invalid_argument, unsupported, cuda: see plan.hpp.
-  /// Threads: safe from several threads with an Execution each.
+  /// Threads: safe with an Execution each.
   /// Members: a row's bits depend on its own x, its member's parameters, the number of rows of that
   ///          member and the row's place among them, never on other members.
   void run(const RoutedLinearArguments& arguments, const Execution& execution) const;

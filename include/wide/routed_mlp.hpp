@@ -87,7 +87,7 @@ class RoutedMlpPlan : public PrimitivePlan<RoutedMlpProblem> {
   /// Memory: workspace_bytes() of execution.workspace: 0 where the layers are fused, else two
   ///         buffers of activations and the largest workspace of a layer.
   /// Errors: invalid_argument, unsupported, cuda: see plan.hpp.
-  /// Threads: safe from several threads with an Execution each.
+  /// Threads: safe with an Execution each.
   /// Members: a row's bits depend on its own x and its member's parameters; but for `fused`, also
   ///          on the number of rows of that member and the row's place among them; never on other
   ///          members.

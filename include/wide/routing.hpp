@@ -48,8 +48,8 @@ class RoutingPlan : public PrimitivePlan<RoutingProblem> {
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured:
   ///         what is launched depends on the problem only, never on the ids.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, unsupported, cuda: see plan.hpp. Threads: safe with an Execution
-  ///         each.
+  /// Errors: invalid_argument, unsupported, cuda: see plan.hpp.
+  /// Threads: safe with an Execution each.
   void run(const RoutingArguments& arguments, const Execution& execution) const;
 
  private:

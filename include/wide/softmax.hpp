@@ -51,8 +51,8 @@ class SoftmaxPlan : public PrimitivePlan<SoftmaxProblem> {
   ///         its plan throws unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, unsupported (by "cudnn" where y is x), cuda, cudnn. Threads: safe
-  ///         with an Execution each.
+  /// Errors: invalid_argument, unsupported (by "cudnn" where y is x), cuda, cudnn.
+  /// Threads: safe with an Execution each.
   /// Source: Milakov, Gimelshein, "Online normalizer calculation for softmax", arXiv:1805.02867.
   void run(const SoftmaxArguments& arguments, const Execution& execution) const;
 

@@ -72,7 +72,8 @@ class TopKPlan : public PrimitivePlan<TopKProblem> {
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported (on CUDA rows in more than 2^31 - 1 blocks, each of one
-  ///         row, or of four of up to 256 members), cuda. Threads: safe with an Execution each.
+  ///         row, or of four of up to 256 members), cuda.
+  /// Threads: safe with an Execution each.
   void run(const TopKArguments& arguments, const Execution& execution) const;
 
  private:
