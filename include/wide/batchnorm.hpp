@@ -72,6 +72,7 @@ class BatchnormPlan : public PrimitivePlan<BatchnormProblem> {
   /// N members' [C] -> [N, C], for each parameter that the problem has.
   void prepare_weights(std::span<const ConstBatchnormParameters> members,
                        const BatchnormParameters& packed, Stream stream) const;
+  /// The inverse, bit for bit.
   void restore_weights(const ConstBatchnormParameters& packed,
                        std::span<const BatchnormParameters> members, Stream stream) const;
 

@@ -71,6 +71,7 @@ class ChainPlan : public PrimitivePlan<ChainProblem> {
   /// N biases, gammas and betas [D] -> [N, D] each.
   void prepare_weights(std::span<const ChainMember> members, const ChainParameters& parameters,
                        Stream stream) const;
+  /// The inverse, bit for bit.
   void restore_weights(const ChainParameters& parameters, std::span<const ChainParameters> members,
                        Stream stream) const;
 

@@ -52,6 +52,7 @@ class DropoutPlan : public PrimitivePlan<DropoutProblem> {
   /// N seeds [2] -> [N, 2], N probabilities [1] -> [N, 1].
   void prepare_weights(std::span<const DropoutMember> members, const TensorView& seeds,
                        const TensorView& probabilities, Stream stream) const;
+  /// The inverse, bit for bit.
   void restore_weights(const ConstTensorView& seeds, const ConstTensorView& probabilities,
                        std::span<const TensorView> member_seeds,
                        std::span<const TensorView> member_probabilities, Stream stream) const;

@@ -84,6 +84,7 @@ extern template class PrimitivePlan<EmbeddingProblem>;
 
 class EmbeddingPlan : public PrimitivePlan<EmbeddingProblem> {
  public:
+  /// The table's format: "packed" is [N, V, D], the others are rows of quantized_row_bytes(D).
   std::string_view weight_format() const;
 
   /// N tables [V, D] -> [N, V, D]. Tables to be quantised may be fp32, fp16 or bf16 whatever the

@@ -55,6 +55,7 @@ class GroupnormPlan : public PrimitivePlan<GroupnormProblem> {
   /// N gammas and betas [C] -> [N, C] each.
   void prepare_weights(std::span<const GroupnormMember> members, const TensorView& gamma,
                        const TensorView& beta, Stream stream) const;
+  /// The inverse, bit for bit.
   void restore_weights(const ConstTensorView& gamma, const ConstTensorView& beta,
                        std::span<const TensorView> member_gammas,
                        std::span<const TensorView> member_betas, Stream stream) const;

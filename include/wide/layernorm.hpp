@@ -62,6 +62,7 @@ class LayernormPlan : public PrimitivePlan<LayernormProblem> {
   /// N gammas and betas [D] -> [N, D] each.
   void prepare_weights(std::span<const LayernormMember> members, const TensorView& gamma,
                        const TensorView& beta, Stream stream) const;
+  /// The inverse, bit for bit.
   void restore_weights(const ConstTensorView& gamma, const ConstTensorView& beta,
                        std::span<const TensorView> member_gammas,
                        std::span<const TensorView> member_betas, Stream stream) const;

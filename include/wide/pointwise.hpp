@@ -49,6 +49,7 @@ class PointwisePlan : public PrimitivePlan<PointwiseProblem> {
   /// N slopes [1] or [D] -> [N, 1] or [N, D]; nothing for functions without slopes.
   void prepare_weights(std::span<const ConstTensorView> members, const TensorView& slope,
                        Stream stream) const;
+  /// The inverse, bit for bit.
   void restore_weights(const ConstTensorView& slope, std::span<const TensorView> members,
                        Stream stream) const;
 

@@ -54,6 +54,7 @@ class RmsnormPlan : public PrimitivePlan<RmsnormProblem> {
   /// N gammas [D] -> [N, D].
   void prepare_weights(std::span<const ConstTensorView> members, const TensorView& gamma,
                        Stream stream) const;
+  /// The inverse, bit for bit.
   void restore_weights(const ConstTensorView& gamma, std::span<const TensorView> members,
                        Stream stream) const;
 
