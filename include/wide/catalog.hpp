@@ -130,8 +130,7 @@ struct StrategyInfo {
 /// variance, is uniform whatever the fill.
 enum class Fill : uint8_t {
   uniform,     ///< floats uniform in [-1, 1], rounded to the dtype
-  integers,    ///< small integers, so sparse that every partial sum is exact: results must be,
-               ///< too
+  integers,    ///< small ones, so sparse that every partial sum is exact, and so must results be
   specials,    ///< uniform with a few NaNs and infinities, which must reach the results that the
                ///< reference says and no others
   normal,      ///< with uniform's bound as standard deviation
@@ -152,8 +151,8 @@ struct WorkloadOptions {
   /// Contents of member i are those of member_ids[i]; empty: 0, 1, 2, ... Content depends on
   /// (seed, operand, id) only, so that members can be permuted and repeated.
   std::vector<int64_t> member_ids;
-  int64_t poisoned_member =
-      -1;  ///< all floating operands of this member are NaN, its ids out of range
+  /// All floating operands of this member are NaN, its ids out of range; -1: of none.
+  int64_t poisoned_member = -1;
   int64_t misalign_elements = 0;  ///< operands start this many elements after a 256-byte boundary
   int64_t row_padding = 0;        ///< this many elements (NaN) between rows of every operand
 };
@@ -265,8 +264,8 @@ class Workload {
 struct PrimitiveSpec {
   std::string_view name;
   std::string_view summary;
-  int version =
-      1;  ///< raised when what is computed or counted changes: older results no longer compare
+  /// Raised when what is computed or counted changes: older results no longer compare.
+  int version = 1;
   std::vector<AxisInfo> axes;
   std::vector<StrategyInfo> strategies;
   std::vector<Sweep> sweeps;

@@ -155,8 +155,7 @@ struct Workspace {
 struct Execution {
   Stream stream;  ///< never null, as Stream::cpu() is, for a CUDA plan: invalid_argument
   Workspace workspace{};
-  const VendorHandles* handles =
-      nullptr;  ///< may be null where the strategy uses no vendor library
+  const VendorHandles* handles = nullptr;  ///< may be null where the strategy calls no vendor's
 };
 
 }  // namespace wide

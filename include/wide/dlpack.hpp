@@ -115,8 +115,8 @@ void to_dlpack(const TensorView& view, DLTensor& tensor) {
   tensor.dtype.code = type.code;
   tensor.dtype.bits = type.bits;
   tensor.dtype.lanes = 1;
-  tensor.shape = const_cast<int64_t*>(
-      view.shape.begin());  // DLPack's fields are not const; they are never written
+  // DLPack's fields are not const; they are never written.
+  tensor.shape = const_cast<int64_t*>(view.shape.begin());
   tensor.strides = const_cast<int64_t*>(view.strides.begin());
   tensor.byte_offset = 0;
 }

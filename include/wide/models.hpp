@@ -51,9 +51,8 @@ Graph make_named_model(std::string_view name, const ModelSizes& sizes = {});
 /// betas and means small.
 OwnedParameters random_parameters(const Graph& graph, uint64_t seed, int64_t member);
 
-/// Members around one: member 0 is `parameters`, which lie on the CPU; of the
-/// others every floating element is multiplied by a factor in [1 - spread, 1 + spread], drawn from
-/// `seed`.
+/// Members around one: member 0 is `parameters`, which lie on the CPU; of the others every floating
+/// element is multiplied by a factor in [1 - spread, 1 + spread], drawn from `seed`.
 OwnedParameters perturbed_parameters(const MemberParameters& parameters, double spread,
                                      uint64_t seed, int64_t member);
 

@@ -23,8 +23,8 @@ struct TuningEntry {
   std::string policy;  ///< empty where the strategy has none
   double time_us = 0;  ///< median; set() and files have it above 0
   int64_t num_candidates = 0;
-  /// Of the primitive's CUDA kernels as measured. Where they have changed since,
-  /// strategies that need proof are no longer taken from this entry.
+  /// Of the primitive's CUDA kernels as measured. Where they have changed since, strategies that
+  /// need proof are no longer taken from this entry.
   std::string kernel_hash;
   bool is_autos_own = false;  ///< no candidate was significantly faster
   /// Of the candidates that were asked for, and of how they were to be measured: `wbench tune` does
