@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// routed_mlp, as bench and verify see it: mlp's networks on routed_linear's rows.
+// routed_mlp for bench and verify: mlp's networks on routed_linear's rows.
 #include <algorithm>
 #include <numeric>
 
@@ -161,8 +161,7 @@ std::vector<StrategyInfo> routed_mlp_strategies() {
        hand_written,
        "all layers of all members in one launch that finds its rows itself",
        // Narrow rows of weights have more padding, 32 of 16 bits a quarter; weights of a member
-       // with
-       // many rows are read by several blocks.
+       // with many rows are read by several blocks.
        {.streamed = 1.25, .rereads = 1.0, .bank_conflicts = 0.11}},
       {"sequential", cpu, sequential, "layer by layer, member after member over all threads"},
       {"wide", cpu, hand_written, "layer by layer, all members over all threads at once"}};

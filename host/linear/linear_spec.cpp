@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear, as bench and verify see it.
+// linear for bench and verify: axes, sweeps, strategies, operands, cost.
 #include <optional>
 
 #include "host/linear/linear_policy.hpp"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// ragged_linear, as bench and verify see it. How ragged is one axis, `spread`; a member's shape is
+// ragged_linear for bench and verify. How ragged is one axis, `spread`; a member's shape is
 // drawn by its id, as its contents are, so that members can be permuted, repeated and left out.
 #include <algorithm>
 #include <numeric>

@@ -3,8 +3,7 @@
 //
 // routed_linear on the CPU by linear's blocks. A block reads its rows of x where they are; its
 // outputs are finished on the stack, in fp32, and go from there to their rows. Rows lie in slots as
-// on the GPU
-// (kernels/linear/routed_linear_params.hpp), so that a task finds its member by a search and no
+// on the GPU (kernels/common/routed_slots.hpp), so that a task finds its member by a search and no
 // list is made. Nothing of a routing is trusted: a row outside of the operands is none.
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// routed_linear, as bench and verify see it. How unevenly rows are routed is one axis, `spread`.
+// routed_linear for bench and verify. How unevenly rows are routed is one axis, `spread`.
 // Rows of all members are shuffled: where x or y lies by rows, a member's are scattered over it.
 #include <numeric>
 
