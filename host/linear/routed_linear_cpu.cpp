@@ -13,6 +13,7 @@
 #include "host/linear/linear_run.hpp"
 #include "host/linear/routed_linear_problem.hpp"
 #include "host/linear/routed_linear_run.hpp"
+#include "kernels/common/routed_slots.hpp"
 #include "wide/convert.hpp"
 
 namespace wide {
@@ -41,7 +42,7 @@ class RoutedCpu {
     const bool is_last = member == p_.num_members;
     return {member, first_row(member), is_last ? p_.num_rows : first_row(member + 1)};
   }
-  int64_t num_slots() const { return p_.num_rows / kRows + p_.num_members + 1; }
+  int64_t num_slots() const { return kernels::routed_slots(p_.num_rows, p_.num_members, kRows); }
   int64_t column_blocks() const { return (p_.out_features - 1) / kColumns + 1; }
 
   /// The rows of `range` from its `tile`-th sixteen on; there may be none.
