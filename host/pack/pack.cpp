@@ -81,7 +81,7 @@ View view_of_member(const PackedOperand& operand, const View& packed, int64_t nu
   return packed.narrow(axis, index * length, length);
 }
 
-/// A kernel that accesses a misaligned element leaves the CUDA context unusable.
+/// Checked here, as a kernel that accesses a misaligned element leaves the CUDA context unusable.
 void require_address(const std::string& name, const ConstTensorView& view) {
   if (view.span_bytes() == 0) return;
   WIDE_REQUIRE(view.data != nullptr,
@@ -92,8 +92,7 @@ void require_address(const std::string& name, const ConstTensorView& view) {
                    " elements' size = " + std::to_string(dtype_bytes(view.dtype)));
 }
 
-/// The checks that pack and unpack share; `verb` goes into messages. The pairs to copy have the
-/// packed side where `to_packed` says.
+/// The checks that pack and unpack share; `verb` goes into messages.
 template <class Members, class Packed>
 void require_packed(const char* verb, const PackedOperand& operand, const Members& members,
                     const Packed& packed) {
