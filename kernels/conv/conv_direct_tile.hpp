@@ -133,6 +133,24 @@ constexpr DirectAxis direct_columns(int32_t shift, const ConvParams& p) {
   return axis;
 }
 
+/// The positions of a block: the fewest computed and read, a row's first and last sectors included.
+constexpr void choose_direct_axes(const ConvParams& p, DirectTile& tile) {
+  constexpr int64_t kRowEnds = 8;
+  int64_t least = -1;
+  for (int32_t shift = kDirectShift; shift >= 3; --shift) {
+    const DirectAxis rows = direct_axis(kDirectShift - shift, p.output.height, p.kernel.height,
+                                        p.stride.height, p.dilation.height);
+    const DirectAxis columns = direct_columns(shift, p);
+    const int64_t cost =
+        int64_t{rows.tiles} * columns.tiles *
+        (2 * kDirectPositions + int64_t{rows.places} * (columns.places + kRowEnds));
+    if (least >= 0 && cost >= least) continue;
+    least = cost;
+    tile.rows = rows;
+    tile.columns = columns;
+  }
+}
+
 /// `is_asynchronous`: chunks are copied while others are read.
 constexpr DirectTile direct_tile(const ConvParams& p, bool is_asynchronous) {
   DirectTile tile{};
@@ -151,21 +169,7 @@ constexpr DirectTile direct_tile(const ConvParams& p, bool is_asynchronous) {
     const int32_t most = (tile.channels() - 1) / p.out_per_group + 1;
     tile.groups = std::min(p.groups, tile.channels() % p.out_per_group == 0 ? most : most + 1);
   }
-  // Minimises what is computed and read, a row's first and last sectors included.
-  int64_t least = -1;
-  for (int32_t shift = kDirectShift; shift >= 3; --shift) {
-    const DirectAxis rows = direct_axis(kDirectShift - shift, p.output.height, p.kernel.height,
-                                        p.stride.height, p.dilation.height);
-    const DirectAxis columns = direct_columns(shift, p);
-    constexpr int64_t kRowEnds = 8;
-    const int64_t cost =
-        int64_t{rows.tiles} * columns.tiles *
-        (2 * kDirectPositions + int64_t{rows.places} * (columns.places + kRowEnds));
-    if (least >= 0 && cost >= least) continue;
-    least = cost;
-    tile.rows = rows;
-    tile.columns = columns;
-  }
+  choose_direct_axes(p, tile);
   // Odd, in floats or vectors: lanes of different rows load, and lanes of different channels store
   // without bank conflicts.
   const bool has_window = direct_has_window(p);
@@ -178,8 +182,8 @@ constexpr DirectTile direct_tile(const ConvParams& p, bool is_asynchronous) {
   };
   tile.plane = narrow(int64_t{tile.rows.places} * tile.pitch) | odd;
   tile.num_positions = narrow(int64_t{tile.rows.places} * tile.columns.places);
-  // Eight lanes load `quads` vectors of a row, and as many of other rows, whose banks must be
-  // `quads` vectors apart, or a multiple.
+  // Eight lanes load one vector for every four outputs of a row, and as many of other rows, whose
+  // banks must be as many vectors apart, or a multiple.
   const int32_t step = tile.rows.output_step;
   const int32_t twos = step % 2 != 0 ? 0 : step % 4 != 0 ? 1 : 2;
   tile.row_shift = std::max(0, tile.columns.shift - 2 - twos);
