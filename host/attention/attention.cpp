@@ -16,6 +16,7 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/plan_state.hpp"
+#include "host/core/pointer.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
 #include "wide/pack.hpp"
@@ -28,12 +29,9 @@ namespace {
 template <class View>
 View rows_of(const View& operand, int64_t rows, const RowStrides& strides, int64_t features,
              int64_t first, int64_t count) {
-  using Byte = std::conditional_t<std::is_same_v<View, TensorView>, char, const char>;
-  View view(static_cast<Byte*>(operand.data) + first * strides.member * dtype_bytes(operand.dtype),
-            operand.dtype, {rows, count, features}, Strides{strides.row, strides.member, 1},
-            operand.device);
-  if (operand.data == nullptr) view.data = nullptr;
-  return view;
+  return View(advanced(operand.data, first * strides.member, dtype_bytes(operand.dtype)),
+              operand.dtype, {rows, count, features}, Strides{strides.row, strides.member, 1},
+              operand.device);
 }
 
 /// These members' matrices or vectors, restricted to rows, or elements, [row, row + num_rows).

@@ -15,6 +15,7 @@
 #include "host/conv/conv_run.hpp"
 #include "host/core/activation_cpu.hpp"
 #include "host/core/parallel.hpp"
+#include "host/core/pointer.hpp"
 #include "host/core/vectorised.hpp"
 #include "wide/convert.hpp"
 
@@ -191,11 +192,9 @@ class CpuConv {
            place.plane * plane_stride + run.row * s.row + run.column * s.column;
   }
 
-  const void* at(const void* base, int64_t offset) const {
-    return static_cast<const char*>(base) + offset * dtype_bytes(p_.dtype);
-  }
-  void* at(void* base, int64_t offset) const {
-    return static_cast<char*>(base) + offset * dtype_bytes(p_.dtype);
+  template <class Pointer>
+  Pointer at(Pointer base, int64_t offset) const {
+    return advanced(base, offset, dtype_bytes(p_.dtype));
   }
 
   void load_bias(const ConvArguments& a, const Place& place, float (&bias)[kConvChannels]) const {

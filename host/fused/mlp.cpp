@@ -12,6 +12,7 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/plan_state.hpp"
+#include "host/core/pointer.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
 #include "host/fused/mlp_problem.hpp"
@@ -23,13 +24,12 @@ namespace wide {
 
 namespace {
 
-/// `count` members from `first` on of rows with these strides, members explicit; an x that is one
-/// for all members is returned unchanged.
+/// As many members as the layer has, from `first` on, of rows with these strides, members explicit;
+/// an x that is one for all members is returned unchanged.
 template <class View>
 View rows_of(const View& operand, const LinearProblem& layer, const RowStrides& strides,
              int64_t features, int64_t first, bool is_shared) {
-  void* const data = const_cast<char*>(static_cast<const char*>(operand.data)) +
-                     first * strides.member * dtype_bytes(operand.dtype);
+  const auto data = advanced(operand.data, first * strides.member, dtype_bytes(operand.dtype));
   if (is_shared)
     return View(data, operand.dtype, {layer.batch, features}, Strides{strides.row, 1},
                 operand.device);

@@ -8,6 +8,7 @@
 
 #include "host/core/activation_cpu.hpp"
 #include "host/core/parallel.hpp"
+#include "host/core/pointer.hpp"
 #include "host/core/vectorised.hpp"
 #include "host/linear/linear_cpu_block.hpp"
 #include "host/linear/linear_problem.hpp"
@@ -19,10 +20,6 @@ namespace wide {
 
 namespace {
 
-const void* element_at(const void* base, int64_t offset, Dtype dtype) {
-  return static_cast<const char*>(base) + offset * dtype_bytes(dtype);
-}
-
 int64_t blocks_in_row(const LinearProblem& problem) {
   return (problem.out_features - 1) / cpu::kBlockColumns + 1;
 }
@@ -33,7 +30,7 @@ void finish_block(const LinearProblem& problem, const LinearArguments& arguments
   using Row = float[cpu::kBlockColumns];
   const Epilogue& epilogue = problem.epilogue;
   const auto load = [&](const ConstTensorView& operand, int64_t offset, Row& values) {
-    decode_row(operand.dtype, element_at(operand.data, offset, operand.dtype), values,
+    decode_row(operand.dtype, advanced(operand.data, offset, dtype_bytes(operand.dtype)), values,
                block.columns);
   };
   Row factors, bias = {}, residual = {};
@@ -66,8 +63,7 @@ void finish_block(const LinearProblem& problem, const LinearArguments& arguments
     }
     const int64_t offset = member * problem.y.member + (row + r) * problem.y.row + column;
     encode_row(*problem.y_dtype, sums[r],
-               const_cast<void*>(element_at(arguments.y.data, offset, *problem.y_dtype)),
-               block.columns);
+               advanced(arguments.y.data, offset, dtype_bytes(*problem.y_dtype)), block.columns);
   }
 }
 
@@ -96,25 +92,26 @@ void run_linear_cpu_block(const LinearProblem& problem, const LinearArguments& a
   const int64_t row = index / blocks_in_row(problem) * cpu::kBlockRows;
   const int64_t column = index % blocks_in_row(problem) * cpu::kBlockColumns;
   const Dtype dtype = problem.dtype;
+  const int64_t bytes = dtype_bytes(dtype);
   float sums[cpu::kBlockRows][cpu::kBlockColumns];
   cpu::LinearBlock block;
   const Dtype weight_dtype = is_quantized(problem) ? Dtype::uint8 : dtype;
   const void* weight =
-      element_at(arguments.weight.data, member * problem.weight.member, weight_dtype);
+      advanced(arguments.weight.data, member * problem.weight.member, dtype_bytes(weight_dtype));
   const QuantizedBlock quantized{linear_quantized_weight(problem),
                                  static_cast<const uint8_t*>(weight), column};
   if (is_quantized(problem)) {
     block.weight = &quantized;
     block.decode_weight = decode_quantized_block;
   } else {
-    block.weight = element_at(weight, column * problem.weight.row, dtype);
+    block.weight = advanced(weight, column * problem.weight.row, bytes);
   }
   block.weight_stride = problem.weight.row;
   block.dtype = dtype;
   block.rows = static_cast<int>(std::min<int64_t>(cpu::kBlockRows, problem.batch - row));
-  const void* x = element_at(arguments.x.data, member * problem.x.member, dtype);
+  const void* x = advanced(arguments.x.data, member * problem.x.member, bytes);
   for (int r = 0; r < block.rows; ++r) {
-    block.x[r] = x_rows == nullptr ? element_at(x, (row + r) * problem.x.row, dtype) : x_rows[r];
+    block.x[r] = x_rows == nullptr ? advanced(x, (row + r) * problem.x.row, bytes) : x_rows[r];
   }
   block.columns =
       static_cast<int>(std::min<int64_t>(cpu::kBlockColumns, problem.out_features - column));

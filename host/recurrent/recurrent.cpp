@@ -15,6 +15,7 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/plan_state.hpp"
+#include "host/core/pointer.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
@@ -36,13 +37,6 @@ struct Places {
   int64_t cells = 0;         ///< c, fp32
   int64_t product = 0;       ///< linear's own
 };
-
-const void* offset(const void* data, int64_t bytes) {
-  return static_cast<const char*>(data) + bytes;
-}
-void* offset(void* data, int64_t bytes) {
-  return static_cast<char*>(data) + bytes;
-}
 
 /// `count` members from `first` on of parameters [N, ..]; absent where they are.
 ConstTensorView members_of(const ConstTensorView& parameters, int64_t first, int64_t count) {
@@ -217,7 +211,7 @@ TensorView RecurrentPlan::State::y_at(const RecurrentArguments& a, int64_t step_
                                       int64_t first_member) const {
   const RecurrentProblem& p = problem;
   const int64_t elements = step_index * p.y.step + first_member * p.y.member;
-  return TensorView(offset(a.y.data, elements * dtype_bytes(p.dtype)), p.dtype,
+  return TensorView(advanced(a.y.data, elements, dtype_bytes(p.dtype)), p.dtype,
                     {p.batch, members_at_once, p.hidden}, Strides{p.y.batch, p.y.member, 1},
                     a.y.device);
 }
@@ -230,8 +224,8 @@ ConstTensorView RecurrentPlan::State::first_hidden(const RecurrentArguments& a,
   if (p.has_first_state) {
     const RowStrides& s = p.first_hidden;
     return ConstTensorView(
-        offset(a.first_hidden.data, first_member * s.member * dtype_bytes(p.dtype)), p.dtype, shape,
-        Strides{s.row, s.member, 1}, a.y.device);
+        advanced(a.first_hidden.data, first_member * s.member, dtype_bytes(p.dtype)), p.dtype,
+        shape, Strides{s.row, s.member, 1}, a.y.device);
   }
   const TensorView zeros(static_cast<char*>(execution.workspace.data) + places.zeros, p.dtype,
                          shape, context.device());
@@ -298,7 +292,7 @@ void RecurrentPlan::State::run(const RecurrentArguments& a, const Execution& exe
                                int64_t first_member) const {
   const RecurrentProblem& p = problem;
   const LinearProblem& product = input->problem();
-  const void* x = offset(a.x.data, first_member * p.x.member * dtype_bytes(p.dtype));
+  const void* x = advanced(a.x.data, first_member * p.x.member, dtype_bytes(p.dtype));
   const ConstTensorView rows =
       product.shared_input
           ? ConstTensorView(x, p.dtype, {product.batch, p.in_features}, Strides{product.x.row, 1},
