@@ -221,10 +221,8 @@ ConvCudnnGraph describe_conv_epilogue(const ConvProblem& p) {
 }
 
 CudnnBindings bind_conv_cudnn(const ConvCudnnGraph& g, const ConvArguments& a, void* sums) {
-  const auto address = [](const ConstTensorView& view) { return const_cast<void*>(view.data); };
-  return {{g.x, address(a.x)},       {g.weight, address(a.weight)},
-          {g.bias, address(a.bias)}, {g.residual, address(a.residual)},
-          {g.y, address(a.y)},       {g.sums, sums}};
+  return {{g.x, a.x}, {g.weight, a.weight}, {g.bias, a.bias}, {g.residual, a.residual},
+          {g.y, a.y}, {g.sums, sums}};
 }
 
 ConvCudnn::ConvCudnn(const CudnnDevice& device, const ConvProblem& problem) {

@@ -36,6 +36,12 @@ std::string cudnn_unavailable_reason(const CudnnDevice& device);
 
 /// An address for a tensor in memory. Tensors are declared to begin at multiples of 16 bytes.
 struct CudnnBinding {
+  CudnnBinding() = default;
+  CudnnBinding(CudnnTensorId tensor_, void* data_) : tensor(tensor_), data(data_) {}
+  /// cuDNN's interface lacks const, even for what it only reads.
+  CudnnBinding(CudnnTensorId tensor_, const ConstTensorView& view)
+      : CudnnBinding(tensor_, const_cast<void*>(view.data)) {}
+
   CudnnTensorId tensor = kNoCudnnTensor;
   void* data = nullptr;
 };

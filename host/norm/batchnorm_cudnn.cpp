@@ -86,10 +86,6 @@ BatchnormCudnnGraph describe_train(const BatchnormProblem& p) {
   return g;
 }
 
-void* address(const ConstTensorView& view) {
-  return const_cast<void*>(view.data);
-}
-
 }  // namespace
 
 std::string batchnorm_cudnn_unsupported_reason(const BatchnormProblem& p) {
@@ -131,14 +127,14 @@ int64_t batchnorm_saved_bytes(const BatchnormProblem& p) {
 CudnnBindings bind_batchnorm_cudnn(const BatchnormCudnnGraph& g, const BatchnormProblem& problem,
                                    const BatchnormArguments& a, void* saved) {
   void* const second = static_cast<std::byte*>(saved) + batchnorm_saved_bytes(problem);
-  return {{g.x, address(a.x)},
-          {g.y, address(a.y)},
-          {g.gamma, address(a.gamma)},
-          {g.beta, address(a.beta)},
-          {g.mean, address(a.running_mean)},
-          {g.variance, address(a.running_variance)},
-          {g.next_mean, address(a.running_mean)},
-          {g.next_variance, address(a.running_variance)},
+  return {{g.x, a.x},
+          {g.y, a.y},
+          {g.gamma, a.gamma},
+          {g.beta, a.beta},
+          {g.mean, a.running_mean},
+          {g.variance, a.running_variance},
+          {g.next_mean, a.running_mean},
+          {g.next_variance, a.running_variance},
           {g.saved_mean, saved},
           {g.saved_inv_std, second}};
 }

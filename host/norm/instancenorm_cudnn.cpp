@@ -43,10 +43,8 @@ InstancenormCudnnGraph describe_instancenorm_cudnn(const GroupnormProblem& p) {
 
 CudnnBindings bind_instancenorm_cudnn(const InstancenormCudnnGraph& g,
                                       const GroupnormArguments& a) {
-  const auto address = [](const ConstTensorView& view) { return const_cast<void*>(view.data); };
   const CudnnInstancenorm& o = g.operation;
-  return {
-      {o.x, address(a.x)}, {o.y, a.y.data}, {o.scale, address(a.gamma)}, {o.bias, address(a.beta)}};
+  return {{o.x, a.x}, {o.y, a.y}, {o.scale, a.gamma}, {o.bias, a.beta}};
 }
 
 InstancenormCudnn::InstancenormCudnn(const CudnnDevice& device, const GroupnormProblem& problem) {

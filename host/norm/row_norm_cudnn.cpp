@@ -61,10 +61,8 @@ RowNormCudnnGraph describe_row_norm_cudnn(const ChainProblem& p) {
 }
 
 CudnnBindings bind_row_norm_cudnn(const RowNormCudnnGraph& g, const ChainArguments& a) {
-  const auto address = [](const ConstTensorView& view) { return const_cast<void*>(view.data); };
   const CudnnRowNorm& o = g.operation;
-  return {
-      {o.x, address(a.x)}, {o.y, a.y.data}, {o.scale, address(a.gamma)}, {o.bias, address(a.beta)}};
+  return {{o.x, a.x}, {o.y, a.y}, {o.scale, a.gamma}, {o.bias, a.beta}};
 }
 
 RowNormCudnn::RowNormCudnn(const CudnnDevice& device, const ChainProblem& problem) {

@@ -89,7 +89,7 @@ PoolingCudnnGraph describe_pooling_cudnn(const PoolingProblem& p) {
 }
 
 CudnnBindings bind_pooling_cudnn(const PoolingCudnnGraph& g, const PoolingArguments& a) {
-  return {{g.operation.x, const_cast<void*>(a.x.data)}, {g.operation.y, a.y.data}};
+  return {{g.operation.x, a.x}, {g.operation.y, a.y}};
 }
 
 PoolingCudnn::PoolingCudnn(const CudnnDevice& device, const PoolingProblem& problem) {
