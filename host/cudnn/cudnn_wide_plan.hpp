@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "host/core/check.hpp"
@@ -70,9 +71,10 @@ struct CudnnWideState : WideState<Problem> {
 
   /// Whether cuDNN ran; else own_strategy() is to. reason_against(arguments) is why cuDNN cannot
   /// run on the operands, or empty. Throws unsupported where there is one and nothing stands in.
-  template <class Arguments, class Reason>
-  bool has_run(std::string_view primitive, const Reason& reason_against, const Arguments& arguments,
-               const Execution& execution) const {
+  template <class Arguments>
+  bool has_run(std::string_view primitive,
+               std::type_identity_t<std::string (*)(const Arguments&)> reason_against,
+               const Arguments& arguments, const Execution& execution) const {
     if (!cudnn) return false;
     const std::string reason = reason_against(arguments);
     if (reason.empty()) {

@@ -198,10 +198,7 @@ void BatchnormPlan::run(const BatchnormArguments& arguments, const Execution& ex
   if (s.context.device().type == DeviceType::cpu) {
     return run_batchnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
   }
-  const auto reason = [](const BatchnormArguments& a) {
-    return batchnorm_cudnn_unsupported_reason(a);
-  };
-  if (s.has_run(kBatchnormName, reason, arguments, execution)) return;
+  if (s.has_run(kBatchnormName, batchnorm_cudnn_unsupported_reason, arguments, execution)) return;
   run_batchnorm_cuda(s.context, s.problem, s.own_strategy(), arguments, execution.stream);
 }
 

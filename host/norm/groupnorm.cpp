@@ -120,10 +120,9 @@ void GroupnormPlan::run(const GroupnormArguments& arguments, const Execution& ex
   if (s.context.device().type == DeviceType::cpu) {
     return run_groupnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
   }
-  const auto reason = [](const GroupnormArguments& a) {
-    return instancenorm_cudnn_unsupported_reason(a);
-  };
-  if (s.has_run(kGroupnormName, reason, arguments, execution)) return;
+  if (s.has_run(kGroupnormName, instancenorm_cudnn_unsupported_reason, arguments, execution)) {
+    return;
+  }
   run_groupnorm_cuda(s.context, s.problem, s.own_strategy(), arguments, execution.stream);
 }
 

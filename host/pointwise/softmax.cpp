@@ -66,8 +66,7 @@ void SoftmaxPlan::run(const SoftmaxArguments& arguments, const Execution& execut
   if (s.context.device().type == DeviceType::cpu) {
     return run_softmax_cpu(s.context, s.problem, s.choice.strategy, arguments);
   }
-  const auto reason = [](const SoftmaxArguments& a) { return softmax_cudnn_unsupported_reason(a); };
-  if (s.has_run(kSoftmaxName, reason, arguments, execution)) return;
+  if (s.has_run(kSoftmaxName, softmax_cudnn_unsupported_reason, arguments, execution)) return;
   run_softmax_cuda(s.context, s.problem, s.own_strategy(), arguments, execution.stream);
 }
 

@@ -231,8 +231,7 @@ void PoolingPlan::run(const PoolingArguments& arguments, const Execution& execut
   if (s.context.device().type == DeviceType::cpu) {
     return run_pooling_cpu(s.context, s.problem, s.choice.strategy, arguments);
   }
-  const auto reason = [](const PoolingArguments& a) { return pooling_cudnn_unsupported_reason(a); };
-  if (s.has_run(kPoolingName, reason, arguments, execution)) return;
+  if (s.has_run(kPoolingName, pooling_cudnn_unsupported_reason, arguments, execution)) return;
   run_pooling_cuda(s.context, s.problem, s.own_strategy(), arguments, execution.stream);
 }
 
