@@ -126,7 +126,7 @@ class PlanWorkload<kDescribe, kMakePlan> : public PackedWorkload {
   /// call of a vendor that does more of the work at once is what users' programs would make.
   virtual std::string member_strategy(const Problem&) const { return "sequential"; }
 
-  /// Why cuDNN's call cannot run on the operands, which no plan knows; empty where it can.
+  /// Why cuDNN's call, which is planned without operands, cannot run on these; empty where it can.
   virtual std::string cudnn_unsupported_reason(const Arguments&) const { return ""; }
 
  private:

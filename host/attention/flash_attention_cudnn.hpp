@@ -12,7 +12,7 @@ namespace wide {
 
 /// Why cuDNN cannot express the (completed, not empty) problem; empty where it can.
 std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionProblem& problem);
-/// Why a plan of cuDNN's cannot run on the operands, unknown to a plan; empty where it can.
+/// Why a plan of cuDNN's, which is made without operands, cannot run on these; empty where it can.
 std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionArguments& arguments);
 
 /// Why cuDNN cannot express each member's problem alone; empty where it can.
@@ -36,7 +36,7 @@ class FlashAttentionCudnn {
 
   int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
-  /// Operands must have no unsupported reason.
+  /// For operands without an unsupported reason.
   void run(const FlashAttentionArguments& arguments, const Execution& execution) const;
 
  private:

@@ -21,7 +21,7 @@ std::string conv_cudnn_unsupported_reason(const ConvProblem& problem);
 /// Why members cannot be called one after another: their distance puts some of them at addresses
 /// that cuDNN does not take. Empty where they can.
 std::string conv_cudnn_member_unsupported_reason(const ConvProblem& problem);
-/// Why a plan of cuDNN's cannot run on the operands, unknown to a plan; empty where it can.
+/// Why a plan of cuDNN's, which is made without operands, cannot run on these; empty where it can.
 std::string conv_cudnn_unsupported_reason(const ConvArguments& arguments);
 
 /// A call of cuDNN's. Ids are of tensors in memory, or kNoCudnnTensor.
@@ -49,7 +49,7 @@ class ConvCudnn {
 
   int64_t workspace_bytes() const;
   std::string explain() const;
-  /// Operands must have no unsupported reason.
+  /// For operands without an unsupported reason.
   void run(const ConvArguments& arguments, const Execution& execution) const;
 
  private:

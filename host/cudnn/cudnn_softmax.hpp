@@ -26,7 +26,7 @@ class CudnnSoftmax {
 };
 
 /// The largest value of a row is subtracted first. Throws unsupported with cuDNN's own words where
-/// it cannot be told of the rows, or is not there.
+/// it cannot express the rows, or is missing.
 std::unique_ptr<const CudnnSoftmax> make_cudnn_softmax(const CudnnDevice& device,
                                                        const CudnnRows& rows, bool is_log);
 

@@ -12,7 +12,7 @@ namespace wide {
 
 /// Why cuDNN cannot express the problem; empty where it can.
 std::string instancenorm_cudnn_unsupported_reason(const GroupnormProblem& problem);
-/// Why a plan of cuDNN's cannot run on the operands, unknown to a plan; empty where it can.
+/// Why a plan of cuDNN's, which is made without operands, cannot run on these; empty where it can.
 std::string instancenorm_cudnn_unsupported_reason(const GroupnormArguments& arguments);
 
 /// The problem in cuDNN's terms. Ids are of tensors in memory, or kNoCudnnTensor.
@@ -39,7 +39,7 @@ class InstancenormCudnn {
 
   int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
-  /// Operands must have no unsupported reason.
+  /// For operands without an unsupported reason.
   void run(const GroupnormArguments& arguments, const Execution& execution) const;
 
  private:

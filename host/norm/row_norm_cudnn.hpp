@@ -18,7 +18,7 @@ namespace wide {
 
 /// Why cuDNN cannot express the problem; empty where it can.
 std::string row_norm_cudnn_unsupported_reason(const ChainProblem& problem);
-/// Why a plan of cuDNN's cannot run on the operands, unknown to a plan; empty where it can.
+/// Why a plan of cuDNN's, which is made without operands, cannot run on these; empty where it can.
 std::string row_norm_cudnn_unsupported_reason(const ChainArguments& arguments);
 
 /// The problem in cuDNN's terms. Ids are of tensors in memory, or kNoCudnnTensor.
@@ -61,7 +61,7 @@ class RowNormCudnn {
 
   int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
-  /// Operands must have no unsupported reason.
+  /// For operands without an unsupported reason.
   void run(const ChainArguments& arguments, const Execution& execution) const;
   template <class Arguments>
   void run(const Arguments& arguments, const Execution& execution) const {

@@ -12,17 +12,17 @@
 
 namespace wide {
 
-/// Why cuDNN cannot be told of the problem; empty where it can.
+/// Why cuDNN cannot express the problem; empty where it can.
 std::string softmax_cudnn_unsupported_reason(const SoftmaxProblem& problem);
-/// Why its call cannot run on the operands, which no plan knows; empty where it can.
+/// Why its call, which is planned without operands, cannot run on these; empty where it can.
 std::string softmax_cudnn_unsupported_reason(const SoftmaxArguments& arguments);
 
-/// The rows of a problem that there is no reason against.
+/// The rows of a problem without an unsupported reason.
 CudnnRows describe_softmax_cudnn(const SoftmaxProblem& problem);
 
 class SoftmaxCudnn {
  public:
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
+  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
   SoftmaxCudnn(const CudnnDevice& device, const SoftmaxProblem& problem);
 
   /// Why it cannot run the problem's members one by one: never.
@@ -33,7 +33,7 @@ class SoftmaxCudnn {
 
   int64_t workspace_bytes() const { return 0; }
   std::string explain() const { return "cudnnSoftmaxForward"; }
-  /// On operands that there is no reason against.
+  /// For operands without an unsupported reason.
   void run(const SoftmaxArguments& arguments, const Execution& execution) const;
 
  private:

@@ -96,7 +96,7 @@ PoolingCudnn::PoolingCudnn(const CudnnDevice& device, const PoolingProblem& prob
   const std::string reason = pooling_cudnn_unsupported_reason(problem);
   if (!reason.empty()) throw_unsupported("pooling: cudnn: " + reason);
   graph_ = describe_pooling_cudnn(problem);
-  // Nothing is multiplied and summed: an engine's note on tensor cores says nothing here.
+  // Nothing is multiplied and summed: an engine's note on tensor cores is irrelevant.
   plan_ = make_cudnn_plan("pooling", device, graph_.graph, {.allows_tensor_cores = true});
 }
 

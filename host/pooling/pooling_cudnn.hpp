@@ -10,9 +10,9 @@
 
 namespace wide {
 
-/// Why cuDNN cannot be told of the problem; empty where it can.
+/// Why cuDNN cannot express the problem; empty where it can.
 std::string pooling_cudnn_unsupported_reason(const PoolingProblem& problem);
-/// Why a plan of cuDNN's cannot run on the operands, which no plan knows; empty where it can.
+/// Why a plan of cuDNN's, which is made without operands, cannot run on these; empty where it can.
 std::string pooling_cudnn_unsupported_reason(const PoolingArguments& arguments);
 
 /// The problem in cuDNN's terms.
@@ -28,7 +28,7 @@ CudnnBindings bind_pooling_cudnn(const PoolingCudnnGraph& graph, const PoolingAr
 /// The graph with its plan.
 class PoolingCudnn {
  public:
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
+  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
   PoolingCudnn(const CudnnDevice& device, const PoolingProblem& problem);
 
   /// Why it cannot run the problem's members one by one; empty where it may.
@@ -39,7 +39,7 @@ class PoolingCudnn {
 
   int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
-  /// On operands that there is no reason against.
+  /// For operands without an unsupported reason.
   void run(const PoolingArguments& arguments, const Execution& execution) const;
 
  private:

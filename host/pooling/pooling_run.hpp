@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pooling's plan calls once operands are known to be right.
+// What pooling's plan calls after the operands were validated.
 #pragma once
 
 #include "host/core/wide_strategy.hpp"

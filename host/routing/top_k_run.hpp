@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What top_k's plan calls once operands are known to be right. `sequential` makes choice after
+// What top_k's plan calls after the operands were validated. `sequential` makes choice after
 // choice.
 #pragma once
 
