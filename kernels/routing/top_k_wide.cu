@@ -84,19 +84,12 @@ __device__ Choice first_of_row(const RowTeam& team, const Choice& own, Choice* s
   return first_of_warp(team.lane < team.warps() ? shared[team.lane] : nobody());
 }
 
-__device__ float sum_of_warp(float value) {
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(kAllLanes, value, distance);
-  }
-  return value;
-}
 __device__ float sum_of_row(const RowTeam& team, float value, float* shared) {
-  const float of_warp = sum_of_warp(value);
+  const float of_warp = warp_sum(value);
   if (team.warps() == 1) return of_warp;
   if (team.lane == 0) shared[team.warp] = of_warp;
   __syncthreads();
-  return sum_of_warp(team.lane < team.warps() ? shared[team.lane] : 0.0f);
+  return warp_sum(team.lane < team.warps() ? shared[team.lane] : 0.0f);
 }
 
 /// A row's scores, and what has been chosen from them.
@@ -262,7 +255,7 @@ __global__ void __launch_bounds__(32 * kTopKMaxWarps)
   if (team.warp != 0) return;
   if (p.gate == GateFunction::softmax) {
     for (int k = team.lane; k < end; k += 32) sum += power(k);
-    sum = sum_of_warp(sum);
+    sum = warp_sum(sum);
   }
   for (int k = team.lane; k < end; k += 32) {
     const bool is_softmax = p.gate == GateFunction::softmax || p.gate == GateFunction::softmax_all;
