@@ -4,29 +4,27 @@
 // Copies from global to shared memory that bypass the registers (sm_80 and later). The number of
 // bytes read is a runtime value, the rest is zero-filled: one instruction serves full, partial and
 // absent pieces, where the toolkit's own wrapper branches over seventeen of them.
-// Source: PTX ISA, "Data Movement and Conversion Instructions: cp.async,
-// createpolicy".
+// Source: PTX ISA, "Data Movement and Conversion Instructions: cp.async, createpolicy".
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/arch/shared.cuh"
 #include "kernels/arch/target.cuh"
 
 namespace wide::kernels::arch {
 
 /// Both addresses are aligned to 16 bytes; reads the first `source_bytes` in [0, 16], writes 16.
 __device__ inline void cp_async_16(void* shared, const void* global, int source_bytes) {
-  const auto destination = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(global),
-               "r"(source_bytes)
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)),
+               "l"(global), "r"(source_bytes)
                : "memory");
 }
 
 /// Both addresses are aligned to four bytes; reads the first `source_bytes` in [0, 4], writes four.
 __device__ inline void cp_async_4(void* shared, const void* global, int source_bytes) {
-  const auto destination = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(destination), "l"(global),
-               "r"(source_bytes)
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(shared)),
+               "l"(global), "r"(source_bytes)
                : "memory");
 }
 
@@ -52,11 +50,10 @@ __device__ inline void cp_async_16(void* shared, const void* global, int source_
   if constexpr (kHasSm90) {
     cp_async_16(shared, global, source_bytes);
   } else {
-    const auto destination = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-    asm volatile(
-        "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(destination),
-        "l"(global), "r"(source_bytes), "l"(hint.policy)
-        : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(
+                     shared_address(shared)),
+                 "l"(global), "r"(source_bytes), "l"(hint.policy)
+                 : "memory");
   }
 }
 
