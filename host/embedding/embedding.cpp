@@ -16,6 +16,7 @@
 #include "host/embedding/embedding_problem.hpp"
 #include "host/embedding/embedding_run.hpp"
 #include "host/embedding/quantized_rows.hpp"
+#include "kernels/embedding/embedding_params.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {
@@ -99,19 +100,19 @@ void EmbeddingPlan::check(const Execution& execution) const {
   WIDE_REQUIRE(s.problem.checked,
                "embedding: check() of an unchecked problem: set problem.checked");
   require_workspace(kEmbeddingName, execution, workspace_bytes());
-  EmbeddingFinding finding;
-  const Shape bytes{static_cast<int64_t>(sizeof(finding))};
+  kernels::EmbeddingReport report;
+  const Shape bytes{static_cast<int64_t>(sizeof(report))};
   copy(ConstTensorView(execution.workspace.data, Dtype::uint8, bytes, s.context.device()),
-       TensorView(&finding, Dtype::uint8, bytes, Device{}), execution.stream);
+       TensorView(&report, Dtype::uint8, bytes, Device{}), execution.stream);
   s.context.synchronize(execution.stream);
-  if (finding.place == ~uint64_t{0}) return;
-  const auto place = static_cast<int64_t>(finding.place);
+  if (report.place == report.kNone) return;
+  const auto place = static_cast<int64_t>(report.place);
   const int64_t position = place / s.problem.num_members;
   const std::string member =
       s.problem.shared_ids ? "" : "n=" + std::to_string(place % s.problem.num_members) + ", ";
   throw_invalid_argument("embedding: ids[b=" + std::to_string(position / s.problem.seq) + ", " +
                          member + "t=" + std::to_string(position % s.problem.seq) + "] is " +
-                         std::to_string(finding.id) + ", expected 0 <= id < " +
+                         std::to_string(report.id) + ", expected 0 <= id < " +
                          std::to_string(s.problem.vocab));
 }
 

@@ -12,6 +12,7 @@
 #include "host/core/row_cpu.hpp"
 #include "host/embedding/embedding_run.hpp"
 #include "host/embedding/quantized_rows.hpp"
+#include "kernels/embedding/embedding_params.hpp"
 #include "wide/convert.hpp"
 
 namespace wide {
@@ -28,8 +29,8 @@ int64_t load_index(const void* from, Dtype dtype, int64_t index) {
 class Gather {
  public:
   Gather(const EmbeddingProblem& problem, const EmbeddingArguments& arguments,
-         EmbeddingFinding* finding)
-      : p_(problem), a_(arguments), finding_(finding), row_bytes_(p_.dim * dtype_bytes(p_.dtype)) {}
+         kernels::EmbeddingReport* report)
+      : p_(problem), a_(arguments), report_(report), row_bytes_(p_.dim * dtype_bytes(p_.dtype)) {}
 
   int64_t row_bytes() const { return row_bytes_; }
 
@@ -128,8 +129,8 @@ class Gather {
   }
 
   void note(uint64_t place) const {
-    if (finding_ == nullptr) return;
-    std::atomic_ref<uint64_t> lowest(finding_->place);
+    if (report_ == nullptr) return;
+    std::atomic_ref<uint64_t> lowest(report_->place);
     uint64_t seen = lowest.load(std::memory_order_relaxed);
     while (place < seen && !lowest.compare_exchange_weak(seen, place, std::memory_order_relaxed)) {
     }
@@ -137,7 +138,7 @@ class Gather {
 
   const EmbeddingProblem& p_;
   const EmbeddingArguments& a_;
-  EmbeddingFinding* finding_;
+  kernels::EmbeddingReport* report_;
   int64_t row_bytes_;
 };
 
@@ -146,12 +147,12 @@ class Gather {
 void run_embedding_cpu(const Context& context, const EmbeddingProblem& problem,
                        EmbeddingStrategy strategy, const EmbeddingArguments& arguments,
                        const Execution& execution) {
-  EmbeddingFinding* finding = nullptr;
+  kernels::EmbeddingReport* report = nullptr;
   if (problem.checked) {
-    finding = static_cast<EmbeddingFinding*>(execution.workspace.data);
-    *finding = EmbeddingFinding{};
+    report = static_cast<kernels::EmbeddingReport*>(execution.workspace.data);
+    *report = {};
   }
-  const Gather gather(problem, arguments, finding);
+  const Gather gather(problem, arguments, report);
   const bool has_bags = problem.bag != Bag::none;
   const int64_t rows = has_bags ? problem.batch : problem.batch * problem.seq;
   const int64_t rows_read = has_bags ? 1 + problem.seq / std::max<int64_t>(1, rows) : 1;
@@ -173,9 +174,9 @@ void run_embedding_cpu(const Context& context, const EmbeddingProblem& problem,
       }
     });
   }
-  if (finding != nullptr && finding->place != ~uint64_t{0}) {
-    const auto place = static_cast<int64_t>(finding->place);
-    finding->id = gather.id_at(place / problem.num_members, place % problem.num_members);
+  if (report != nullptr && report->place != report->kNone) {
+    const auto place = static_cast<int64_t>(report->place);
+    report->id = gather.id_at(place / problem.num_members, place % problem.num_members);
   }
 }
 

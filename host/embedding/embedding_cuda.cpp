@@ -10,8 +10,6 @@
 
 namespace wide {
 
-static_assert(sizeof(EmbeddingFinding) == sizeof(kernels::EmbeddingReport));
-
 void run_embedding_cuda(const Context& context, const EmbeddingProblem& problem,
                         EmbeddingStrategy strategy, const EmbeddingArguments& arguments,
                         const Execution& execution) {

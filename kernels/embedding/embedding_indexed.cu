@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(kThreads, 4)
 __global__ void embedding_report_kernel(const __grid_constant__ EmbeddingParams p) {
   arch::follow_grid();
   const uint64_t place = p.report->place;
-  if (place == ~uint64_t{0}) return;
+  if (place == EmbeddingReport::kNone) return;
   const auto total = static_cast<uint64_t>(p.total_members);
   const auto position = static_cast<int64_t>(place / total);
   p.report->id = id_at(p, position / p.seq, position % p.seq, static_cast<int64_t>(place % total));

@@ -10,8 +10,9 @@ namespace wide::kernels {
 
 /// Result of a checked call; in global memory, all bits set where every id was in range.
 struct EmbeddingReport {
-  uint64_t place;  ///< position * total_members + member of the first id out of range
-  int64_t id;
+  static constexpr uint64_t kNone = ~uint64_t{0};
+  uint64_t place = kNone;  ///< position * total_members + member of the first id out of range
+  int64_t id = 0;
 };
 
 /// Strides in elements; ids [batch, member, position], table [member, vocab, dim].
