@@ -25,7 +25,6 @@ void check_sizes(const AttentionProblem& p) {
   require_at_least("attention", "heads", p.heads, 1);
   require_at_least("attention", "key_features", p.key_features, 0);
   require_at_least("attention", "value_features", p.value_features, 0);
-  constexpr int64_t kMaxHeadDim = 256;
   WIDE_REQUIRE(p.features % p.heads == 0,
                "attention: heads is " + text(p.heads) +
                    ", expected a divisor of features = " + text(p.features));

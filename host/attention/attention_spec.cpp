@@ -8,6 +8,7 @@
 
 #include "host/attention/attention_problem.hpp"
 #include "host/attention/attention_reference.hpp"
+#include "host/attention/flash_attention_problem.hpp"
 #include "host/attention/flash_attention_reference.hpp"
 #include "host/plan_workload.hpp"
 #include "host/specs.hpp"
@@ -44,7 +45,9 @@ std::string impossible_reason(const Case& point) {
   if (features % heads != 0) {
     return std::to_string(heads) + " heads do not divide " + std::to_string(features);
   }
-  return features / heads > 256 ? "heads of more than 256 elements" : "";
+  return features / heads > kMaxHeadDim
+             ? "heads of more than " + std::to_string(kMaxHeadDim) + " elements"
+             : "";
 }
 
 class AttentionWorkload final : public PlanWorkload<describe_attention, make_attention_plan> {

@@ -20,7 +20,6 @@ namespace wide {
 namespace {
 
 constexpr int64_t kMaxSeq = int64_t{1} << 30;
-constexpr int64_t kMaxHeadDim = 256;
 constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
 
 void require_range(const char* field, int64_t value, int64_t least, int64_t most = kUnbounded) {

@@ -18,6 +18,8 @@ inline std::string text(KeyLengths lengths) {
                                          : "[num_members, batch]";
 }
 
+inline constexpr int64_t kMaxHeadDim = 256;  ///< elements of a head
+
 /// What no plan takes, also for those that have no problem yet. Throw invalid_argument.
 void require_flash_attention_head_dim(int64_t head_dim);
 void require_flash_attention_scale(float scale);

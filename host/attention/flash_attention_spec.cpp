@@ -49,7 +49,9 @@ std::string impossible_reason(const Case& point) {
   if (kv_heads > 0 && heads % kv_heads != 0) {
     return std::to_string(kv_heads) + " kv_heads do not divide " + counted(heads, "head");
   }
-  return point.integer("head_dim") > 256 ? "head_dim is above 256" : "";
+  return point.integer("head_dim") > kMaxHeadDim
+             ? "head_dim is above " + std::to_string(kMaxHeadDim)
+             : "";
 }
 
 class FlashAttentionWorkload final

@@ -61,9 +61,9 @@ Types infer(const AttentionOp& op, const Operands& at) {
            "out_weight", "out_bias", "key_lengths"});
   const ValueType& x = at.floating("x", 3, 3);
   const int64_t d = x.shape.back();
-  at.require(op.heads >= 1 && d % op.heads == 0 && d / op.heads <= 256,
+  at.require(op.heads >= 1 && d % op.heads == 0 && d / op.heads <= kMaxHeadDim,
              "heads is " + text(op.heads) + ", expected a divisor of " + text(d) +
-                 " that leaves at most 256 features a head");
+                 " that leaves at most " + text(kMaxHeadDim) + " features a head");
   const bool is_cross = at.has("key");
   if (is_cross) {
     const ValueType& key = at.floating("key", 3, 3);
