@@ -19,7 +19,7 @@ struct Score {
   double value = 0, error = 0;
 };
 
-constexpr double kUnit = 0x1p-24;  // fp32's roundoff
+constexpr double kRoundoff = unit_roundoff(Dtype::fp32);  ///< of sums
 
 Score score_of(const FlashAttentionProblem& p, const FlashAttentionReferenceRow& row, int64_t key) {
   const auto dim = static_cast<size_t>(p.head_dim);
@@ -31,25 +31,25 @@ Score score_of(const FlashAttentionProblem& p, const FlashAttentionReferenceRow&
     magnitude += std::fabs(product);
   }
   const auto scale = static_cast<double>(*p.scale), cap = static_cast<double>(p.soft_cap);
-  Score score{
-      key, scale * dot,
-      std::fabs(scale) * 8 * std::sqrt(static_cast<double>(p.head_dim) + 1) * kUnit * magnitude};
+  Score score{key, scale * dot,
+              std::fabs(scale) * 8 * std::sqrt(static_cast<double>(p.head_dim) + 1) * kRoundoff *
+                  magnitude};
   if (cap > 0) {
     // A reached cap removes the score's error, which may be infinite.
     if (std::isinf(score.value)) score.error = 0;
     score.value = cap * std::tanh(score.value / cap);
-    score.error += 16 * kUnit * cap;
+    score.error += 16 * kRoundoff * cap;
   }
   if (p.has_slopes) {
     const int64_t distance = row.position + *p.kv_seq - p.seq - key;
     const double bias = row.slope * static_cast<double>(std::abs(distance));
     score.value -= bias;
-    score.error += 4 * kUnit * std::fabs(bias);
+    score.error += 4 * kRoundoff * std::fabs(bias);
   }
   if (!row.bias.empty()) {
     const double bias = row.bias[static_cast<size_t>(key)];
     score.value += bias;
-    score.error += 4 * kUnit * std::fabs(bias);
+    score.error += 4 * kRoundoff * std::fabs(bias);
   }
   return score;
 }
@@ -109,13 +109,13 @@ void judge_flash_attention_row(const FlashAttentionProblem& p,
   }
   if (most == kNone) most = 0;  // every score is -infinity: as if none were seen, or one is NaN
   for (Score& score : scores) {
-    score.error += 8 * kUnit * (std::fabs(score.value) + std::fabs(most) + 1);
+    score.error += 8 * kRoundoff * (std::fabs(score.value) + std::fabs(most) + 1);
     score.value = std::exp(score.value - most);
     total += score.value;
   }
   const auto share_of = [&](const Score& score) { return total == 0 ? 0 : score.value / total; };
   const double unit = unit_roundoff(p.dtype);
-  const double sums = 16 * std::sqrt(static_cast<double>(scores.size()) + 1) * kUnit +
+  const double sums = 16 * std::sqrt(static_cast<double>(scores.size()) + 1) * kRoundoff +
                       (p.dtype == Dtype::fp32 ? 0 : unit);
   const auto dim = static_cast<size_t>(p.head_dim);
   for (size_t d = 0; d < dim; ++d) {

@@ -231,7 +231,7 @@ class EmbeddingWorkload final : public PlanWorkload<describe_embedding, make_emb
   /// whole numbers.
   void reference_bag(int64_t member, int64_t bag, std::span<double> values,
                      std::span<double> tolerances) const {
-    constexpr double u = 0x1p-24;
+    constexpr double u = unit_roundoff(Dtype::fp32);
     const double u_sum = options().fill == Fill::integers ? 0 : u;
     const auto offsets = offsets_->values(member);
     const auto first = static_cast<size_t>(offsets[static_cast<size_t>(bag)]);

@@ -11,7 +11,7 @@ namespace wide::catalog {
 
 namespace {
 
-const double kUnit = unit_roundoff(Dtype::fp32);
+constexpr double kRoundoff = unit_roundoff(Dtype::fp32);  ///< u of the bounds
 
 /// batchnorm_reference.hpp derives it.
 double roundings_of(const BatchnormProblem& p, int64_t count) {
@@ -67,8 +67,8 @@ void batchnorm_reference(const BatchnormProblem& problem, const ChannelStatistic
     const double centred = x[i] - mean, product = gamma * centred * scale;
     y[i] = product + beta;
     const double taken =
-        std::fabs(gamma) * scale * (std::fabs(centred) + std::sqrt(variance)) * c * kUnit;
-    tolerance[i] = taken + 8 * kUnit * (std::fabs(product) + std::fabs(beta)) +
+        std::fabs(gamma) * scale * (std::fabs(centred) + std::sqrt(variance)) * c * kRoundoff;
+    tolerance[i] = taken + 8 * kRoundoff * (std::fabs(product) + std::fabs(beta)) +
                    unit_roundoff(problem.dtype) * std::fabs(y[i]) + min_subnormal(problem.dtype);
   }
 }
@@ -81,9 +81,9 @@ RunningStatistics running_statistics(const ChannelStatistics& batch, double mean
   RunningStatistics after;
   after.mean = (1 - momentum) * mean + momentum * batch.mean;
   after.variance = (1 - momentum) * variance + momentum * unbiased;
-  after.mean_tolerance = kUnit * (4 * (std::fabs(mean) + momentum * std::fabs(batch.mean)) +
-                                  momentum * c * std::sqrt(batch.variance));
-  after.variance_tolerance = kUnit * (4 * variance + (8 + c) * momentum * unbiased);
+  after.mean_tolerance = kRoundoff * (4 * (std::fabs(mean) + momentum * std::fabs(batch.mean)) +
+                                      momentum * c * std::sqrt(batch.variance));
+  after.variance_tolerance = kRoundoff * (4 * variance + (8 + c) * momentum * unbiased);
   return after;
 }
 

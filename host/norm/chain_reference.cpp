@@ -18,7 +18,8 @@ namespace wide::catalog {
 
 namespace {
 
-constexpr double u = 0x1p-24, kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kRoundoff = unit_roundoff(Dtype::fp32);  ///< u of the bounds
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The sum, and how far the stored one may be off.
 void add_up(const ChainProblem& p, const ChainRow& row, std::span<double> sums,
@@ -36,7 +37,7 @@ void add_up(const ChainProblem& p, const ChainRow& row, std::span<double> sums,
     sums[d] = a + (row.residual.empty() ? 0 : row.residual[d]);
     const double magnitude = std::fabs(sums[d]);
     errors[d] = is_plain ? 0
-                         : u * (steepest_slope(p.activation) * std::fabs(v) + magnitude) +
+                         : kRoundoff * (steepest_slope(p.activation) * std::fabs(v) + magnitude) +
                                of_activation + unit_roundoff(p.dtype) * magnitude +
                                min_subnormal(p.dtype);
   }

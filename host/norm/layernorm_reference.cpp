@@ -19,7 +19,8 @@ void layernorm_reference(const LayernormProblem& problem, std::span<const double
   for (const double value : x) variance += (value - mean) * (value - mean);
   variance /= count;
   const double scale = 1 / std::sqrt(variance + static_cast<double>(problem.epsilon));
-  const double u = unit_roundoff(Dtype::fp32), c = 16 + std::sqrt(count);
+  constexpr double u = unit_roundoff(Dtype::fp32);
+  const double c = 16 + std::sqrt(count);
   for (size_t d = 0; d < x.size(); ++d) {
     const double g = gamma.empty() ? 1 : gamma[d], b = beta.empty() ? 0 : beta[d];
     const double product = g * (x[d] - mean) * scale;

@@ -14,7 +14,7 @@ namespace wide::catalog {
 
 namespace {
 
-constexpr double kRoundoff = 0x1p-24;
+constexpr double kRoundoff = unit_roundoff(Dtype::fp32);  ///< u of the bounds
 
 double evaluate(BinaryFunction function, double x, double other) {
   switch (function) {

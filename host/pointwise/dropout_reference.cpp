@@ -45,7 +45,7 @@ uint32_t word_of(int64_t seed, int64_t sequence, int64_t element) {
 void dropout_reference(const DropoutProblem& problem, int64_t seed, int64_t sequence,
                        double probability, int64_t row, std::span<const double> x,
                        std::span<double> y, std::span<double> tolerance) {
-  constexpr double u = 0x1p-24;
+  constexpr double u = unit_roundoff(Dtype::fp32);
   const bool is_probability = probability >= 0 && probability <= 1;
   for (size_t d = 0; d < x.size(); ++d) {
     const int64_t element = row * problem.features + static_cast<int64_t>(d);

@@ -12,7 +12,7 @@ namespace wide::catalog {
 
 namespace {
 
-constexpr double kU = 0x1p-24;
+constexpr double kRoundoff = unit_roundoff(Dtype::fp32);  ///< u of the bounds
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Judged {
@@ -25,7 +25,7 @@ Judged sum_of(const std::vector<double>& x) {
     sum += v;
     size += std::fabs(v);
   }
-  return {sum, static_cast<double>(x.size()) * kU * size};
+  return {sum, static_cast<double>(x.size()) * kRoundoff * size};
 }
 
 Judged mean_of(const std::vector<double>& x) {
@@ -40,7 +40,7 @@ Judged variance_of(const std::vector<double>& x) {
   const double mean = mean_of(x).value;
   double sum = 0;
   for (const double v : x) sum += (v - mean) * (v - mean);
-  return {sum / (k - 1), (7 * k + 8) * kU * sum / (k - 1)};
+  return {sum / (k - 1), (7 * k + 8) * kRoundoff * sum / (k - 1)};
 }
 
 Judged log_mean_exp_of(const std::vector<double>& x) {
@@ -58,8 +58,8 @@ Judged log_mean_exp_of(const std::vector<double>& x) {
     if (power > 0) weighted += (largest - v) * power;
   }
   const double log = std::log(sum / k);
-  return {largest + log,
-          kU * (2 * weighted / sum + 8 * k + 8 + 2 * std::fabs(log) + std::fabs(largest + log))};
+  return {largest + log, kRoundoff * (2 * weighted / sum + 8 * k + 8 + 2 * std::fabs(log) +
+                                      std::fabs(largest + log))};
 }
 
 size_t first_largest(std::span<const double> row) {
@@ -77,7 +77,7 @@ void vote(const std::vector<std::span<const double>>& members, std::span<double>
   for (const auto& row : members) y[first_largest(row)] += 1;
   for (size_t d = 0; d < y.size(); ++d) {
     y[d] /= static_cast<double>(members.size());
-    tolerance[d] = kU * y[d];
+    tolerance[d] = kRoundoff * y[d];
   }
 }
 

@@ -68,7 +68,7 @@ Judged judge(const PointwiseProblem& p, double x, double slope) {
 void pointwise_reference(const PointwiseProblem& problem, std::span<const double> x,
                          std::span<const double> slopes, std::span<double> y,
                          std::span<double> tolerance) {
-  constexpr double u = 0x1p-24;
+  constexpr double u = unit_roundoff(Dtype::fp32);
   for (size_t d = 0; d < x.size(); ++d) {
     const double slope = slopes.empty() ? 0 : slopes[slopes.size() == 1 ? 0 : d];
     const Judged judged = judge(problem, x[d], slope);

@@ -11,7 +11,7 @@ namespace wide::catalog {
 
 void softmax_reference(const SoftmaxProblem& problem, std::span<const double> x,
                        std::span<double> y, std::span<double> tolerance) {
-  constexpr double u = 0x1p-24;
+  constexpr double u = unit_roundoff(Dtype::fp32);
   const double largest = *std::max_element(x.begin(), x.end());
   double sum = 0, weighted = 0;
   for (const double value : x) {

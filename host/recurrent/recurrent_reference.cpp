@@ -14,7 +14,7 @@ namespace wide::catalog {
 
 namespace {
 
-constexpr double kUlp = 0x1p-24;  ///< half of one, of fp32
+constexpr double kRoundoff = unit_roundoff(Dtype::fp32);  ///< of sums
 
 /// A number in fp64, and the error of a kernel's: its bound, and the square of the likely
 /// error.
@@ -40,10 +40,10 @@ template <class F>
 Uncertain bounded(const Uncertain& x, double slope, const F& f) {
   const double value = f(x.value);
   if (std::isinf(x.value)) return {value, 0, 0};
-  const Uncertain argument = x.rounded(kUlp * std::fabs(x.value));
+  const Uncertain argument = x.rounded(kRoundoff * std::fabs(x.value));
   return Uncertain{value, std::min(slope * argument.most, 2.0),
                    std::min(slope * slope * argument.square, 4.0)}
-      .rounded(8 * kUlp * std::fabs(value) + 0x1p-126);
+      .rounded(8 * kRoundoff * std::fabs(value) + 0x1p-126);
 }
 Uncertain logistic(const Uncertain& x) {
   return bounded(x, 0.25, [](double v) { return 1 / (1 + std::exp(-v)); });
@@ -52,7 +52,7 @@ Uncertain hyperbolic(const Uncertain& x) {
   return bounded(x, 1, [](double v) { return std::tanh(v); });
 }
 Uncertain rounded_in_fp32(const Uncertain& x) {
-  return x.rounded(2 * kUlp * std::fabs(x.value));
+  return x.rounded(2 * kRoundoff * std::fabs(x.value));
 }
 
 /// A row of weights times a vector, plus a bias: linear's sum, with the vector's errors.
@@ -142,7 +142,7 @@ RecurrentReferenceSequence judge_recurrent_sequence(const RecurrentProblem& p,
   }
   for (const Uncertain& state : c) {
     sequence.last_cell.push_back(state.value);
-    sequence.last_cell_tolerances.push_back(state.tolerance() + kUlp * std::fabs(state.value));
+    sequence.last_cell_tolerances.push_back(state.tolerance() + kRoundoff * std::fabs(state.value));
   }
   return sequence;
 }

@@ -15,7 +15,7 @@ namespace wide::catalog {
 
 namespace {
 
-constexpr double kU = 0x1p-24;
+constexpr double kRoundoff = unit_roundoff(Dtype::fp32);  ///< u of the bounds
 
 /// The softmax of `scores` over `all`.
 void softmax(std::span<const double> scores, std::span<const double> all, std::span<double> y,
@@ -31,7 +31,8 @@ void softmax(std::span<const double> scores, std::span<const double> all, std::s
   for (size_t k = 0; k < y.size(); ++k) {
     const double difference = std::fabs(scores[k] - largest);
     y[k] = std::exp(scores[k] - largest) / sum;
-    const double error = std::isinf(difference) ? 0 : (2 * (difference + common) + 1) * kU * y[k];
+    const double error =
+        std::isinf(difference) ? 0 : (2 * (difference + common) + 1) * kRoundoff * y[k];
     tolerance[k] = error + min_subnormal(Dtype::fp32) + 0x1p-140;
   }
 }
@@ -57,7 +58,7 @@ void top_k_reference(const TopKProblem& problem, std::span<const double> scores,
     const bool is_sigmoid = problem.gate == GateFunction::sigmoid;
     gates[k] = is_sigmoid ? 1 / (1 + std::exp(-chosen[k])) : chosen[k];
     const double below = std::isfinite(chosen[k]) ? std::max(-chosen[k], 0.0) : 0;
-    tolerance[k] = is_sigmoid ? (17 + 4 * below) * kU * gates[k] + 0x1p-119 : 0;
+    tolerance[k] = is_sigmoid ? (17 + 4 * below) * kRoundoff * gates[k] + 0x1p-119 : 0;
   }
 }
 
