@@ -33,14 +33,8 @@ cudaError_t launch(Dtype dtype, FlashAttentionStrategy strategy,
   }
 }
 
-}  // namespace
-
-void run_flash_attention_cuda(const Context& context, const FlashAttentionProblem& problem,
-                              FlashAttentionStrategy strategy,
-                              const FlashAttentionArguments& arguments,
-                              const Execution& execution) {
-  const CurrentDevice current(context.device().ordinal);
-  const auto native = native_stream(execution.stream);
+kernels::FlashAttentionParams params_of(const FlashAttentionProblem& problem,
+                                        const FlashAttentionArguments& arguments) {
   kernels::FlashAttentionParams params{};
   params.q = arguments.q.data;
   params.k = arguments.k.data;
@@ -67,22 +61,12 @@ void run_flash_attention_cuda(const Context& context, const FlashAttentionProble
   params.scale = *problem.scale;
   params.soft_cap = problem.soft_cap;
   params.is_causal = problem.is_causal;
-  if (strategy == FlashAttentionStrategy::wgmma && has_flash_attention_maps(arguments)) {
-    return run_flash_attention_wgmma(context.info(), problem, params, arguments, native);
-  }
-  if (strategy == FlashAttentionStrategy::decode) {
-    const kernels::FlashAttentionDecodeParams decode{params, flash_attention_decode_parts(problem),
-                                                     static_cast<float*>(execution.workspace.data)};
-    WIDE_CHECK_CUDA(problem.dtype == Dtype::fp16
-                        ? kernels::launch_flash_attention_decode_fp16(decode, native)
-                        : kernels::launch_flash_attention_decode_bf16(decode, native));
-    return;
-  }
-  // Where wgmma has no maps, tensor_core's kernel stands in.
-  if (strategy != FlashAttentionStrategy::sequential) {
-    WIDE_CHECK_CUDA(launch(problem.dtype, strategy, params, native));
-    return;
-  }
+  return params;
+}
+
+/// A launch for each member.
+void launch_members(const FlashAttentionProblem& problem,
+                    const kernels::FlashAttentionParams& params, cudaStream_t stream) {
   const int64_t size = dtype_bytes(problem.dtype);
   kernels::FlashAttentionParams one = params;
   one.num_members = 1;
@@ -94,8 +78,35 @@ void run_flash_attention_cuda(const Context& context, const FlashAttentionProble
     one.key_lengths = advanced(params.key_lengths, n * problem.key_lengths_member_stride, 4);
     one.slopes = advanced(params.slopes, n * problem.slopes_member_stride, 4);
     one.bias = advanced(params.bias, n * problem.bias.member, size);
-    WIDE_CHECK_CUDA(launch(problem.dtype, strategy, one, native));
+    WIDE_CHECK_CUDA(launch(problem.dtype, FlashAttentionStrategy::sequential, one, stream));
   }
+}
+
+}  // namespace
+
+void run_flash_attention_cuda(const Context& context, const FlashAttentionProblem& problem,
+                              FlashAttentionStrategy strategy,
+                              const FlashAttentionArguments& arguments,
+                              const Execution& execution) {
+  const CurrentDevice current(context.device().ordinal);
+  const auto native = native_stream(execution.stream);
+  const kernels::FlashAttentionParams params = params_of(problem, arguments);
+  if (strategy == FlashAttentionStrategy::wgmma && has_flash_attention_maps(arguments)) {
+    return run_flash_attention_wgmma(context.info(), problem, params, arguments, native);
+  }
+  if (strategy == FlashAttentionStrategy::decode) {
+    const kernels::FlashAttentionDecodeParams decode{params, flash_attention_decode_parts(problem),
+                                                     static_cast<float*>(execution.workspace.data)};
+    WIDE_CHECK_CUDA(problem.dtype == Dtype::fp16
+                        ? kernels::launch_flash_attention_decode_fp16(decode, native)
+                        : kernels::launch_flash_attention_decode_bf16(decode, native));
+    return;
+  }
+  if (strategy == FlashAttentionStrategy::sequential) {
+    return launch_members(problem, params, native);
+  }
+  // Where wgmma has no maps, tensor_core's kernel stands in.
+  WIDE_CHECK_CUDA(launch(problem.dtype, strategy, params, native));
 }
 
 }  // namespace wide
