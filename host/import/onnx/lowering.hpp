@@ -188,6 +188,9 @@ class Lowering {
 
  private:
   void check_extents() const;
+  [[noreturn]] void refuse_input(const ValueInfo& input, const std::string& why) const;
+  Shape shape_of_input(const ValueInfo& input) const;
+  Numbers fixed_input(const ValueInfo& input, Shape row, double number) const;
   void declare_inputs();
   void find_needed();
   static bool is_small(const Shape& shape);  ///< a row of the batch fits on some device

@@ -156,13 +156,55 @@ void Lowering::check_extents() const {
   }
 }
 
+void Lowering::refuse_input(const ValueInfo& input, const std::string& why) const {
+  throw_unsupported("onnx: " + file_.where + ": input " + in_quotes(input.name) + " " + why);
+}
+
+/// Its extents, the batch in front.
+Shape Lowering::shape_of_input(const ValueInfo& input) const {
+  std::vector<int64_t> extents{kBatch};
+  for (size_t i = 1; i < input.extents.size(); ++i) {
+    int64_t extent = input.extents[i].number;
+    const std::string_view symbol = input.extents[i].symbol;
+    const auto known = options_.extents.find(std::string(symbol));
+    if (extent < 0 && known != options_.extents.end()) extent = known->second;
+    if (extent < 1) {
+      refuse_input(input,
+                   "has extent " + (extent < 0 ? in_quotes(symbol) : std::to_string(extent)) +
+                       " on axis " + std::to_string(i) +
+                       ", expected a number of at least 1: the options' extents say those of "
+                       "symbols");
+    }
+    extents.push_back(extent);
+  }
+  const Shape shape(extents);
+  if (!is_small(shape)) refuse_input(input, "has more elements than any device holds");
+  return shape;
+}
+
+/// One row of an input that is `number` everywhere.
+Numbers Lowering::fixed_input(const ValueInfo& input, Shape row, double number) const {
+  row[0] = 1;
+  if (num_elements(row) > kMaxNumbers) {
+    refuse_input(input, "has more than " + std::to_string(kMaxNumbers) +
+                            " elements, expected fewer of an input that is fixed");
+  }
+  Numbers numbers = filled(row, input.type->number, number);
+  const double wanted = std::trunc(number), got = static_cast<double>(numbers.values.at(0));
+  const bool is_there =
+      numbers.is_float() || (got == wanted && (numbers.type != kBool || got == 0 || got == 1));
+  if (!is_there) {
+    refuse_input(input, "is fixed to " + wide::text(number) + ", which " +
+                            std::string(input.type->name) + " does not have");
+  }
+  return numbers;
+}
+
 void Lowering::declare_inputs() {
-  const auto refuse_input = [&](const ValueInfo& input, const std::string& why) {
-    throw_unsupported("onnx: " + file_.where + ": input " + in_quotes(input.name) + " " + why);
-  };
   const ValueInfo::Extent* batch = nullptr;
-  for (const Initializer& initializer : file_.initializers)
+  for (const Initializer& initializer : file_.initializers) {
     terms_[initializer.name] = {.tensor = &initializer};
+  }
   for (const ValueInfo& input : file_.inputs) {
     const bool is_read = readers_.contains(input.name) ||
                          std::find(outputs_.begin(), outputs_.end(), input.name) != outputs_.end();
@@ -171,48 +213,25 @@ void Lowering::declare_inputs() {
     const bool is_fixed = fixed != options_.fixed_inputs.end();
     const std::optional<Dtype> mask =
         input.type == nullptr || is_fixed ? std::nullopt : mask_dtype(input);
-    if (input.type == nullptr || (!input.type->dtype && !mask && !is_fixed))
+    if (input.type == nullptr || (!input.type->dtype && !mask && !is_fixed)) {
       refuse_input(input, input.type == nullptr ? "is no tensor, or of a type that it does not say"
                                                 : "is " + std::string(input.type->name) +
                                                       ", which no tensor of wide can be");
-    if (!input.has_shape || input.extents.empty() || input.extents.size() >= kMaxRank)
+    }
+    if (!input.has_shape || input.extents.empty() || input.extents.size() >= kMaxRank) {
       refuse_input(input, "has no shape or " + counted(input.extents.size(), "axis", "axes") +
                               ", expected 1 to 5, the batch in front");
+    }
     const ValueInfo::Extent& first = input.extents[0];
-    if (batch != nullptr && (first.number != batch->number || first.symbol != batch->symbol))
+    if (batch != nullptr && (first.number != batch->number || first.symbol != batch->symbol)) {
       refuse_input(input, "does not begin as another input does, expected one batch of all");
+    }
     batch = &first;
     batch_ = first.number;
-    std::vector<int64_t> extents{kBatch};
-    for (size_t i = 1; i < input.extents.size(); ++i) {
-      int64_t extent = input.extents[i].number;
-      const std::string_view symbol = input.extents[i].symbol;
-      const auto known = options_.extents.find(std::string(symbol));
-      if (extent < 0 && known != options_.extents.end()) extent = known->second;
-      if (extent < 1)
-        refuse_input(
-            input,
-            "has extent " + (extent < 0 ? in_quotes(symbol) : std::to_string(extent)) +
-                " on axis " + std::to_string(i) +
-                ", expected a number of at least 1: the options' extents say those of symbols");
-      extents.push_back(extent);
-    }
-    if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
+    const Shape shape = shape_of_input(input);
     if (is_fixed) {
-      std::vector<int64_t> of_row = extents;
-      of_row[0] = 1;
-      if (num_elements(Shape(of_row)) > kMaxNumbers)
-        refuse_input(input, "has more than " + std::to_string(kMaxNumbers) +
-                                " elements, expected fewer of an input that is fixed");
-      Numbers numbers = filled(Shape(of_row), input.type->number, fixed->second);
-      const double wanted = std::trunc(fixed->second),
-                   got = static_cast<double>(numbers.values.at(0));
-      const bool is_there =
-          numbers.is_float() || (got == wanted && (numbers.type != kBool || got == 0 || got == 1));
-      if (!is_there)
-        refuse_input(input, "is fixed to " + wide::text(fixed->second) + ", which " +
-                                std::string(input.type->name) + " does not have");
-      terms_[input.name] = {.numbers = std::move(numbers), .rows = Rows{0, batch_number()}};
+      terms_[input.name] = {.numbers = fixed_input(input, shape, fixed->second),
+                            .rows = Rows{0, batch_number()}};
       continue;
     }
     const auto& shared = options_.shared_inputs;
@@ -220,8 +239,8 @@ void Lowering::declare_inputs() {
     taken_[input.name] = 1;
     const Dtype dtype = mask ? *mask : *input.type->dtype;
     Moved& activation = terms_[input.name].activation;
-    activation.value = is_shared ? builder_.shared_input(input.name, Shape(extents), dtype)
-                                 : builder_.input(input.name, Shape(extents), dtype);
+    activation.value = is_shared ? builder_.shared_input(input.name, shape, dtype)
+                                 : builder_.input(input.name, shape, dtype);
     if (mask) activation.range = input.type->number == kBool ? Range::truth : Range::whole;
     if (mask && input.type->number != kBool) integers_[input.name] = input.type->number;
   }
