@@ -57,9 +57,9 @@ const std::string_view kAttentionToleranceFormula =
 
 AttentionReferenceKeys attention_reference_keys(const AttentionProblem& p,
                                                 const AttentionReferenceMember& member,
-                                                int64_t batch_row) {
+                                                int64_t batch_row, int64_t length) {
   const int64_t keys = *p.kv_seq, d = p.features;
-  AttentionReferenceKeys result;
+  AttentionReferenceKeys result{.length = length};
   for (auto* values : {&result.k, &result.v, &result.k_error, &result.v_error}) {
     values->resize(static_cast<size_t>(keys * d));
   }
@@ -77,8 +77,8 @@ AttentionReferenceKeys attention_reference_keys(const AttentionProblem& p,
 }
 
 void judge_attention_row(const AttentionProblem& p, const AttentionReferenceMember& member,
-                         const AttentionReferenceKeys& keys, int64_t row, int64_t key_length,
-                         std::span<double> values, std::span<double> tolerances) {
+                         const AttentionReferenceKeys& keys, int64_t row, std::span<double> values,
+                         std::span<double> tolerances) {
   const auto d = static_cast<size_t>(p.features), dim = d / static_cast<size_t>(p.heads);
   std::vector<double> q(d), q_error(d), heads(d), heads_error(d);
   project(p, row_of(member.x, row, p.features), member.q_weight, third(member.qkv_bias, 0), q,
@@ -87,7 +87,7 @@ void judge_attention_row(const AttentionProblem& p, const AttentionReferenceMemb
   for (int64_t h = 0; h < p.heads; ++h) {
     const size_t first = static_cast<size_t>(h) * dim;
     FlashAttentionReferenceRow judged{
-        std::span(q).subspan(first, dim), keys.k, keys.v, row % p.seq, h, key_length, 0};
+        std::span(q).subspan(first, dim), keys.k, keys.v, row % p.seq, h, keys.length, 0};
     judged.q_error = std::span(q_error).subspan(first, dim);
     judged.k_error = keys.k_error;
     judged.v_error = keys.v_error;

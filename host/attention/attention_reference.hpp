@@ -25,17 +25,18 @@ struct AttentionReferenceMember {
 
 /// Keys and values of one batch row, and by how much a kernel's may be off: [Tk, D].
 struct AttentionReferenceKeys {
-  std::vector<double> k, v, k_error, v_error;
+  std::vector<double> k{}, v{}, k_error{}, v_error{};
+  int64_t length = 0;  ///< as stored; any value
 };
 AttentionReferenceKeys attention_reference_keys(const AttentionProblem& problem,
                                                 const AttentionReferenceMember& member,
-                                                int64_t batch_row);
+                                                int64_t batch_row, int64_t length);
 
 /// Row `row` of y, which lies in the batch row of the keys; for each value the largest error that
-/// passes. `key_length` as stored, any value. The problem is complete.
+/// passes. The problem is complete.
 void judge_attention_row(const AttentionProblem& problem, const AttentionReferenceMember& member,
-                         const AttentionReferenceKeys& keys, int64_t row, int64_t key_length,
-                         std::span<double> values, std::span<double> tolerances);
+                         const AttentionReferenceKeys& keys, int64_t row, std::span<double> values,
+                         std::span<double> tolerances);
 extern const std::string_view kAttentionToleranceFormula;
 
 }  // namespace wide::catalog

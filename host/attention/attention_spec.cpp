@@ -124,10 +124,10 @@ class AttentionWorkload final : public PlanWorkload<describe_attention, make_att
     const int64_t batch_row = row / like().seq;
     const AttentionReferenceMember own = member_values(member);
     if (keys_of_ != std::pair(member, batch_row)) {
-      keys_ = attention_reference_keys(like(), own, batch_row);
+      keys_ = attention_reference_keys(like(), own, batch_row, key_length(member, batch_row));
       keys_of_ = {member, batch_row};
     }
-    judge_attention_row(like(), own, keys_, row, key_length(member, batch_row), values, tolerances);
+    judge_attention_row(like(), own, keys_, row, values, tolerances);
   }
 
   int64_t reference_rows_together() const override { return like().seq; }

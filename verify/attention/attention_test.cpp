@@ -234,8 +234,8 @@ TEST_CASE("attention: the reference refuses a lost bias, a swapped third and a w
   Reals y(32), tolerance(32);
   const auto judge = [&](const catalog::AttentionReferenceMember& member) {
     Reals values(32), allowed(32);
-    const auto keys = catalog::attention_reference_keys(p, member, 0);
-    catalog::judge_attention_row(p, member, keys, 4, 9, values, allowed);
+    const auto keys = catalog::attention_reference_keys(p, member, 0, 9);
+    catalog::judge_attention_row(p, member, keys, 4, values, allowed);
     if (tolerance[0] == 0) y = values, tolerance = allowed;
     double worst = 0;
     for (size_t i = 0; i < 32; ++i) {
