@@ -42,14 +42,16 @@ uint32_t word_of(int64_t seed, int64_t sequence, int64_t element) {
 
 }  // namespace
 
-void dropout_reference(const DropoutProblem& problem, int64_t seed, int64_t sequence,
-                       double probability, int64_t row, std::span<const double> x,
-                       std::span<double> y, std::span<double> tolerance) {
+void dropout_reference(const DropoutProblem& problem, const DropoutReferenceMember& member,
+                       int64_t row, std::span<const double> x, std::span<double> y,
+                       std::span<double> tolerance) {
   constexpr double u = unit_roundoff(Dtype::fp32);
+  const double probability = member.probability;
   const bool is_probability = probability >= 0 && probability <= 1;
   for (size_t d = 0; d < x.size(); ++d) {
     const int64_t element = row * problem.features + static_cast<int64_t>(d);
-    const double number = static_cast<double>(word_of(seed, sequence, element)) * 0x1p-32;
+    const double number =
+        static_cast<double>(word_of(member.seed, member.sequence, element)) * 0x1p-32;
     y[d] = number < probability ? 0 : x[d] / (1 - probability);
     if (!is_probability) y[d] = std::numeric_limits<double>::quiet_NaN();
     const double rounding = (probability == 0 ? 0 : 3 * u) + unit_roundoff(problem.dtype);

@@ -8,13 +8,19 @@
 
 namespace wide::catalog {
 
+/// What a member draws by.
+struct DropoutReferenceMember {
+  int64_t seed, sequence;
+  double probability;
+};
+
 /// Row `row` of one member in fp64, and the largest error that passes.
 ///
 /// Bound, with u = 2^-24: a dropped element is exactly 0; for the others the difference, the
 /// reciprocal and the product are rounded, except for p = 0.
 ///   3 u |y| + u_out |y| + min
-void dropout_reference(const DropoutProblem& problem, int64_t seed, int64_t sequence,
-                       double probability, int64_t row, std::span<const double> x,
-                       std::span<double> y, std::span<double> tolerance);
+void dropout_reference(const DropoutProblem& problem, const DropoutReferenceMember& member,
+                       int64_t row, std::span<const double> x, std::span<double> y,
+                       std::span<double> tolerance);
 
 }  // namespace wide::catalog

@@ -34,9 +34,10 @@ class DropoutWorkload final : public PlanWorkload<describe_dropout, make_dropout
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
     const auto seed = seeds_.values(member);
-    dropout_reference(like(), static_cast<int64_t>(seed[0]), static_cast<int64_t>(seed[1]),
-                      probabilities_.values(member)[0], row,
-                      row_of(&x_, member, row, like().features), values, tolerances);
+    dropout_reference(like(),
+                      {static_cast<int64_t>(seed[0]), static_cast<int64_t>(seed[1]),
+                       probabilities_.values(member)[0]},
+                      row, row_of(&x_, member, row, like().features), values, tolerances);
   }
   double reference_row_flops() const override { return 100 * static_cast<double>(like().features); }
 

@@ -189,8 +189,8 @@ TEST_CASE("dropout: in place, padded, misaligned and member-explicit, by the ref
             const auto at = static_cast<size_t>(first + row * row_stride + m * member_stride);
             const auto size = static_cast<size_t>(d);
             catalog::dropout_reference(
-                {.num_members = n, .rows = rows, .features = d, .dtype = dtype}, 5 + 2 * m,
-                6 + 2 * m, m == 0 ? 0.25 : static_cast<double>(0.4f), row,
+                {.num_members = n, .rows = rows, .features = d, .dtype = dtype},
+                {5 + 2 * m, 6 + 2 * m, m == 0 ? 0.25 : static_cast<double>(0.4f)}, row,
                 std::span(before).subspan(at, size), std::span(expected).subspan(at, size),
                 std::span(tolerance).subspan(at, size));
           }
