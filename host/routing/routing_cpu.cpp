@@ -13,7 +13,7 @@ namespace wide {
 
 namespace {
 
-/// Counts are [chunks, columns].
+/// Rows of a chunk, chunks, and columns that rows are sorted by at a time.
 struct CpuChunks {
   int64_t rows, count, columns;
 };
@@ -34,61 +34,74 @@ int64_t place_of(Id id, int64_t first_id, int64_t size) {
   return above < static_cast<uint64_t>(size) ? static_cast<int64_t>(above) : size;
 }
 
-/// Places the rows whose column is below chunks.columns from `at` on; at `first_rows`, unless it is
-/// null, where each column begins. Returns the end.
-template <class ColumnOf>
-int64_t place_rows(const Context& context, int64_t num_rows, const CpuChunks& chunks, int64_t at,
-                   int32_t* counts, int32_t* first_rows, int32_t* order,
-                   const ColumnOf& column_of) {
-  const auto each_row = [&](int64_t chunk, const auto& f) {
-    int32_t* const own = counts + chunk * chunks.columns;
-    const int64_t end = std::min(num_rows, (chunk + 1) * chunks.rows);
-    for (int64_t row = chunk * chunks.rows; row < end; ++row) {
-      const int64_t column = column_of(row);
-      if (column < chunks.columns) f(row, own[column]);
+/// The sort of all rows into `order`, by counts [chunks, columns].
+class CpuSort {
+ public:
+  CpuSort(const Context& context, int64_t num_rows, const CpuChunks& chunks, int32_t* counts,
+          int32_t* order)
+      : context_(context), num_rows_(num_rows), chunks_(chunks), counts_(counts), order_(order) {}
+
+  /// Places the rows whose column is below the number of columns from `at` on, and writes where
+  /// each column begins. Returns the end.
+  template <class ColumnOf>
+  int64_t place(int64_t at, int32_t* first_rows, const ColumnOf& column_of) const {
+    parallel_for(context_, chunks_.count, [&](int64_t chunk) {
+      std::fill_n(counts_ + chunk * chunks_.columns, chunks_.columns, 0);
+      each_row(chunk, column_of, [](int64_t, int32_t& count) { ++count; });
+    });
+    for (int64_t column = 0; column < chunks_.columns; ++column) {
+      first_rows[column] = static_cast<int32_t>(at);
+      for (int64_t chunk = 0; chunk < chunks_.count; ++chunk) {
+        int32_t& count = counts_[chunk * chunks_.columns + column];
+        const int32_t size = count;
+        count = static_cast<int32_t>(at);
+        at += size;
+      }
     }
-  };
-  parallel_for(context, chunks.count, [&](int64_t chunk) {
-    std::fill_n(counts + chunk * chunks.columns, chunks.columns, 0);
-    each_row(chunk, [](int64_t, int32_t& count) { ++count; });
-  });
-  for (int64_t column = 0; column < chunks.columns; ++column) {
-    if (first_rows != nullptr) first_rows[column] = static_cast<int32_t>(at);
-    for (int64_t chunk = 0; chunk < chunks.count; ++chunk) {
-      int32_t& count = counts[chunk * chunks.columns + column];
-      const int32_t size = count;
-      count = static_cast<int32_t>(at);
-      at += size;
+    parallel_for(context_, chunks_.count, [&](int64_t chunk) {
+      each_row(chunk, column_of,
+               [&](int64_t row, int32_t& next) { order_[next++] = static_cast<int32_t>(row); });
+    });
+    return at;
+  }
+
+ private:
+  /// f(row, its column's count of the chunk)
+  template <class ColumnOf, class F>
+  void each_row(int64_t chunk, const ColumnOf& column_of, const F& f) const {
+    int32_t* const own = counts_ + chunk * chunks_.columns;
+    const int64_t end = std::min(num_rows_, (chunk + 1) * chunks_.rows);
+    for (int64_t row = chunk * chunks_.rows; row < end; ++row) {
+      const int64_t column = column_of(row);
+      if (column < chunks_.columns) f(row, own[column]);
     }
   }
-  parallel_for(context, chunks.count, [&](int64_t chunk) {
-    each_row(chunk, [&](int64_t row, int32_t& next) { order[next++] = static_cast<int32_t>(row); });
-  });
-  return at;
-}
+
+  const Context& context_;
+  int64_t num_rows_;
+  CpuChunks chunks_;
+  int32_t *counts_, *order_;
+};
 
 template <class Id>
 void run(const Context& context, const RoutingProblem& p, WideStrategy strategy,
          const RoutingArguments& a, int32_t* counts) {
   const Id* const ids = static_cast<const Id*>(a.ids.data);
   auto* const first_rows = static_cast<int32_t*>(a.first_rows.data);
-  auto* const order = static_cast<int32_t*>(a.order.data);
-  const CpuChunks chunks = cpu_chunks(p, strategy);
-  const auto place = [&](int64_t at, int32_t* firsts, const auto& column_of) {
-    return place_rows(context, p.num_rows, chunks, at, counts, firsts, order, column_of);
-  };
+  const CpuSort sort(context, p.num_rows, cpu_chunks(p, strategy), counts,
+                     static_cast<int32_t*>(a.order.data));
   const auto member_of = [&](int64_t row) { return place_of(ids[row], p.first_id, p.num_members); };
   if (strategy == WideStrategy::wide) {
-    place(0, first_rows, member_of);
+    sort.place(0, first_rows, member_of);
     return;
   }
   int64_t at = 0;
   for (int64_t n = 0; n < p.num_members; ++n) {
-    at = place(at, first_rows + n,
-               [&](int64_t row) { return place_of(ids[row], p.first_id + n, 1); });
+    at = sort.place(at, first_rows + n,
+                    [&](int64_t row) { return place_of(ids[row], p.first_id + n, 1); });
   }
-  place(at, first_rows + p.num_members,
-        [&](int64_t row) { return member_of(row) == p.num_members ? 0 : 1; });
+  sort.place(at, first_rows + p.num_members,
+             [&](int64_t row) { return member_of(row) == p.num_members ? 0 : 1; });
 }
 
 }  // namespace
