@@ -202,6 +202,10 @@ bool may_overlap(const ConstTensorView& a, const ConstTensorView& b) {
          b_start < a_start + static_cast<uintptr_t>(a_bytes);
 }
 
+bool is_same_view(const ConstTensorView& a, const ConstTensorView& b) {
+  return a.data == b.data && a.shape == b.shape && a.strides == b.strides;
+}
+
 void require_own_memory(std::string_view primitive, std::string_view argument,
                         const ConstTensorView& view, std::string_view other_argument,
                         const ConstTensorView& other) {

@@ -90,6 +90,9 @@ void require_no_policy(std::string_view primitive, std::string_view policy);
 /// True where both views have bytes and their address ranges (gaps included) meet.
 bool may_overlap(const ConstTensorView& a, const ConstTensorView& b);
 
+/// Whether both are the same elements: of an operand that is read where it is written.
+bool is_same_view(const ConstTensorView& a, const ConstTensorView& b);
+
 /// "layernorm: y overlaps gamma, expected memory of its own"
 void require_own_memory(std::string_view primitive, std::string_view argument,
                         const ConstTensorView& view, std::string_view other_argument,

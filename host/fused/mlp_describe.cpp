@@ -60,9 +60,7 @@ MlpOperands read_operands(const MlpArguments& arguments, const MlpProblem& like)
   require_device(kMlpName, "y", arguments.y, device);
   for (const auto& [name, input] :
        {std::pair{"x", &arguments.x}, {"weights", &arguments.weights}}) {
-    WIDE_REQUIRE(
-        !may_overlap(*input, arguments.y),
-        "mlp: y shares addresses with " + std::string(name) + ", expected memory of its own");
+    require_own_memory(kMlpName, "y", arguments.y, name, *input);
   }
   return p;
 }

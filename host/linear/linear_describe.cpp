@@ -139,11 +139,6 @@ void describe_y(const ConstTensorView& y, LinearProblem& problem) {
   problem.y = describe_outputs("y", y, problem);
 }
 
-/// In place: every element is read by the thread that writes it, beforehand.
-bool is_same_memory(const ConstTensorView& residual, const ConstTensorView& y) {
-  return residual.data == y.data && residual.shape == y.shape && residual.strides == y.strides;
-}
-
 }  // namespace
 
 LinearProblem describe_linear(const LinearArguments& arguments, const LinearProblem& like) {
@@ -178,15 +173,13 @@ LinearProblem describe_linear(const LinearArguments& arguments, const LinearProb
   }
   require_device(kLinearName, "y", arguments.y, device);
   const auto require_apart = [&](const char* name, const ConstTensorView& input) {
-    WIDE_REQUIRE(
-        !may_overlap(input, arguments.y),
-        "linear: y shares addresses with " + std::string(name) + ", expected memory of its own");
+    require_own_memory(kLinearName, "y", arguments.y, name, input);
   };
   require_apart("x", arguments.x);
   require_apart("weight", arguments.weight);
   require_apart("bias", arguments.bias);
   require_apart("scale", arguments.scale);
-  if (!is_same_memory(arguments.residual, arguments.y)) {
+  if (!is_same_view(arguments.residual, arguments.y)) {
     require_apart("residual", arguments.residual);
   }
   return complete_linear_problem(problem);

@@ -98,8 +98,7 @@ void check_ragged_linear_arguments(const RaggedLinearProblem& problem,
   check("y", arguments.y, problem.dtype, extents.y);
   const auto require_apart = [&](const char* name, const ConstTensorView& input, int64_t elements) {
     WIDE_REQUIRE(!meet(input, elements, arguments.y, extents.y),
-                 "ragged_linear: y shares addresses with " + std::string(name) +
-                     ", expected memory of its own");
+                 "ragged_linear: y overlaps " + std::string(name) + ", expected memory of its own");
   };
   require_apart("x", arguments.x, extents.x);
   require_apart("weight", arguments.weight, extents.weight);

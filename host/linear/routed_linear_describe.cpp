@@ -78,11 +78,6 @@ void describe_routed_residual(const ConstTensorView& residual, const RoutedLinea
   p.residual_row_stride = require_step(kRoutedLinearName, "residual", residual);
 }
 
-/// In place: every element is read by whoever writes it, before.
-bool is_in_place(const ConstTensorView& residual, const ConstTensorView& y) {
-  return residual.data == y.data && residual.shape == y.shape && residual.strides == y.strides;
-}
-
 void check_routed_memory(const RoutedLinearArguments& arguments) {
   const ConstTensorView y = arguments.y;
   require_device(kRoutedLinearName, "y", y, arguments.x.device);
@@ -93,7 +88,7 @@ void check_routed_memory(const RoutedLinearArguments& arguments) {
   check("weight", arguments.weight);
   check("bias", arguments.bias);
   check("scale", arguments.scale);
-  if (!is_in_place(arguments.residual, y)) check("residual", arguments.residual);
+  if (!is_same_view(arguments.residual, y)) check("residual", arguments.residual);
   check("gates", arguments.gates);
   check("first_rows", arguments.first_rows);
   check("order", arguments.order);

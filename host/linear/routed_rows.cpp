@@ -94,8 +94,7 @@ void require_apart(std::string_view primitive, std::string_view argument,
                    const ConstTensorView& input, const ConstTensorView& y) {
   if (input.is_absent()) return;
   require_device(primitive, argument, input, y.device);
-  WIDE_REQUIRE(!may_overlap(input, y), name_of(primitive, "y") + " shares addresses with " +
-                                           std::string(argument) + ", expected memory of its own");
+  require_own_memory(primitive, "y", y, argument, input);
 }
 
 }  // namespace wide

@@ -69,8 +69,7 @@ void require_per_member(const char* name, const ConstTensorView& view, const Bat
   require_dtype(kBatchnormName, name, view, Dtype::fp32);
   WIDE_REQUIRE(view.is_contiguous(), std::string("batchnorm: ") + name + " has strides " +
                                          to_string(view.strides) + ", expected a stride of 1");
-  WIDE_REQUIRE(!may_overlap(view, a.y), std::string("batchnorm: ") + name +
-                                            " shares addresses with y, expected memory of its own");
+  require_own_memory(kBatchnormName, name, view, "y", a.y);
 }
 
 /// The outputs of mode train must overlap nothing.

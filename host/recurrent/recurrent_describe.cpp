@@ -142,10 +142,6 @@ void describe_states(const RecurrentArguments& a, RecurrentProblem& p) {
   if (p.has_last_cell) p.last_cell = describe_state("last_cell", a.last_cell, p, Dtype::fp32);
 }
 
-bool is_same_memory(const ConstTensorView& a, const ConstTensorView& b) {
-  return a.data == b.data && a.shape == b.shape && a.strides == b.strides;
-}
-
 void require_apart(const RecurrentArguments& a) {
   const Device device = a.x.device;
   const std::pair<const char*, const ConstTensorView*> inputs[] = {
@@ -158,15 +154,13 @@ void require_apart(const RecurrentArguments& a) {
       {"first_cell", &a.first_cell}};
   const auto require = [&](const char* name, const ConstTensorView& input, const char* output_name,
                            const TensorView& output) {
-    WIDE_REQUIRE(!may_overlap(input, output), "recurrent: " + std::string(output_name) +
-                                                  " shares addresses with " + name +
-                                                  ", expected memory of its own");
+    require_own_memory(kRecurrentName, output_name, output, name, input);
   };
   for (const auto& [name, input] : inputs) {
     if (input->is_absent()) continue;
     require_device(kRecurrentName, name, *input, device);
     require(name, *input, "y", a.y);
-    const bool is_in_place = input == &a.first_cell && is_same_memory(*input, a.last_cell);
+    const bool is_in_place = input == &a.first_cell && is_same_view(*input, a.last_cell);
     if (!is_in_place) require(name, *input, "last_cell", a.last_cell);
   }
   require_device(kRecurrentName, "y", a.y, device);

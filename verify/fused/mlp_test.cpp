@@ -437,7 +437,7 @@ TEST_CASE("mlp: bad problems and operands are refused, each with its message") {
                                 context.device());
   refuses_operands({x, shifted, y}, "weights is aligned to 4 bytes, expected 16");
   const TensorView over_x(x.data(), Dtype::fp32, {2, 6}, context.device());
-  refuses_operands({x, weights, over_x}, "y shares addresses with x");
+  refuses_operands({x, weights, over_x}, "y overlaps x");
 
   const MlpPlan plan = make_mlp_plan(context, p);
   Tensor more_x(context, Dtype::fp32, {3, 8}), more_y(context, Dtype::fp32, {3, 6});

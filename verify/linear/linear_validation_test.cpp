@@ -228,15 +228,15 @@ TEST_CASE("describe_linear refuses an output that overlaps an input") {
   Operands o;
   SECTION("x") {
     o.arguments.x = ConstTensorView(o.y.data() + 29, Dtype::fp32, {3, 8}, Device{});
-    CHECK(o.describe() == "linear: y shares addresses with x, expected memory of its own");
+    CHECK(o.describe() == "linear: y overlaps x, expected memory of its own");
   }
   SECTION("weight") {
     o.arguments.weight = ConstTensorView(o.y.data(), Dtype::fp32, {2, 5, 4}, Device{});
-    CHECK(o.describe() == "linear: y shares addresses with weight, expected memory of its own");
+    CHECK(o.describe() == "linear: y overlaps weight, expected memory of its own");
   }
   SECTION("bias") {
     o.arguments.bias = ConstTensorView(o.y.data() + 4, Dtype::fp32, {2, 5}, Device{});
-    CHECK(o.describe() == "linear: y shares addresses with bias, expected memory of its own");
+    CHECK(o.describe() == "linear: y overlaps bias, expected memory of its own");
   }
 }
 
@@ -273,7 +273,7 @@ TEST_CASE("describe_linear: scale and residual") {
     o.arguments.y = TensorView(joint.data(), plain.dtype, {batch, n * out}, context.device());
     void* next = static_cast<std::byte*>(joint.data()) + n * out * dtype_bytes(plain.dtype);
     o.arguments.residual = TensorView(next, plain.dtype, {batch, n * out}, context.device());
-    CHECK(message() == "linear: y shares addresses with residual, expected memory of its own");
+    CHECK(message() == "linear: y overlaps residual, expected memory of its own");
   }
   SECTION("a residual that nobody placed") {
     o.arguments.residual = residual.view();

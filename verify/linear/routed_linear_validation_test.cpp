@@ -154,7 +154,7 @@ TEST_CASE("routed_linear: operands that do not fit each other, or the plan") {
     CHECK(refused([](A& a) {
             a.residual = a.y;
             a.residual.data = static_cast<float*>(a.y.data) + 4;
-          }) == "routed_linear: y shares addresses with residual, expected memory of its own");
+          }) == "routed_linear: y overlaps residual, expected memory of its own");
     RoutedLinearArguments in_place = good;
     in_place.residual = in_place.y;
     CHECK_NOTHROW(plan.run(in_place, bench.execution(plan.workspace_bytes())));

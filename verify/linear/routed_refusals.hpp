@@ -105,9 +105,8 @@ class RefusedOperands {
   }
 
   void check_memory() const {
-    is([](A& a) { a.x.data = a.y.data; }, "y shares addresses with x, expected memory of its own");
-    is([](A& a) { a.order.data = a.y.data; },
-       "y shares addresses with order, expected memory of its own");
+    is([](A& a) { a.x.data = a.y.data; }, "y overlaps x, expected memory of its own");
+    is([](A& a) { a.order.data = a.y.data; }, "y overlaps order, expected memory of its own");
     begins([](A& a) { a.first_rows.data = nullptr; }, "first_rows is a null pointer");
     begins([](A& a) { a.gates.device = {DeviceType::cuda, 0}; }, "gates is on cuda:0");
   }

@@ -74,7 +74,7 @@ TEST_CASE("batchnorm: each wrong operand is named, with what was got and expecte
   CHECK_NOTHROW(describe_batchnorm({x, {}, {}, joined, q, y, {}, {}}, {}));  // which writes none
   const TensorView inside(y.data(), Dtype::fp32, {2}, cpu.device());
   refuses({x, {}, {}, p, q, y, inside, {}}, {},
-          "batchnorm: epsilon shares addresses with y, expected memory of its own");
+          "batchnorm: epsilon overlaps y, expected memory of its own");
   refuses({x, {}, {}, p, q, y, wrong, {}}, {},
           "batchnorm: epsilon is [2, 4], expected [num_members] = [2]");
   const TensorView last(x.data(), Dtype::fp32, {2, 6, 4}, Strides{24, 1, 6}, cpu.device());

@@ -183,15 +183,15 @@ TEST_CASE("recurrent: operands that do not fit are refused by the operand's name
   CHECK_THAT(refusal([](A& a) { a.last_cell.dtype = Dtype::bf16; }),
              ContainsSubstring("last_cell is bf16, expected dtype = fp32"));
   CHECK_THAT(refusal([](A& a) { a.y.data = const_cast<void*>(a.x.data); }),
-             ContainsSubstring("y shares addresses with x"));
+             ContainsSubstring("y overlaps x"));
   CHECK_THAT(refusal([](A& a) {
                a.last_cell.data = static_cast<char*>(const_cast<void*>(a.first_cell.data)) + 4;
              }),
-             ContainsSubstring("last_cell shares addresses with first_cell"));
+             ContainsSubstring("last_cell overlaps first_cell"));
   CHECK(refusal([](A& a) { a.last_cell.data = const_cast<void*>(a.first_cell.data); }) ==
         "nothing was thrown");
   CHECK_THAT(refusal([](A& a) { a.last_cell.data = const_cast<void*>(a.first_hidden.data); }),
-             ContainsSubstring("last_cell shares addresses with first_hidden"));
+             ContainsSubstring("last_cell overlaps first_hidden"));
   constexpr int64_t kFar = int64_t{1} << 62;
   CHECK_THROWS_WITH(
       complete_recurrent_problem(
