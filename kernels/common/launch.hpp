@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What launchers of all families check about addresses and query from the runtime.
+// How launchers of all families start a kernel, and what they check and ask before.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -19,10 +19,9 @@ struct ConvWgmmaParams {
   /// kConvHaloBatch, box, 1}; weight as {channels, kernel columns, kernel rows, output channels,
   /// members} with boxes of {kConvWgmmaTileBytes, 1, 1, tile_channels, 1}; both with the 128-byte
   /// swizzle.
-  /// For volumes, which have one axis more, members are part of the channels: x as
-  /// {members * channels, batch, columns, rows, planes}, weight as {channels,
-  /// kernel columns, kernel rows, kernel planes, members * output channels}, y like
-  /// x.
+  /// For volumes, which have one axis more, members are part of the channels: x as {members *
+  /// channels, batch, columns, rows, planes}, weight as {channels, kernel columns, kernel rows,
+  /// kernel planes, members * output channels}, y like x.
   CUtensorMap x, weight;
   /// y like x, with boxes of {kConvWgmmaStoreChannels, first_pixels(rectangle,
   /// kConvWgmmaStorePixels), 1} and the 128-byte swizzle, where stores_boxes.

@@ -154,7 +154,7 @@ class ColumnCutter {
   }
 
   ColumnCut cut() {
-    constexpr int64_t kRowsOfThread = 8, kEnoughBlocks = 264;  // two for each multiprocessor
+    constexpr int64_t kRowsOfThread = 8, kEnoughBlocks = 264;  // twice an H200's multiprocessors
     const auto wanted = static_cast<uint64_t>((p_.batch - 1) / kRowsOfThread + 1);
     const auto rows =
         static_cast<int64_t>(std::clamp<uint64_t>(std::bit_ceil(wanted), 4, trains_ ? 32 : 16));

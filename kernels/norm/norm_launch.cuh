@@ -23,8 +23,8 @@ struct SliceRuns {
   int64_t slices, runs, x_stride, y_stride;
 };
 
-/// A norm's kernels; by_quarters, by_halves, held: normalize_held_slices() with teams
-/// of such parts of a warp, or of warps, if it has them.
+/// A norm's kernels; by_quarters, by_halves, held: normalize_held_slices() with teams of such parts
+/// of a warp, or of warps, if it has them.
 template <class Params>
 struct SliceKernels {
   using Kernel = void (*)(Params, SliceAccess);

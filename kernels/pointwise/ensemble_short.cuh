@@ -148,7 +148,7 @@ bool has_short_rows(const EnsembleParams& p) {
 template <class T>
 ShortCut cut_short_rows(const EnsembleParams& p) {
   constexpr int64_t kSize = Vec16<T>::kSize, kBytes = 32 * 1024;
-  constexpr int64_t kEnoughBlocks = 264;  // two for each multiprocessor
+  constexpr int64_t kEnoughBlocks = 264;  // twice an H200's multiprocessors
   ShortCut cut;
   cut.is_joined = has_joined_members(p);
   const auto pitch_of = [&](int64_t members) {

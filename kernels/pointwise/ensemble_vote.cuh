@@ -5,11 +5,11 @@
 //
 // Plan: a warp, or fewer lanes where rows are short, finds the largest feature of one row of one
 // member, 16 bytes a load, four loads in flight, whatever the row's first address: only its ends
-// are loaded singly. A lane compares the largest of 16 bytes with that of those before; only what
-// remains in the end is searched for its place. Winners stay in shared
-// memory; a block has all members of its rows, so it counts them there, some thousand features at a
-// time, and writes shares. Memory: 4 bytes a member and row of the block, 8 KiB of counts, and the
-// shares to be written.
+// are loaded singly. A lane compares the largest of 16 bytes with the largest before them; only
+// what remains in the end is searched for its place. Winners stay in shared memory; a block has all
+// members of its rows, so that it counts them there, some thousand features at a time, and writes
+// shares. Memory: 4 bytes a member and row of the block, 8 KiB of counts, and the shares to be
+// written.
 #pragma once
 
 #include <algorithm>
@@ -123,7 +123,7 @@ __device__ int largest_of(const T* row, int features, int lane, int lanes) {
   return index == Largest<T>::kNowhere ? 0 : index;  // all are -infinity
 }
 
-/// The number of the first `count` members that count. Whole warps call it.
+/// How many of the first `count` members vote. Whole warps call it.
 __device__ inline int members_that_count(const EnsembleParams& p, int64_t count) {
   if (p.mask == nullptr) return static_cast<int>(count);
   int sum = 0;

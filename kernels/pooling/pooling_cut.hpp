@@ -16,7 +16,7 @@
 namespace wide::kernels {
 
 constexpr int kTileBytes = 16 * 1024;  // four 16-byte copies per thread: enough in flight
-constexpr int kEnoughTiles = 1024;     // about eight for each multiprocessor
+constexpr int kEnoughTiles = 1024;     // about eight times an H200's multiprocessors
 constexpr int kMaxOutputs = 8192;      // per tile: adaptive pools may have more than inputs
 constexpr int kMaxRuns = 1024;
 constexpr int kMaxLanes = 32;
