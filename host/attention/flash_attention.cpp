@@ -3,7 +3,6 @@
 //
 // flash_attention's verbs: validate, choose, launch.
 #include "wide/flash_attention.hpp"
-#include "host/core/text.hpp"
 
 #include "host/attention/flash_attention_cudnn.hpp"
 #include "host/attention/flash_attention_problem.hpp"
@@ -13,6 +12,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/plan_state.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/text.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
 

@@ -33,6 +33,7 @@ void linear_reference_row(const LinearProblem& problem, const LinearReferenceRow
 /// The row after activation and residual, and for each value the largest error that passes.
 void judge_linear_row(const LinearProblem& problem, const LinearReferenceRow& row, Fill fill,
                       std::span<double> values, std::span<double> tolerances);
+
 /// A sum of products in fp64 before it becomes an output, and how strategies compute it.
 struct ProductSum {
   int64_t terms = 0;

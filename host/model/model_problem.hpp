@@ -8,4 +8,5 @@ namespace wide {
 
 /// With `batch` set from its batches. Throws invalid_argument for what no model can have.
 ModelProblem checked_problem(ModelProblem problem);
+
 }  // namespace wide

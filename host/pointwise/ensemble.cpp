@@ -3,11 +3,11 @@
 //
 // ensemble's verbs: validate, choose, launch.
 #include "wide/ensemble.hpp"
-#include "host/core/text.hpp"
 
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/text.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/core/workspace.hpp"
 #include "host/pointwise/ensemble_run.hpp"
