@@ -14,9 +14,9 @@ namespace wide {
 
 constexpr int64_t kElementsPerTask = 1 << 15;  ///< some tens of microseconds
 
-/// How many members become one where they lie side by side and their parameters do, too: all of
-/// them, or so many that divide them, of at most `most` together. Bodies of many elements are fast,
-/// those of more than a task has leave threads without one.
+/// How many members become one where they and their parameters lie side by side: all of them, or a
+/// half, a quarter, .. that is at most `most`; 1 where none is. Long bodies are fast, but one
+/// longer than a task would leave threads without work.
 inline int64_t members_together(int64_t num_members, int64_t most) {
   int64_t together = num_members;
   while (together > most && together % 2 == 0) together /= 2;

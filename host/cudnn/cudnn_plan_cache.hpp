@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last plans that a context was asked for, and the last refusals: where cuDNN compiles an
-// engine for the problem, either takes it seconds.
+// The last plans that a context was asked for, and the last refusals: to find out either takes
+// seconds where cuDNN compiles an engine for the problem.
 #pragma once
 
 #include <deque>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From operands to the problem. num_members, in and out are read off the weight, the one operand
-// whose shape shows them apart; the others must fit.
+// whose shape has each of them by itself; the others must fit.
 #include <string>
 
 #include "host/core/check.hpp"

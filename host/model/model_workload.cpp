@@ -31,8 +31,8 @@ namespace wide::catalog {
 
 namespace {
 
-/// How a strategy compiles.
-/// The automatic choices are `compiled` with automatic choices for its steps.
+/// How a strategy compiles. The automatic choices are `compiled` with automatic choices for its
+/// steps.
 ModelOptions options_of(const PlanOptions& asked) {
   const std::string& strategy = asked.strategy;
   if (strategy == "channels_last") return {.channel_layout = ChannelLayout::channels_last};

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Layernorm and rmsnorm by cuDNN, whose norms take dense rows and one scale for all of them: in one
-// call the rows of one member, or of all members where these have no parameters. Members that lie
-// side by side have gaps between a member's rows: of those a loop of separate calls is cuDNN's, and
-// `sequential` is where members are stacked.
+// call the rows of one member, or of all members where these have no parameters. Where members lie
+// side by side, a member's rows have gaps between them, which cuDNN does not take: there the
+// baseline's separate calls are cuDNN's, but `sequential` is only where members are stacked.
 #pragma once
 
 #include <memory>

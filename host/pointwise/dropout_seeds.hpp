@@ -28,8 +28,8 @@ constexpr uint64_t last_dropout_sequence(int64_t num_dropouts) {
 /// Gives the first members these seeds, and dropout k the sequence `sequence` num_dropouts + k.
 void set_dropout_seeds(const Context& context, const DropoutSeeds& of,
                        std::span<const uint64_t> seeds, uint64_t sequence, Stream stream);
-/// Gives the first `num_members` what set_dropout_seeds would with the next sequence, which
-/// after the last one is 0.
+/// As set_dropout_seeds() with the same seeds and the next sequence, for the first `num_members`;
+/// after the last sequence comes 0.
 void advance_dropout_seeds(const Context& context, const DropoutSeeds& of, int64_t num_members,
                            Stream stream);
 

@@ -12,8 +12,8 @@
 
 namespace wide {
 
-/// Makes members whose rows lie side by side, and whose parameters do, fewer with longer rows;
-/// returns how many have become one.
+/// Makes members whose rows lie side by side fewer, with longer rows; returns how many have become
+/// one. The caller has seen that their parameters lie side by side, too.
 template <class Problem>
 int64_t join_members(Problem& p) {
   if (p.x.member != p.features || p.y.member != p.features || p.features == 0) return 1;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From operands to the problem. num_members, hidden and in are read off the weights, whose shapes
-// show them apart; the others must fit.
+// have each of them by itself; the others must fit.
 #include <string>
 #include <utility>
 
