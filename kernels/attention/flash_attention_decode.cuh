@@ -15,7 +15,6 @@
 // exponents m[j] and sums of powers l[j],
 //
 //   m = max m[j],   l = sum_j 2^(m[j] - m) l[j],   y = sum_j 2^(m[j] - m) y[j] / l
-//   row_sum
 //
 // A unit's parts, warps and tiles do not depend on the number of members, nor do its bits.
 // Source: Dao et al., "Flash-Decoding for long-context inference", 2023 (the division of keys).
