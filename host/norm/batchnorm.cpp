@@ -131,6 +131,7 @@ BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem
       is_wide_verified("batchnorm1d", context) && is_wide_verified("batchnorm2d", context);
   const bool is_eval = full.mode == BatchnormMode::eval;
   const int64_t vector = 16 / dtype_bytes(full.dtype);
+  // At most: short channels share blocks in mode train, and those of one position in both.
   const CudnnWideParts parts{
       is_empty_channels(full), is_trusted,
       launch_refusal(

@@ -93,7 +93,9 @@ EnsembleProblem describe_ensemble(const EnsembleArguments& a, const EnsembleProb
 
 namespace {
 
-/// `sequential` takes one member per launch.
+/// As ensemble_kernel and the votes are launched, by `sequential` for one member at a time. For
+/// short rows of many members ensemble_short_kernel may have more blocks, but fewer than a grid
+/// holds unless x takes 4 TB.
 LaunchRefusal launches_of(const EnsembleProblem& p) {
   return launch_refusal("blocks", p.num_members, [&](int64_t members) -> int64_t {
     const int64_t vector = 16 / dtype_bytes(p.dtype);
