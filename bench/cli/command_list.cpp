@@ -199,10 +199,14 @@ Rows device_rows(bool no_gpu) {
   const CudaAvailability cuda = no_gpu ? CudaAvailability{0, "not asked (--no-gpu)"} : query_cuda();
   if (cuda.num_devices == 0) rows.push_back({"cuda", "not usable", cuda.reason});
   for (int i = 0; i < cuda.num_devices; ++i) {
-    const DeviceInfo info = Context::cuda(i).info();
-    rows.push_back(
-        {to_string(info.device), info.name,
-         fmt::format("sm_{}, {} SMs", info.compute_capability, info.num_multiprocessors)});
+    try {
+      const DeviceInfo info = Context::cuda(i).info();
+      rows.push_back(
+          {to_string(info.device), info.name,
+           fmt::format("sm_{}, {} SMs", info.compute_capability, info.num_multiprocessors)});
+    } catch (const Error& error) {
+      rows.push_back({fmt::format("cuda:{}", i), "not usable", error.what()});
+    }
   }
   return rows;
 }

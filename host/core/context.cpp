@@ -10,6 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/core/cpu_device.hpp"
 #include "host/core/cudnn_handle.hpp"
+#include "host/core/device_code.hpp"
 #include "host/core/parallel.hpp"
 #include "host/core/runtime.hpp"
 #include "wide/pinned.hpp"
@@ -95,6 +96,8 @@ Context Context::cuda(int ordinal, CudaOptions options) {
   }
   auto state = std::make_shared<State>();
   state->info = runtime::device_info(ordinal);
+  const std::string reason = device_code_reason(state->info);
+  if (!reason.empty()) throw Error(ErrorCode::cuda, "cuda: " + reason);
   state->allocator =
       options.allocator ? options.allocator : std::make_shared<CudaAllocator>(ordinal);
   state->cudnn_plans = make_cudnn_plan_cache();

@@ -73,10 +73,11 @@ class Context {
   /// fast, the child makes a context of its own.
   static Context cpu() { return cpu(CpuOptions{}); }
   static Context cpu(CpuOptions options);
-  /// Throws Error{cuda} with the reason where device `ordinal` cannot be used. Calls make the
-  /// device current while they last. Restoring the thread's own device makes CUDA initialise that
-  /// one if it was not, which takes memory there: a process for GPU 1 alone calls
-  /// cudaSetDevice(1) in its threads, or hides the others (CUDA_VISIBLE_DEVICES).
+  /// Throws Error{cuda} with the reason where device `ordinal` cannot be used, as where this build
+  /// has no code for its compute capability, which is 8.0 at least. Calls make the device current
+  /// while they last. Restoring the thread's own device makes CUDA initialise that one if it was
+  /// not, which takes memory there: a process for GPU 1 alone calls cudaSetDevice(1) in its
+  /// threads, or hides the others (CUDA_VISIBLE_DEVICES).
   static Context cuda(int ordinal) { return cuda(ordinal, CudaOptions{}); }
   static Context cuda(int ordinal, CudaOptions options);
 

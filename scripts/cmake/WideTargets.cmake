@@ -137,6 +137,8 @@ function(wide_libraries)
   target_compile_definitions(wide PRIVATE WIDE_HAS_CUDA=$<BOOL:${WIDE_HAS_CUDA}> WIDE_HAS_NVTX=$<AND:$<BOOL:${WIDE_HAS_CUDA}>,$<BOOL:${WIDE_NVTX}>>
                              WIDE_PROGRAMMATIC_LAUNCH=$<BOOL:${WIDE_PROGRAMMATIC_LAUNCH}>
                              WIDE_LACKS_SM90A=$<AND:$<BOOL:${WIDE_HAS_CUDA}>,$<NOT:$<BOOL:${WIDE_HAS_SM90A}>>>)
+  list(JOIN CMAKE_CUDA_ARCHITECTURES "," architectures)
+  set_property(SOURCE ${PROJECT_SOURCE_DIR}/host/core/device_code.cpp APPEND PROPERTY COMPILE_DEFINITIONS WIDE_CUDA_ARCHITECTURES="${architectures}")
   # An installed library does not need these headers.
   target_link_libraries(wide PRIVATE Threads::Threads $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> ZLIB::ZLIB)
   if(WIDE_HAS_CUDA)
