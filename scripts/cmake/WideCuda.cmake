@@ -3,6 +3,7 @@
 #
 # Finds a CUDA toolkit that can build wide and enables the language. With WIDE_CUDA=AUTO a missing
 # or too old toolkit is a message and a build without CUDA; with ON it is an error.
+include(WideArchitectures)
 include(WideWheels)
 set(WIDE_CUDA_MINIMUM 13.0)  # what wide is built and tested with; Debian 12's own package is 11.8
 set(WIDE_HAS_CUDA OFF)
@@ -46,10 +47,7 @@ endif()
 
 if(wide_nvcc)
   set(WIDE_HAS_CUDA ON)
-  # Never "native": it fails without a GPU. Real code and PTX for both.
-  if(NOT CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES "80;90a" CACHE STRING "" FORCE)
-  endif()
+  wide_architectures()
   # Warpgroup products have no code for 90 or 80 alone: those strategies are refused then.
   set(WIDE_HAS_SM90A OFF)
   if(CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)90a(-real|-virtual)?(;|$)")
