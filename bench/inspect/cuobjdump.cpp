@@ -58,13 +58,20 @@ std::string shell_line(const std::vector<std::string>& words) {
 }  // namespace
 
 std::string architecture_of(int compute_capability, std::string_view built) {
+  int best = 0;
+  std::string name;
   for (size_t from = 0; from < built.size();) {
     const std::string_view one = built.substr(from, built.find(';', from) - from);
     int number = 0;
-    (void)std::from_chars(one.data(), one.data() + one.size(), number);
-    if (number == compute_capability) return "sm_" + std::string(one.substr(0, one.find('-')));
+    const auto [rest, error] = std::from_chars(one.data(), one.data() + one.size(), number);
+    const bool is_alone = error == std::errc() && one.substr(0, one.find('-')).ends_with('a');
+    const bool runs = is_alone ? number == compute_capability
+                               : number / 10 == compute_capability / 10 &&
+                                     number <= compute_capability && !one.ends_with("-virtual");
+    if (runs && number >= best) best = number, name = one.substr(0, one.find('-'));
     from += one.size() + 1;
   }
+  if (!name.empty()) return "sm_" + name;
   throw Error(ErrorCode::unsupported,
               fmt::format("this program has no code for compute capability {}.{}, but for {}",
                           compute_capability / 10, compute_capability % 10, built));

@@ -17,8 +17,8 @@ namespace wide::bench {
 
 enum class Listing : uint8_t { ptx, sass, resources };
 
-/// "sm_90a" for 90 if `built` is "80;90a" (CMAKE_CUDA_ARCHITECTURES). Throws unsupported if
-/// the program has no code for such a device.
+/// What such a device runs: "sm_90a" for 90 and "sm_80" for 89 if `built` is "80;90a"
+/// (CMAKE_CUDA_ARCHITECTURES). Throws unsupported if the program has no code for it, or only PTX.
 std::string architecture_of(int compute_capability, std::string_view built);
 
 /// The command that lists `program`; for machine code only these kernels, by their mangled names.

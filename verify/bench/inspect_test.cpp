@@ -122,7 +122,13 @@ TEST_CASE("the architecture that a device runs is one that was built") {
   CHECK(architecture_of(80, "80;90a") == "sm_80");
   CHECK(architecture_of(90, "80;90a") == "sm_90a");
   CHECK(architecture_of(90, "80-real;90a-real") == "sm_90a");
+  CHECK(architecture_of(89, "80;90a") == "sm_80");
+  CHECK(architecture_of(89, "80;86-real;90a") == "sm_86");
+  CHECK(architecture_of(90, "90;90a") == "sm_90a");
+  CHECK(architecture_of(103, "80;100f-real") == "sm_100f");
   CHECK_THROWS_WITH(architecture_of(120, "80;90a"), ContainsSubstring("12.0, but for 80;90a"));
+  CHECK_THROWS_WITH(architecture_of(80, "86"), ContainsSubstring("8.0, but for 86"));
+  CHECK_THROWS_WITH(architecture_of(89, "80-virtual"), ContainsSubstring("8.9, but for 80-virt"));
 }
 
 constexpr const char* kPtx =
