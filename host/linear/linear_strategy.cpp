@@ -232,8 +232,8 @@ LinearStrategy own_linear_kernel(const LinearProblem& problem, const DeviceInfo&
 LinearWorkspace cublas_workspace(const LinearProblem& problem, const DeviceInfo& device,
                                  bool has_sums) {
   LinearWorkspace workspace;
-  // "cuBLAS Library User Guide", cublasSetWorkspace: 32 MiB on Hopper, 4 MiB elsewhere.
-  workspace.cublas_bytes = int64_t{device.compute_capability == 90 ? 32 : 4} << 20;
+  // "cuBLAS Library User Guide", cublasSetWorkspace: 32 MiB on Hopper and Blackwell, 4 MiB before.
+  workspace.cublas_bytes = int64_t{device.compute_capability >= 90 ? 32 : 4} << 20;
   if (has_sums) {
     workspace.sums_bytes =
         aligned_bytes(checked_bytes({problem.batch, problem.num_members, problem.out_features}, 4));
