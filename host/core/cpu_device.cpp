@@ -23,15 +23,6 @@ namespace wide {
 
 namespace {
 
-std::string cpu_model_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "CPU";
-}
-
 /// The size of the highest level that cpu0 lists: "262144K".
 int64_t last_level_cache_bytes() {
   const std::string root = "/sys/devices/system/cpu/cpu0/cache/index";
@@ -83,6 +74,19 @@ int64_t bytes_left(const std::filesystem::path& group, const char* limit_name,
 
 }  // namespace
 
+std::string cpu_model_name(std::istream& cpuinfo) {
+  std::string implementer, part;
+  for (std::string line; std::getline(cpuinfo, line);) {
+    const size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    const std::string value = line.substr(colon + 2);
+    if (line.starts_with("model name")) return value;
+    if (line.starts_with("CPU implementer")) implementer = value;
+    if (line.starts_with("CPU part")) part = value;
+  }
+  return part.empty() ? "CPU" : "CPU implementer " + implementer + " part " + part;
+}
+
 int cpu_quota(const std::string& cpu_max) {
   std::istringstream text(cpu_max);
   int64_t quota = 0, period = 0;  // microseconds
@@ -117,7 +121,10 @@ void require_available_memory(double bytes, const std::string& what) {
 
 DeviceInfo cpu_device_info(int num_threads) {
   // Read once: calls such as Model::get make contexts, and the kernel takes long to write cpuinfo.
-  static const std::string name = cpu_model_name();
+  static const std::string name = [] {
+    std::ifstream file("/proc/cpuinfo");
+    return cpu_model_name(file);
+  }();
   static const int64_t cache_bytes = last_level_cache_bytes();
   DeviceInfo info;
   info.device = {DeviceType::cpu, 0};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <istream>
 #include <string>
 
 #include "wide/device.hpp"
@@ -27,6 +28,10 @@ int64_t available_memory_bytes(const std::filesystem::path& root = "/");
 /// system grants gigabytes that it does not have, and then kills the process. `what`: "operands
 /// take".
 void require_available_memory(double bytes, const std::string& what);
+
+/// The name in Linux' cpuinfo; on ARM the numbers that it has instead: "CPU implementer 0x41 part
+/// 0xd4f". "CPU" where it has neither.
+std::string cpu_model_name(std::istream& cpuinfo);
 
 /// Best effort: what the system does not say stays 0, and the name "CPU".
 DeviceInfo cpu_device_info(int num_threads);

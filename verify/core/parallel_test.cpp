@@ -22,6 +22,7 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <thread>
 
 #include "host/core/cpu_device.hpp"
@@ -192,6 +193,17 @@ TEST_CASE("what the CPU is is read once, as reading a member back makes a contex
   CHECK(again.name == first.name);
   CHECK(again.last_level_cache_bytes == first.last_level_cache_bytes);
   CHECK(again.num_multiprocessors == 2);
+}
+
+TEST_CASE("a CPU has its model's name, or on ARM its numbers") {
+  const auto name = [](const char* text) {
+    std::istringstream cpuinfo(text);
+    return cpu_model_name(cpuinfo);
+  };
+  CHECK(name("processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu\n") == "AMD EPYC");
+  CHECK(name("processor\t: 0\nCPU implementer\t: 0x41\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\n") ==
+        "CPU implementer 0x41 part 0xd4f");
+  CHECK(name("processor\t: 0\nFeatures\t:\n") == "CPU");
 }
 
 TEST_CASE("a control group's quota is processors, rounded up") {
