@@ -13,6 +13,7 @@
 #include "host/core/device_code.hpp"
 #include "host/core/parallel.hpp"
 #include "host/core/runtime.hpp"
+#include "wide/error.hpp"
 #include "wide/pinned.hpp"
 
 namespace wide {
