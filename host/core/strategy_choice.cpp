@@ -43,13 +43,13 @@ class PassedOver {
   /// Those with the same reason together: "; simt, gemv: it runs on the CPU only".
   std::string text() const {
     std::vector<std::pair<std::string, std::string>> groups;  // reason, names
-    for (const auto& [name, reason] : list_) {
+    for (const auto& one : list_) {  // clang before 16 captures no structured binding
       const auto group = std::find_if(groups.begin(), groups.end(),
-                                      [&](const auto& known) { return known.first == reason; });
+                                      [&](const auto& known) { return known.first == one.second; });
       if (group == groups.end()) {
-        groups.emplace_back(reason, name);
+        groups.emplace_back(one.second, one.first);
       } else {
-        group->second += ", " + std::string(name);
+        group->second += ", " + std::string(one.first);
       }
     }
     std::string text;
