@@ -5,11 +5,11 @@
 // `wbench tune` writes such a file; an engine loads it once and hands it to its plans.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "wide/device.hpp"
 
@@ -73,7 +73,12 @@ class TuningCache {
     std::string device;
     int compute_capability = 0, num_multiprocessors = 0;
     std::string primitive, problem;
-    friend auto operator<=>(const Key&, const Key&) = default;
+    auto parts() const {
+      return std::tie(device, compute_capability, num_multiprocessors, primitive, problem);
+    }
+    friend bool operator==(const Key&, const Key&) = default;
+    // Not by <=>, which strings of libc++ 14 lack.
+    friend bool operator<(const Key& a, const Key& b) { return a.parts() < b.parts(); }
   };
   std::map<Key, TuningEntry> entries_;
 };
