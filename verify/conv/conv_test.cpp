@@ -4,6 +4,7 @@
 // conv: what every strategy computes, on every device at hand.
 #include "verify/conv/conv_case.hpp"
 #include "verify/support/cases.hpp"
+#include "verify/support/known_devices.hpp"
 
 #include <catch2/generators/catch_generators_all.hpp>
 
@@ -317,6 +318,8 @@ TEST_CASE("conv: patches, of which a block reads as many positions as taps and o
         p.layout = layout;
         p.dtype = dtype;
         const bool is_cuda = context.device().type == DeviceType::cuda;
+        const bool has_room = context.info().shared_bytes_per_block >= kA100.shared_bytes_per_block;
+        if (is_cuda && edge > 8 && !has_room) continue;  // of 99 KiB a halo takes more
         if (is_cuda) make_conv_plan(context, p, {.strategy = "direct"});  // does not refuse them
         CHECK(check_conv(context, p) >= 2);
       }
