@@ -54,8 +54,8 @@ Device::Device() {
   static constexpr Order kOrders[] = {Order::eager, Order::lazy, Order::random};
   static constexpr simt::Delivery kDeliveries[] = {simt::Delivery::lazy, simt::Delivery::eager,
                                                    simt::Delivery::random};
-  static constexpr int kArchitectures[] = {90, 80};
-  architecture = kArchitectures[choice("WIDE_SIM_ARCH", {"90", "80"})];
+  static constexpr int kArchitectures[] = {90, 80, 89, 120};
+  architecture = kArchitectures[choice("WIDE_SIM_ARCH", {"90", "80", "89", "120"})];
   options.seed = static_cast<uint32_t>(number("WIDE_SIM_SEED"));
   options.delivery = kDeliveries[choice("WIDE_SIM_DELIVERY", {"lazy", "eager", "random"})];
   faults.fail_at = number("WIDE_SIM_FAIL_AT");

@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -33,18 +34,23 @@ DeviceModel as_asked(DeviceModel model) {
 }
 
 const DeviceModel& device_model(int architecture) {
-  static constexpr DeviceModel kHopper{"simulated sm_90a", 9,        0,       132,     227 << 10,
-                                       228 << 10,          60 << 20, 1980000, 3201000, 6144};
-  static constexpr DeviceModel kAmpere{"simulated sm_80", 8,        0,       108,     163 << 10,
-                                       164 << 10,         40 << 20, 1410000, 1593000, 5120};
-  static const DeviceModel ampere = as_asked(kAmpere);
-  static const DeviceModel hopper = as_asked(kHopper);
-  return architecture == 80 ? ampere : hopper;
+  static const std::array models{
+      as_asked({"simulated sm_90a", 9, 0, 132, 2048, 32, 227 << 10, 228 << 10, 60 << 20, 1980000,
+                3201000, 6144}),
+      as_asked({"simulated sm_80", 8, 0, 108, 2048, 32, 163 << 10, 164 << 10, 40 << 20, 1410000,
+                1593000, 5120}),
+      as_asked({"simulated sm_89", 8, 9, 128, 1536, 24, 99 << 10, 100 << 10, 72 << 20, 2520000,
+                10501000, 384}),
+      as_asked({"simulated sm_120", 12, 0, 170, 1536, 24, 99 << 10, 100 << 10, 96 << 20, 2407000,
+                14001000, 512})};
+  return *std::find_if(models.begin(), models.end(), [&](const DeviceModel& m) {
+    return 10 * m.major + m.minor == architecture;
+  });
 }
 
 namespace {
 
-constexpr int kThreadsOfMultiprocessor = 2048, kBlocksOfMultiprocessor = 32, kSharedOfSystem = 1024;
+constexpr int kSharedOfSystem = 1024;
 
 const std::map<int, int>& attributes(int architecture) {
   const DeviceModel& m = device_model(architecture);
@@ -63,8 +69,8 @@ const std::map<int, int>& attributes(int architecture) {
       {cudaDevAttrWarpSize, 32},
       {cudaDevAttrMaxPitch, kMaxPitch},
       {cudaDevAttrMultiProcessorCount, m.multiprocessors},
-      {cudaDevAttrMaxThreadsPerMultiProcessor, kThreadsOfMultiprocessor},
-      {cudaDevAttrMaxBlocksPerMultiprocessor, kBlocksOfMultiprocessor},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, m.threads_of_multiprocessor},
+      {cudaDevAttrMaxBlocksPerMultiprocessor, m.blocks_of_multiprocessor},
       {cudaDevAttrMaxRegistersPerBlock, 65536},
       {cudaDevAttrMaxRegistersPerMultiprocessor, 65536},
       {cudaDevAttrL2CacheSize, m.l2_bytes},
@@ -98,8 +104,9 @@ int blocks_that_fit(const DeviceModel& model, const ptx::Kernel& kernel, int thr
   const int64_t shared =
       kernel.static_shared_bytes() + static_cast<int64_t>(dynamic) + kSharedOfSystem;
   const int64_t by_shared = model.shared_bytes_of_multiprocessor / shared;
-  return static_cast<int>(std::min({int64_t{kBlocksOfMultiprocessor},
-                                    int64_t{kThreadsOfMultiprocessor / (32 * warps)}, by_shared}));
+  return static_cast<int>(
+      std::min({int64_t{model.blocks_of_multiprocessor},
+                int64_t{model.threads_of_multiprocessor / (32 * warps)}, by_shared}));
 }
 
 /// The primary context is the only one.
@@ -262,8 +269,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int ordinal) {
     p->major = m.major;
     p->minor = m.minor;
     p->multiProcessorCount = m.multiprocessors;
-    p->maxThreadsPerMultiProcessor = kThreadsOfMultiprocessor;
-    p->maxBlocksPerMultiProcessor = kBlocksOfMultiprocessor;
+    p->maxThreadsPerMultiProcessor = m.threads_of_multiprocessor;
+    p->maxBlocksPerMultiProcessor = m.blocks_of_multiprocessor;
     p->l2CacheSize = m.l2_bytes;
     p->memoryBusWidth = m.memory_bus_bits;
     p->unifiedAddressing = p->managedMemory = p->canMapHostMemory = 1;

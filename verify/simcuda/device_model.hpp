@@ -10,6 +10,7 @@ struct DeviceModel {
   const char* name;
   int major, minor;
   int multiprocessors;
+  int threads_of_multiprocessor, blocks_of_multiprocessor;
   int shared_bytes_opt_in;  ///< of a block
   int shared_bytes_of_multiprocessor;
   int l2_bytes;
@@ -18,7 +19,8 @@ struct DeviceModel {
 
 constexpr int kMaxPitch = 0x7fffffff;  ///< bytes from row to row of a copy or fill
 
-/// "simulated sm_90a" (90) or "simulated sm_80" (80).
+/// "simulated sm_90a" (90), "simulated sm_80" (80), and with 99 KiB of shared memory for a block
+/// "simulated sm_89" (89) and "simulated sm_120" (120), which run PTX for 8.0.
 const DeviceModel& device_model(int architecture);
 
 }  // namespace wide::simcuda

@@ -13,7 +13,7 @@ struct ChosenText {
   std::string why_none;  ///< what to do about it
 };
 
-/// The newest PTX that a device of this architecture (80, 90) runs, out of what nvcc embedded;
+/// The newest PTX that a device of this architecture (80, 120) runs, out of what nvcc embedded;
 /// `wrapper` is what __cudaRegisterFatBinary gets.
 ChosenText choose_ptx(const void* wrapper, int architecture);
 
