@@ -29,7 +29,13 @@ namespace wide::kernels {
 namespace {
 
 constexpr int kThreads = kPoolingThreads;
-constexpr int kResidentBlocks = 8;  // of a multiprocessor: all of its threads
+// Of a multiprocessor: all of its threads.
+#if defined(__CUDA_ARCH__) && \
+    ((__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1100)
+constexpr int kResidentBlocks = 1536 / kThreads;
+#else
+constexpr int kResidentBlocks = 2048 / kThreads;
+#endif
 constexpr int kWarp = 32;
 
 /// The value of a team's output, in all its lanes; the whole warp takes part, whether or not the
