@@ -68,7 +68,9 @@ std::string architecture_of(int compute_capability, std::string_view built) {
     const bool runs = is_alone ? number == compute_capability
                                : number / 10 == compute_capability / 10 &&
                                      number <= compute_capability && !one.ends_with("-virtual");
-    if (runs && number >= best) best = number, name = one.substr(0, one.find('-'));
+    if (!runs || number < best) continue;
+    best = number;
+    name = one.substr(0, one.find('-'));
     from += one.size() + 1;
   }
   if (!name.empty()) return "sm_" + name;

@@ -34,15 +34,14 @@ DeviceModel as_asked(DeviceModel model) {
 }
 
 const DeviceModel& device_model(int architecture) {
-  static const std::array models{
-      as_asked({"simulated sm_90a", 9, 0, 132, 2048, 32, 227 << 10, 228 << 10, 60 << 20, 1980000,
-                3201000, 6144}),
-      as_asked({"simulated sm_80", 8, 0, 108, 2048, 32, 163 << 10, 164 << 10, 40 << 20, 1410000,
-                1593000, 5120}),
-      as_asked({"simulated sm_89", 8, 9, 128, 1536, 24, 99 << 10, 100 << 10, 72 << 20, 2520000,
-                10501000, 384}),
-      as_asked({"simulated sm_120", 12, 0, 170, 1536, 24, 99 << 10, 100 << 10, 96 << 20, 2407000,
-                14001000, 512})};
+  static const std::array models{as_asked({"simulated sm_90a", 9, 0, 132, 2048, 32, 227 << 10,
+                                           228 << 10, 60 << 20, 1980000, 3201000, 6144}),
+                                 as_asked({"simulated sm_80", 8, 0, 108, 2048, 32, 163 << 10,
+                                           164 << 10, 40 << 20, 1410000, 1593000, 5120}),
+                                 as_asked({"simulated sm_89", 8, 9, 128, 1536, 24, 99 << 10,
+                                           100 << 10, 72 << 20, 2520000, 10501000, 384}),
+                                 as_asked({"simulated sm_120", 12, 0, 170, 1536, 24, 99 << 10,
+                                           100 << 10, 96 << 20, 2407000, 14001000, 512})};
   return *std::find_if(models.begin(), models.end(), [&](const DeviceModel& m) {
     return 10 * m.major + m.minor == architecture;
   });
