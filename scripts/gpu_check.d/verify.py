@@ -8,7 +8,8 @@ RUNS is a file of lines "NAME --op OP WORDS"; the results are FOLDER/verify-NAME
 
 scout   RUNS are "NAME [VARIABLE=VALUE..] STRATEGY --op OP WORDS", one small case each. Runs all at once. A strategy that hangs, crashes
         or loses the device is suspect: later parts leave it out, until `run` has tried it again. Leaves FOLDER/serial.txt, which says
-        why, if the run "overlapping" fails and "serial" is right: then launches must not overlap on this device
+        why, if the run "overlapping" fails and "serial" is right: then launches must not overlap on this device. WORDS may be
+        "--test PROGRAM WORDS": a test in wbench's place, for what verify does not do, which prints a line "begins  CASE" for each
 run     runs those without a result of this wbench, several at once: each process has a context of its own. One that begins no
         further case for FIRST_CALLS_S is killed. After one that was killed, crashed, or lost its device, its primitive's runs are
         made strategy by strategy of ours, when all others have ended, and so are the suspects': one bad kernel costs no other its
@@ -35,13 +36,13 @@ import evidence  # noqa: E402
 from lost import Lost  # noqa: E402
 from watched import FIRST_CALLS_S, reached, run_watched  # noqa: E402
 
-BEGINS = re.compile(r"\[\d+/\d+\] \S+ s  (.+)")  # a case, in wbench -v's output
+BEGINS = re.compile(r"(?:\[\d+/\d+\] \S+ s|begins)  (.+)")  # a case, in the output of wbench -v or of a test
 NO_CASE = "before its first case"
 SCOUT_STALL_S = 8  # of a case that has begun
 LEAST_S = 5  # for a process
 MOST_AT_ONCE = 4  # the device's time is shared, and a hanging kernel takes its part
 GOOD = (0, evidence.NOTHING_RAN)
-STOPPED = (130, -9)  # by SIGINT and SIGKILL
+STOPPED = (130, -2, -9)  # by SIGINT, heeded or not, and SIGKILL
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +68,11 @@ class Run:
     def changed_environment(self):
         """What its command begins with."""
         return ("env", *self.environment) if self.environment else ()
+
+    @property
+    def test(self):
+        """A program and its words, in wbench's place; none of most runs."""
+        return self.words[self.words.index("--test") + 1:] if "--test" in self.words else ()
 
     def alone(self, strategy):
         return dataclasses.replace(self, strategy=strategy)
@@ -127,6 +133,12 @@ class Verifier:
         return [name for name in self.left_out(run)
                 if not (self.lost.is_certain(run.op, name) or name and self.result(run.alone(name)))]
 
+    def command(self, run, words, events, path):
+        if run.test:
+            return ["env", self.wbench.parent.parent / "verify" / run.test[0], *run.test[1:]]  # env says so where there is none
+        alone = ["--strategy", run.strategy, "--baseline", "none"] if run.strategy else []
+        return [self.wbench, "verify", "-v", "-p", "ci", "--device", "cuda", *run.words, *words, *alone, "--events", events, "--json", path]
+
     def process(self, run, *words, stall_s=FIRST_CALLS_S):
         """Why it left no whole result; empty if it did, None if time ran out."""
         left, path = self.end - time.monotonic(), self.file(run)
@@ -135,9 +147,10 @@ class Verifier:
         path.unlink(missing_ok=True)
         log, events = path.with_suffix(".log"), path.with_suffix(".events")
         log.write_text("")
-        words = [*words, "--strategy", run.strategy, "--baseline", "none"] if run.strategy else words
-        code = run_watched([*run.changed_environment, self.wbench, "verify", "-v", "-p", "ci", "--device", "cuda", *run.words, *words, "--events", events,
-                            "--json", path], log, left, stall_s, begin_s=FIRST_CALLS_S, to_write_s=1)
+        code = run_watched([*run.changed_environment, *self.command(run, words, events, path)], log, left, stall_s, begin_s=FIRST_CALLS_S,
+                           to_write_s=1)
+        if run.test and code == 0:
+            path.write_text(json.dumps({"run": {"complete": True, "exit_code": 0}, "cases": []}))
         said = log.read_text(errors="replace")
         if code < 0:
             path.unlink(missing_ok=True)  # it wrote its result, and then hung or crashed

@@ -112,6 +112,12 @@ class PlacedLinear {
     return arguments;
   }
 
+  /// Fills y with NaN again.
+  void poison() {
+    copy(ConstTensorView(y_.contents.data(), y_.buffer.dtype(), y_.buffer.shape(), Device{}),
+         y_.buffer, bench_.stream());
+  }
+
   /// Every output, and that nothing else was written.
   void check() {
     const LinearProblem& p = problem_;

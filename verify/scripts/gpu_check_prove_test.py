@@ -265,6 +265,21 @@ sys.exit(1)
         self.check("evidence")
         self.assertEqual(self.states(), {"simt": (6, 0)})
 
+    def test_a_program_of_the_tests_may_be_what_hangs(self):
+        self.put_device("simt", "wgmma")
+        self.put("scripts/gpu_check.d/scouts", "twice wgmma --op toy --test replay_test [toy]\nmissing simt --op toy --test no_test\n")
+        for body, why in (("exec sleep 1000", "came to no end"), ("exit 1", "exit code 1"), ("", None)):
+            self.put("build/verify/replay_test", f'#!/bin/sh\n[ "$*" = "[toy]" ] || exit 5\necho "begins  replay 2"\n{body}\n', 0o755)
+            out = self.check("scout").stdout
+            self.assertIn("verify's run missing-simt: exit code 127 before its first case\n", out)
+            suspicion = "twice wgmma --op toy --test replay_test [toy]"
+            self.assertEqual(self.lost() or {}, {"toy/wgmma": {"why": f"{why} at replay 2", "suspicion": suspicion}} if why else {}, out)
+            ran, _ = self.verified()  # tried again
+            self.assertEqual(self.lost() or {}, {"toy/wgmma": {"why": f"{why} at replay 2", "suspicion": None}} if why else {})
+            self.assertFalse([words for words in ran if "--test" in words])
+            shutil.rmtree(self.root / "build/check")
+            self.forget()
+
     def test_where_only_overlapping_launches_fail_none_overlaps_any_more(self):
         scouts = "overlapping wgmma --op toy --n 7\nserial WIDE_PROGRAMMATIC_LAUNCH=0 wgmma --op toy --n 7\n"
         says = "gpu_check: WIDE_PROGRAMMATIC_LAUNCH=0: launches that may overlap fail"

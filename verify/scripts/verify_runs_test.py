@@ -58,11 +58,22 @@ class VerifyRuns(unittest.TestCase):
                 missing -= self.compared(op, words, {strategy for one, strategy in missing if one == op})
         self.assertEqual(missing, set())
 
+    def begins(self, program, *words):
+        """A test that says what it does, on the simulated GPU with simulated vendors."""
+        verify = WBENCH.parents[1] / "verify"
+        simulated = {"LD_LIBRARY_PATH": str(verify / "simcuda/lib"), "LD_PRELOAD": str(verify / "simvendors/libwide_simvendors.so")}
+        done = subprocess.run([verify / program, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, env=os.environ | simulated)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^begins  \S+")
+
     def test_every_scout_is_one_case_of_a_kernel_of_its_own(self):
         kernels, ours = {}, strategies_of_ours()
         for name, *words in scouts():
             environment = dict(word.split("=") for word in words[:words.index("--op")] if "=" in word)
             strategy, *words = words[len(environment):]
+            if "--test" in words:
+                self.begins(*words[words.index("--test") + 1:])
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 path = pathlib.Path(folder) / "result.json"
                 done = subprocess.run([WBENCH, "--sim", "verify", "-p", "ci", *words, "--strategy", strategy, "--baseline", "none", "--json", path],
