@@ -50,9 +50,10 @@ cudaError_t wide_simcuda_enqueue(cudaStream_t stream, cudaError_t (*work)(void*)
   });
 }
 
-/// Inside such work: where `bytes` of device memory lie for the host, checked and marked as read or
-/// written; null where they are not wholly inside one live buffer.
-void* wide_simcuda_access(const void* address, int64_t bytes, int is_write, const char* what) {
+/// Inside such work: where `bytes` of device memory lie for the host, checked and marked as read
+/// (`how` 0), written (1) or left with what nobody may read (2); null where they are not wholly
+/// inside one live buffer.
+void* wide_simcuda_access(const void* address, int64_t bytes, int how, const char* what) {
   using Access = wide::simt::GlobalMemory::HostAccess;
   Device& d = device();
   const Operation& operation = *wide::simcuda::current;
@@ -60,9 +61,8 @@ void* wide_simcuda_access(const void* address, int64_t bytes, int is_write, cons
     return d.operations.is_ordered(earlier, operation);
   };
   const auto at = reinterpret_cast<uint64_t>(address);
-  const bool is_right =
-      d.memory.host_access(at, bytes, is_write != 0 ? Access::write : Access::read, what,
-                           operation.id, is_ordered, d.findings);
+  const bool is_right = d.memory.host_access(at, bytes, static_cast<Access>(how), what,
+                                             operation.id, is_ordered, d.findings);
   return is_right ? d.memory.data(at) : nullptr;
 }
 

@@ -259,8 +259,9 @@ bool GlobalMemory::host_access(uint64_t address, int64_t bytes, HostAccess acces
     return false;
   }
   state_->checks.operations.begin(id, &is_ordered_after);
-  state_->checks.host_access(*buffer, static_cast<int64_t>(address - buffer->info.address), bytes,
-                             access == HostAccess::write, what, findings);
+  const auto offset = static_cast<int64_t>(address - buffer->info.address);
+  state_->checks.host_access(*buffer, offset, bytes, access != HostAccess::read, what, findings);
+  if (access == HostAccess::leave) buffer->shadow->set_initialised(offset, bytes, false);
   return true;
 }
 

@@ -71,7 +71,7 @@ class GlobalMemory {
   const Knowledge* published(uint64_t address) const;
 
   // ---- the host, in the name of operation `id` of a stream (copies, fills).
-  enum class HostAccess { read, write };
+  enum class HostAccess { read, write, leave };  ///< leave: written with what nobody may read
   /// Checks and marks a range; false: not wholly inside one live buffer, reported as `what`.
   bool host_access(uint64_t address, int64_t bytes, HostAccess access, const char* what,
                    uint32_t id, const std::function<bool(uint32_t)>& is_ordered_after,

@@ -202,6 +202,22 @@ TEST_CASE("copies carry along what is not initialised") {
   CHECK(test.found_nothing());
 }
 
+TEST_CASE("what a library may have left anywhere is read by nobody before it is written") {
+  GlobalCase test;
+  const uint64_t a = test.buffer(5000, "a");
+  test.end();
+  CHECK(test.host(a + 16, 4000, HostAccess::leave, 1));
+  test.begin();
+  test.read(test.thread(0), a + 12, 4);
+  test.read(test.thread(0), a + 4016, 4);
+  CHECK(test.found_nothing());
+  test.read(test.thread(0), a + 2048, 4);
+  CHECK(test.found_only(FindingKind::uninitialised_read));
+  test.write(test.thread(0), a + 2048, 4);
+  test.read(test.thread(0), a + 2048, 4);
+  CHECK(test.found_nothing());
+}
+
 TEST_CASE("a host's ranges must lie in one live buffer") {
   GlobalCase test;
   test.end();

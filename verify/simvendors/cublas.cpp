@@ -64,12 +64,25 @@ double scalar(const void* value) {
   return static_cast<double>(*static_cast<const float*>(value));
 }
 
-/// A library's kernels may leave anything in the workspace it was given.
-void spoil(void* workspace, size_t bytes) {
-  if (workspace == nullptr || bytes == 0) return;
-  const auto some = static_cast<int64_t>(std::min<size_t>(bytes, 256));
-  std::byte* const at = device_access("a library's workspace")(workspace, some, true);
-  std::fill_n(at, some, std::byte{0xff});
+/// Inside enqueued work: what the library overwrites is nobody else's.
+void require_apart(const Settings& settings, const void* data, int64_t bytes) {
+  const auto workspace = reinterpret_cast<uintptr_t>(settings.workspace);
+  const auto at = reinterpret_cast<uintptr_t>(data);
+  if (at < workspace + settings.workspace_bytes && workspace < at + static_cast<uintptr_t>(bytes)) {
+    refuse_access("an operand in the library's workspace");
+  }
+}
+
+/// Likewise, with the library's workspace in use.
+void multiply_apart(const Settings& settings, const Product& product) {
+  for (const Matrix& one : {product.a, product.b, product.c, product.d}) {
+    require_apart(settings, one.data, one.bytes());
+  }
+  if (product.bias != nullptr) {
+    const Matrix& d = product.d;
+    require_apart(settings, product.bias, d.rows * wide::dtype_bytes(d.dtype));
+  }
+  product.compute();
 }
 
 cublasStatus_t status_of(cudaError_t error) {
@@ -85,8 +98,8 @@ cublasStatus_t multiply(const Settings& handle, const std::vector<Product>& prod
   }
   cublas_control().num_products += static_cast<int>(products.size());
   return status_of(enqueue(handle.stream, [handle, products] {
-    spoil(handle.workspace, handle.workspace_bytes);
-    for (const Product& product : products) product.compute();
+    leave_anything(handle.workspace, static_cast<int64_t>(handle.workspace_bytes));
+    for (const Product& product : products) multiply_apart(handle, product);
   }));
 }
 
@@ -236,7 +249,12 @@ cublasStatus_t cublasGemmGroupedBatchedEx_64(
   }
   cublas_control().num_products += static_cast<int>(all.size());
   const bool is_vectorised = needs_grouped_alignment(a_type, compute);
-  const auto work = [all, a, b, c, is_vectorised] {
+  const auto work = [all, a, b, c, is_vectorised, settings = static_cast<Settings>(of(handle))] {
+    leave_anything(settings.workspace, static_cast<int64_t>(settings.workspace_bytes));
+    const auto bytes = static_cast<int64_t>(all.size() * sizeof(void*));
+    for (const void* const table : {a, b, static_cast<const void* const*>(c)}) {
+      require_apart(settings, table, bytes);
+    }
     for (int64_t i = 0; i < std::ssize(all); ++i) {
       Product product = all[static_cast<size_t>(i)];
       product.a.data = pointer_at(a, i);
@@ -246,7 +264,7 @@ cublasStatus_t cublasGemmGroupedBatchedEx_64(
         const bool is_aligned = reinterpret_cast<uintptr_t>(one) % 16 == 0;
         if (is_vectorised && !is_aligned) refuse_access("an unaligned matrix");
       }
-      product.compute();
+      multiply_apart(settings, product);
     }
   };
   return status_of(enqueue(of(handle).stream, work));

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -37,6 +38,17 @@ void drop(void* work) {
   delete static_cast<Work*>(work);
 }
 
+/// As the simulated runtime counts them.
+enum class How { read, write, leave };
+
+std::byte* access(const void* address, int64_t bytes, How how, const char* what) {
+  static auto* const access =
+      symbol<void*(const void*, int64_t, int, const char*)>("wide_simcuda_access");
+  void* const host = access(address, bytes, static_cast<int>(how), what);
+  if (host == nullptr) refuse_access(what);
+  return static_cast<std::byte*>(host);
+}
+
 }  // namespace
 
 bool is_simulated() {
@@ -64,13 +76,21 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
 }
 
 test::Access device_access(const char* what) {
-  static auto* const access =
-      symbol<void*(const void*, int64_t, int, const char*)>("wide_simcuda_access");
   return [what](const void* address, int64_t bytes, bool is_write) {
-    void* const host = access(address, bytes, is_write ? 1 : 0, what);
-    if (host == nullptr) refuse_access(what);
-    return static_cast<std::byte*>(host);
+    return access(address, bytes, is_write ? How::write : How::read, what);
   };
+}
+
+void leave_anything(void* workspace, int64_t bytes) {
+  if (workspace == nullptr || bytes == 0) return;
+  std::byte* const at = access(workspace, bytes, How::leave, "a library's workspace");
+  // What is read all the same is reported, and where it lies here, wrong as well. To overwrite all
+  // would take most of a test's time.
+  constexpr int64_t kBytes = 4096, kStep = 1 << 16;
+  for (int64_t i = 0; i < bytes; i += kStep) {
+    std::fill_n(at + i, std::min(kBytes, bytes - i), std::byte{0xff});
+  }
+  std::fill_n(at + std::max<int64_t>(0, bytes - kBytes), std::min(kBytes, bytes), std::byte{0xff});
 }
 
 void refuse_access(const char* what) {

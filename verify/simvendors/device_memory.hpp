@@ -45,6 +45,8 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 
 /// Inside such work. `what` names the access in findings.
 test::Access device_access(const char* what);
+/// Inside such work: the library has left anything in its workspace, all of which nobody may read.
+void leave_anything(void* workspace, int64_t bytes);
 /// Likewise: breaks the device.
 [[noreturn]] void refuse_access(const char* what);
 

@@ -20,6 +20,7 @@ struct Matrix {
     other.data = static_cast<const std::byte*>(data) + i * stride * dtype_bytes(dtype);
     return other;
   }
+  int64_t bytes() const { return ((columns - 1) * leading + rows) * dtype_bytes(dtype); }
   bool is_legal() const { return data != nullptr && leading >= rows && rows > 0 && columns > 0; }
   /// Column by column.
   test::StridedTensor tensor() const { return {data, dtype, {columns, rows}, {leading, 1}}; }
