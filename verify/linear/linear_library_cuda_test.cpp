@@ -14,6 +14,7 @@
 #include "host/linear/linear_strategy.hpp"
 #include "verify/linear/linear_case.hpp"
 #include "verify/simvendors/cublas.hpp"
+#include "verify/support/captured_call_cuda.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/refusals.hpp"
 #include "verify/support/simulation.hpp"
@@ -98,6 +99,37 @@ TEST_CASE("libraries: a handle that was lent comes back as it was") {
   CHECK((stream == own && pointers == CUBLAS_POINTER_MODE_DEVICE));
   CHECK(math == CUBLAS_TF32_TENSOR_OP_MATH);
   CHECK(cudaStreamDestroy(own) == cudaSuccess);
+}
+
+TEST_CASE("libraries: a captured call has its workspace from us") {
+  TestDevice device(new_device());
+  const std::string strategy = GENERATE(from_range(std::begin(kStrategies), std::end(kStrategies)));
+  library.refuses_fused = false;
+  const LinearPlan plan =
+      make_linear_plan(device.context(), small_problem(), {.strategy = strategy});
+  PlacedLinear placed(device, plan.problem());
+  const Execution execution = device.execution(plan.workspace_bytes());
+  CapturedCall call(device.stream(), [&] { plan.run(placed.arguments(), execution); });
+  call.launch();
+  placed.check();
+}
+
+TEST_CASE("libraries: the simulated one refuses to allocate in a captured call") {
+  TestDevice device(new_device());
+  const auto handle = static_cast<cublasHandle_t>(device.handles().cublas());
+  const auto stream = static_cast<cudaStream_t>(device.stream().native());
+  Tensor memory(device.context(), Dtype::uint8, {1 << 12});
+  auto* const data = static_cast<std::byte*>(memory.data());
+  const float one = 1, zero = 0;
+  fill_bytes(memory.view(), 0, device.stream());
+  REQUIRE(cublasSetStream(handle, stream) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+  CHECK(cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 8, 8, 8, &one, data, CUDA_R_32F, 8,
+                     data + 1024, CUDA_R_32F, 8, &zero, data + 2048, CUDA_R_32F, 8,
+                     CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_ALLOC_FAILED);
+  cudaGraph_t graph{};
+  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
 }
 
 TEST_CASE("libraries: the simulated ones refuse what cuBLAS's tables do not have") {

@@ -89,6 +89,18 @@ cublasStatus_t status_of(cudaError_t error) {
   return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
+bool is_captured(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  (void)cudaStreamIsCapturing(stream, &status);
+  return status != cudaStreamCaptureStatusNone;
+}
+
+/// Without a workspace of the user's the library puts allocations of its own into a graph, which
+/// nobody here wants.
+bool would_allocate(const Settings& settings) {
+  return settings.workspace == nullptr && is_captured(settings.stream);
+}
+
 /// One call's products, in the order of the handle's stream.
 cublasStatus_t multiply(const Settings& handle, const std::vector<Product>& products) {
   if (handle.pointer_mode != CUBLAS_POINTER_MODE_HOST) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -198,6 +210,7 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(
                         Matrix{b, dtype_of(b_type), k, n, ldb}.at(i, b_stride), y, y, scalar(alpha),
                         scalar(beta)});
   }
+  if (would_allocate(of(handle))) return CUBLAS_STATUS_ALLOC_FAILED;
   return multiply(of(handle), products);
 }
 
@@ -234,6 +247,7 @@ cublasStatus_t cublasGemmGroupedBatchedEx_64(
       !takes_grouped_types(a_type, b_type, c_type, compute)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
+  if (would_allocate(of(handle))) return CUBLAS_STATUS_ALLOC_FAILED;
   const wide::Dtype dtype = dtype_of(a_type);
   std::vector<Product> all;
   for (int64_t g = 0; g < group_count; ++g) {
@@ -336,9 +350,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
                         has_bias ? bias + i * bias_stride * wide::dtype_bytes(to.dtype) : nullptr,
                         (epilogue & CUBLASLT_EPILOGUE_RELU) != 0});
   }
-  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-  (void)cudaStreamIsCapturing(stream, &capturing);
-  if (capturing != cudaStreamCaptureStatusNone) {
+  if (is_captured(stream)) {
     constexpr int kMore[kAlgorithms] = {3, 1, 2};
     for (int i = 0; i < kMore[chosen]; ++i) (void)enqueue(stream, [] {});
   } else {
