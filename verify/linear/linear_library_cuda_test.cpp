@@ -45,7 +45,7 @@ TEST_CASE("libraries: every layout and dtype, exactly") {
   TestDevice device(new_device());
   const std::string strategy = GENERATE(from_range(std::begin(kStrategies), std::end(kStrategies)));
   const Dtype dtype = GENERATE(Dtype::fp32, Dtype::fp16, Dtype::bf16);
-  const int64_t misalign = GENERATE(0, 1);
+  const int64_t misalign = GENERATE(0, 1, 8);  // 8: 16 or 32 bytes
   library.refuses_fused = GENERATE(false, true);
   if (strategy == "cublaslt" && library.refuses_fused) return;  // it has a test of its own
   LinearProblem base = small_problem(dtype);

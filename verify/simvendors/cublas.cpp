@@ -165,9 +165,7 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
 }
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {
   if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
-  if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  if (!is_aligned(workspace, kWorkspaceAlignment)) return CUBLAS_STATUS_INVALID_VALUE;
   of(handle).workspace = workspace;
   of(handle).workspace_bytes = bytes;
   return CUBLAS_STATUS_SUCCESS;
@@ -304,16 +302,19 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   if (cublas_control().refuses_fused && epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  uint32_t alignment = 0;
-  (void)cublasLtMatmulPreferenceGetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                                             &alignment, sizeof(alignment), nullptr);
+  const Alignments alignments = alignments_of(preference, operation);
   const wide::Dtype dtype = dtype_of(layout<int32_t>(a, CUBLASLT_MATRIX_LAYOUT_TYPE));
-  if (wide::is_fp8(dtype) && alignment < 16) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const uint64_t least = *std::min_element(alignments.begin(), alignments.end());
+  if (wide::is_fp8(dtype) && least < 16) return CUBLAS_STATUS_NOT_SUPPORTED;
   *count = std::min(at_most, kAlgorithms);
   for (int i = 0; i < *count; ++i) {
     results[i] = {};
-    results[i].algo.data[0] = static_cast<uint64_t>(i);
-    results[i].algo.data[1] = alignment;
+    // All there is, none, and half of it.
+    const uint64_t bytes =
+        preferred<uint64_t>(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+    results[i].workspaceSize = i == 1 ? 0 : bytes / static_cast<uint64_t>(1 + i / 2);
+    results[i].algo =
+        algorithm_of({static_cast<uint64_t>(i), results[i].workspaceSize, alignments});
     results[i].state = CUBLAS_STATUS_SUCCESS;
   }
   return CUBLAS_STATUS_SUCCESS;
@@ -330,17 +331,20 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   if (fails(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED;
   if (!of(handle).kernels.load()) return CUBLAS_STATUS_EXECUTION_FAILED;
   CublasControl& control = cublas_control();
-  const uint64_t chosen = algorithm == nullptr ? 0 : algorithm->data[0];
+  const auto [chosen, needed_bytes, alignments] = choice_of(algorithm);
   if (control.refuses_fused && chosen + 1 < kAlgorithms) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!takes(operation, a_layout, b_layout, c_layout, d_layout)) return CUBLAS_STATUS_NOT_SUPPORTED;
-  const uint64_t alignment = std::max<uint64_t>(1, algorithm == nullptr ? 1 : algorithm->data[1]);
-  for (const void* const one : {a, b, c, static_cast<const void*>(d)}) {
-    if (reinterpret_cast<uintptr_t>(one) % alignment != 0) return CUBLAS_STATUS_INVALID_VALUE;
-  }
   const auto epilogue = attribute<uint32_t>(operation, CUBLASLT_MATMUL_DESC_EPILOGUE);
   const bool has_bias = (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0;
   control.saw_fused = control.saw_fused || epilogue != CUBLASLT_EPILOGUE_DEFAULT;
   const auto* bias = attribute<const std::byte*>(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  const void* const operands[] = {a, b, c, d, has_bias ? bias : nullptr};
+  for (size_t i = 0; i < alignments.size(); ++i) {
+    if (!is_aligned(operands[i], alignments[i])) return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (bytes < needed_bytes || !is_aligned(workspace, kWorkspaceAlignment)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
   const auto bias_stride = attribute<int64_t>(operation, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE);
   std::vector<Product> products;
   for (int64_t i = 0; i < layout<int32_t>(d_layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT); ++i) {

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verify/simvendors/cublas_rules.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace wide::simvendors {
 
 namespace {
@@ -58,6 +61,37 @@ bool takes_grouped_types(cudaDataType_t a, cudaDataType_t b, cudaDataType_t c,
 
 bool needs_grouped_alignment(cudaDataType_t type, cublasComputeType_t compute) {
   return type != CUDA_R_32F || compute != CUBLAS_COMPUTE_32F;
+}
+
+Alignments alignments_of(cublasLtMatmulPreference_t preference, cublasLtMatmulDesc_t operation) {
+  static constexpr cublasLtMatmulPreferenceAttributes_t kNames[] = {
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+  Alignments all{};
+  for (size_t i = 0; i < std::size(kNames); ++i)
+    all[i] = preferred<uint32_t>(preference, kNames[i]);
+  // Null is a multiple of whatever a kernel may want.
+  constexpr uint64_t kMost = 256;
+  const auto bias = attribute<uint64_t>(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  all.back() = bias == 0 ? kMost : std::min(kMost, bias & -bias);
+  return all;
+}
+
+cublasLtMatmulAlgo_t algorithm_of(const LtChoice& choice) {
+  cublasLtMatmulAlgo_t algorithm{};
+  algorithm.data[0] = choice.number;
+  algorithm.data[1] = choice.workspace_bytes;
+  std::copy(choice.alignments.begin(), choice.alignments.end(), algorithm.data + 2);
+  return algorithm;
+}
+
+LtChoice choice_of(const cublasLtMatmulAlgo_t* algorithm) {
+  LtChoice choice;
+  if (algorithm == nullptr) return choice;
+  choice.number = algorithm->data[0];
+  choice.workspace_bytes = algorithm->data[1];
+  std::copy_n(algorithm->data + 2, choice.alignments.size(), choice.alignments.begin());
+  return choice;
 }
 
 bool takes(cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,

@@ -7,6 +7,7 @@
 
 #include <cublasLt.h>
 
+#include <array>
 #include <cstdint>
 
 namespace wide::simvendors {
@@ -33,6 +34,32 @@ Value attribute(cublasLtMatmulDesc_t one, cublasLtMatmulDescAttributes_t name) {
   Value value{};
   (void)cublasLtMatmulDescGetAttribute(one, name, &value, sizeof(value), nullptr);
   return value;
+}
+
+template <class Value>
+Value preferred(cublasLtMatmulPreference_t one, cublasLtMatmulPreferenceAttributes_t name) {
+  Value value{};
+  (void)cublasLtMatmulPreferenceGetAttribute(one, name, &value, sizeof(value), nullptr);
+  return value;
+}
+
+/// Of a, b, c, d and the bias, in bytes.
+using Alignments = std::array<uint64_t, 5>;
+
+/// As a heuristic is told them: that of the bias by the value of its address (cublasLt.h).
+Alignments alignments_of(cublasLtMatmulPreference_t preference, cublasLtMatmulDesc_t operation);
+
+/// What an algorithm is here: its number, and what it needs of a call.
+struct LtChoice {
+  uint64_t number = 0, workspace_bytes = 0;
+  Alignments alignments{1, 1, 1, 1, 1};
+};
+cublasLtMatmulAlgo_t algorithm_of(const LtChoice& choice);
+/// Null: the first, which then needs nothing.
+LtChoice choice_of(const cublasLtMatmulAlgo_t* algorithm);
+
+inline bool is_aligned(const void* address, uint64_t alignment) {
+  return reinterpret_cast<uintptr_t>(address) % alignment == 0;
 }
 
 /// Whether cublasLtMatmul() has kernels for the operation: a^T b, with a bias of the right type,
