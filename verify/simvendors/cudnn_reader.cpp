@@ -43,6 +43,14 @@ Dims dims_of(const CudnnDescriptor& d, cudnnBackendAttributeName_t name) {
   return Dims(d.all<int64_t>(name));
 }
 
+/// What has one right value for us: whatever else it is set to, or not at all, is refused.
+template <class Value>
+void require(const CudnnDescriptor& d, cudnnBackendAttributeName_t name, Value expected) {
+  if (d.one<Value>(name) != expected) {
+    throw Refused("attribute " + std::to_string(name) + " is not as it should be");
+  }
+}
+
 class Reader {
  public:
   Reader(const CudnnDescriptor& graph, const CudnnDescriptor& pack)
@@ -97,6 +105,8 @@ class Reader {
       case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
         return convolution(d);
       case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+        require(d.descriptor(CUDNN_ATTR_OPERATION_MATMUL_DESC), CUDNN_ATTR_MATMUL_COMP_TYPE,
+                CUDNN_DATA_FLOAT);
         return CudnnMatmul{tensor(d, CUDNN_ATTR_OPERATION_MATMUL_ADESC),
                            tensor(d, CUDNN_ATTR_OPERATION_MATMUL_BDESC),
                            tensor(d, CUDNN_ATTR_OPERATION_MATMUL_CDESC),
@@ -123,6 +133,13 @@ class Reader {
     p.b = tensor(d, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
     p.c = tensor(d, CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
     p.y = tensor(d, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+    const auto type = d.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_YDESC)
+                          .one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
+    const bool is_counted = type == CUDNN_DATA_INT32 || type == CUDNN_DATA_BOOLEAN;
+    require(how, CUDNN_ATTR_POINTWISE_MATH_PREC, is_counted ? type : CUDNN_DATA_FLOAT);
+    if (p.function == CudnnFunction::relu) {
+      require(how, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
+    }
     return p;
   }
 
@@ -135,6 +152,14 @@ class Reader {
     c.padding = how.all<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
     c.stride = how.all<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
     c.dilation = how.all<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
+    if (how.all<int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS) != c.padding) {
+      throw Refused("paddings that differ");
+    }
+    require(how, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, static_cast<int64_t>(c.padding.size()));
+    require(how, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+    require(how, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
+    require(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1.0);
+    require(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0.0);
     return c;
   }
 
@@ -144,6 +169,7 @@ class Reader {
     if (of != CUDNN_REDUCE_TENSOR_ADD && of != CUDNN_REDUCE_TENSOR_MAX) {
       throw Refused("reduction " + std::to_string(of));
     }
+    require(how, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
     using Of = CudnnReduction::Of;
     return CudnnReduction{of == CUDNN_REDUCE_TENSOR_ADD ? Of::sum : Of::maximum,
                           tensor(d, CUDNN_ATTR_OPERATION_REDUCTION_XDESC),
@@ -152,6 +178,8 @@ class Reader {
 
   CudnnOperation norm(const CudnnDescriptor& d) {
     const auto mode = d.one<cudnnBackendNormMode_t>(CUDNN_ATTR_OPERATION_NORM_FWD_MODE);
+    require(d, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE,
+            mode == CUDNN_BATCH_NORM ? CUDNN_NORM_FWD_TRAINING : CUDNN_NORM_FWD_INFERENCE);
     const CudnnTensorId x = tensor(d, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC),
                         scale = tensor(d, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC),
                         bias = tensor(d, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC),
@@ -186,15 +214,13 @@ class Reader {
     CudnnPooling p;
     p.of = find(kModes, how.one<cudnnResampleMode_t>(CUDNN_ATTR_RESAMPLE_MODE), "resampling");
     const bool is_max = p.of == Of::maximum;
-    if (how.one<cudnnPaddingMode_t>(CUDNN_ATTR_RESAMPLE_PADDING_MODE) !=
-            (is_max ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD) ||
-        how.one<cudnnNanPropagation_t>(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION) !=
-            CUDNN_PROPAGATE_NAN) {
-      throw Refused("a padding or a NaN that is not asked for");
-    }
+    require(how, CUDNN_ATTR_RESAMPLE_PADDING_MODE, is_max ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD);
+    require(how, CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
+    require(how, CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT);
     p.x = tensor(d, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC);
     p.y = tensor(d, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
     p.window = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS);
+    require(how, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, static_cast<int64_t>(p.window.size()));
     p.stride = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_STRIDES);
     p.padding_before = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS);
     p.padding_after = how.all<int64_t>(CUDNN_ATTR_RESAMPLE_POST_PADDINGS);
