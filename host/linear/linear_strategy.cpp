@@ -229,11 +229,22 @@ LinearStrategy own_linear_kernel(const LinearProblem& problem, const DeviceInfo&
   return simt;
 }
 
+int64_t cublas_workspace_bytes(int compute_capability) {
+  switch (compute_capability / 10) {
+    case 9:   // Hopper
+    case 10:  // Blackwell of data centres
+      return int64_t{32} << 20;
+    case 12:  // of workstations
+      return int64_t{12} << 20;
+    default:
+      return int64_t{4} << 20;
+  }
+}
+
 LinearWorkspace cublas_workspace(const LinearProblem& problem, const DeviceInfo& device,
                                  bool has_sums) {
   LinearWorkspace workspace;
-  // "cuBLAS Library User Guide", cublasSetWorkspace: 32 MiB on Hopper and Blackwell, 4 MiB before.
-  workspace.cublas_bytes = int64_t{device.compute_capability >= 90 ? 32 : 4} << 20;
+  workspace.cublas_bytes = cublas_workspace_bytes(device.compute_capability);
   if (has_sums) {
     workspace.sums_bytes =
         aligned_bytes(checked_bytes({problem.batch, problem.num_members, problem.out_features}, 4));

@@ -126,6 +126,10 @@ struct LinearWorkspace {
   int64_t weight_bytes = 0;    ///< decoded's 16-bit weights, in front of all sums
   int64_t bytes() const { return cublas_bytes + sums_bytes + pointers_bytes + weight_bytes; }
 };
+/// What cuBLAS wants for itself, or its heuristics offer fewer algorithms: the "cuBLAS Library User
+/// Guide", section cublasSetWorkspace, recommends 32 MiB on compute capabilities 9.0 and 10.x, 12
+/// MiB on 12.x and 4 MiB elsewhere.
+int64_t cublas_workspace_bytes(int compute_capability);
 LinearWorkspace cublas_workspace(const LinearProblem& problem, const DeviceInfo& device,
                                  bool has_sums);
 LinearWorkspace linear_workspace(LinearStrategy strategy, const LinearProblem& problem,

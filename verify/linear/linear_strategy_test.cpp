@@ -377,6 +377,14 @@ TEST_CASE("the tile of simt: low ones where tall ones would leave multiprocessor
   CHECK(tile(1, 32, 131 * 64) == m16n64);
 }
 
+TEST_CASE("what cuBLAS wants on each compute capability") {
+  for (const int hopper_or_blackwell : {90, 100, 103}) {
+    CHECK(cublas_workspace_bytes(hopper_or_blackwell) == 32 << 20);
+  }
+  for (const int workstation : {120, 121}) CHECK(cublas_workspace_bytes(workstation) == 12 << 20);
+  for (const int other : {70, 80, 86, 89, 110}) CHECK(cublas_workspace_bytes(other) == 4 << 20);
+}
+
 TEST_CASE("workspace of the cuBLAS strategies") {
   const LinearProblem fp32 = problem_of(3, 5, 7), bf16 = problem_of(3, 5, 7, Dtype::bf16);
   LinearProblem plain = bf16;
