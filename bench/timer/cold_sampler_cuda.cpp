@@ -21,29 +21,42 @@ namespace {
 /// Enough to time, few enough to wait in a queue.
 constexpr int64_t kEnqueuedLaunches = 50;
 
+/// Lines that a kernel has made persistent survive whatever else is read, so they are reset before
+/// a cold call, and none may be set aside any more (llm.c #851, nvbench #459). Not every device has
+/// them, nor a slice of one by MIG ("CUDA C++ Programming Guide", L2 Set-Aside for Persisting
+/// Accesses), and there neither call needs to be known.
+class PersistingLines {
+ public:
+  explicit PersistingLines(const Context& context) {
+    int most_bytes = 0;
+    WIDE_CHECK_CUDA(cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxPersistingL2CacheSize,
+                                           context.device().ordinal));
+    exist_ = most_bytes > 0;
+    if (exist_) WIDE_CHECK_CUDA(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
+  }
+  void reset() const {
+    if (exist_) WIDE_CHECK_CUDA(cudaCtxResetPersistingL2Cache());
+  }
+
+ private:
+  bool exist_ = false;
+};
+
 /// Reads more than the L2 holds. To overwrite as much would leave it full of lines that are still
-/// to be written, which the timed call would wait for, though no floor contains them. Lines that a
-/// kernel has made persistent would survive, so they are reset first, and none may be set aside any
-/// more (llm.c #851, nvbench #459).
+/// to be written, which the timed call would wait for, though no floor contains them.
 class L2Flush {
  public:
   L2Flush(const Context& context, Stream stream, double bytes)
       : stream_(stream),
+        persisting_(context),
         buffer_(context, Dtype::int32,
                 {4 * std::max<int64_t>(1, static_cast<int64_t>(bytes) / 16)}),
         found_(context, Dtype::int32, {1}) {
-    set_nothing_aside();
     fill_bytes(buffer_, 0, stream_);
     enqueue();  // loads the kernel, which must not happen behind a blocker
     context.synchronize(stream_);
   }
-  /// Some devices have no persisting lines, and then no limit for them.
-  static void set_nothing_aside() {
-    const cudaError_t status = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
-    if (status != cudaErrorUnsupportedLimit) WIDE_CHECK_CUDA(status);
-    (void)cudaGetLastError();
-  }
-  static void reset_persisting() { WIDE_CHECK_CUDA(cudaCtxResetPersistingL2Cache()); }
+  void reset_persisting() const { persisting_.reset(); }
   void enqueue() {
     WIDE_CHECK_CUDA(launch_read(buffer_.data(), buffer_.bytes(),
                                 static_cast<uint32_t*>(found_.data()), native(stream_)));
@@ -51,6 +64,7 @@ class L2Flush {
 
  private:
   Stream stream_;
+  PersistingLines persisting_;
   Tensor buffer_, found_;
 };
 
@@ -71,7 +85,7 @@ class FlushSampler final : public Sampler {
     expected_s_ = wall_seconds(*this);
   }
   double sample_ns() override {
-    L2Flush::reset_persisting();
+    flush_.reset_persisting();
     held_.run([&] {
       flush_.enqueue();
       events_.enclose(call_);
@@ -97,10 +111,9 @@ class FlushSampler final : public Sampler {
 
 class RotatingSampler final : public Sampler {
  public:
-  RotatingSampler(Stream stream, const std::vector<Call>& calls, const ColdRule& rule,
-                  double timer_quantum_ns)
-      : events_(stream), copies_(static_cast<int64_t>(calls.size())) {
-    L2Flush::set_nothing_aside();
+  RotatingSampler(const Context& context, Stream stream, const std::vector<Call>& calls,
+                  const ColdRule& rule, double timer_quantum_ns)
+      : events_(stream), persisting_(context), copies_(static_cast<int64_t>(calls.size())) {
     for (const Call& call : calls) call();  // their first calls may load and upload
     const Call in_turn = [&calls, next = size_t{0}]() mutable {
       calls[next]();
@@ -117,7 +130,7 @@ class RotatingSampler final : public Sampler {
     expected_s_ = wall_seconds(*this);
   }
   double sample_ns() override {
-    L2Flush::reset_persisting();
+    persisting_.reset();
     return replay_ns(events_, *graph_) / static_cast<double>(iters_);
   }
   int64_t iters_per_sample() const override { return iters_; }
@@ -128,6 +141,7 @@ class RotatingSampler final : public Sampler {
 
  private:
   EventPair events_;
+  PersistingLines persisting_;
   std::unique_ptr<CapturedGraph> graph_;
   int64_t copies_, iters_ = 1;
   double expected_s_ = 0;
@@ -170,7 +184,7 @@ std::unique_ptr<Sampler> make_cold_sampler(const Context& context, Stream stream
                                            const std::vector<Call>& calls, const ColdRule& rule,
                                            double timer_quantum_ns, int64_t launches) {
   if (rule.cache == Cache::rotate)
-    return std::make_unique<RotatingSampler>(stream, calls, rule, timer_quantum_ns);
+    return std::make_unique<RotatingSampler>(context, stream, calls, rule, timer_quantum_ns);
   return std::make_unique<FlushSampler>(context, stream, calls.front(), rule, launches);
 }
 

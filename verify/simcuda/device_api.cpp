@@ -33,6 +33,12 @@ DeviceModel as_asked(DeviceModel model) {
   return model;
 }
 
+/// WIDE_SIM_PERSISTING_L2=0: as a slice of a device by MIG, which sets nothing of its L2 aside.
+bool has_persisting_l2() {
+  const char* asked = std::getenv("WIDE_SIM_PERSISTING_L2");
+  return asked == nullptr || std::atoi(asked) != 0;
+}
+
 const DeviceModel& device_model(int architecture) {
   static const std::array models{as_asked({"simulated sm_90a", 9, 0, 132, 2048, 32, 227 << 10,
                                            228 << 10, 60 << 20, 1980000, 3201000, 6144}),
@@ -73,7 +79,7 @@ const std::map<int, int>& attributes(int architecture) {
       {cudaDevAttrMaxRegistersPerBlock, 65536},
       {cudaDevAttrMaxRegistersPerMultiprocessor, 65536},
       {cudaDevAttrL2CacheSize, m.l2_bytes},
-      {cudaDevAttrMaxPersistingL2CacheSize, m.l2_bytes / 8 * 5},
+      {cudaDevAttrMaxPersistingL2CacheSize, has_persisting_l2() ? m.l2_bytes / 8 * 5 : 0},
       {cudaDevAttrClockRate, m.clock_khz},
       {cudaDevAttrMemoryClockRate, m.memory_clock_khz},
       {cudaDevAttrGlobalMemoryBusWidth, m.memory_bus_bits},
@@ -293,11 +299,15 @@ cudaError_t cudaDeviceSynchronize() {
 cudaError_t cudaDeviceReset() {
   return release("cudaDeviceReset", [](Device& d) { return d.reset(), cudaSuccess; });
 }
-cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) {
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t) {
+  if (limit == cudaLimitPersistingL2CacheSize && !has_persisting_l2()) {
+    return call("cudaDeviceSetLimit", [](Device&) { return cudaErrorUnsupportedLimit; });
+  }
   return cudaSuccess;
 }
 cudaError_t cudaCtxResetPersistingL2Cache() {
-  return cudaSuccess;
+  if (has_persisting_l2()) return cudaSuccess;
+  return call("cudaCtxResetPersistingL2Cache", [](Device&) { return cudaErrorNotSupported; });
 }
 cudaError_t cudaProfilerStart() {
   return cudaSuccess;
