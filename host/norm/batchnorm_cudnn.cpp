@@ -3,7 +3,10 @@
 //
 // In mode eval cuDNN's normalisation takes 1 / sqrt(variance + epsilon), which is not available:
 // the formula goes to its fusion of element-wise operations instead, which takes operands as rows
-// of a matrix, [B, N*C, H*W]. Mode train is an operation of cuDNN's own.
+// of a matrix, [B, N*C, H*W]. Mode train is an operation of cuDNN's own. With channels first its
+// configurations that cuDNN 9.19 plans first for an H200 want a workspace of twice x, and hardly
+// any with channels last: very likely they convert x and convert y back, so that their time is not
+// the best that cuDNN can do. It takes the first one allowed, not the fastest of a search.
 #include "host/norm/batchnorm_cudnn.hpp"
 
 #include "host/core/check.hpp"
