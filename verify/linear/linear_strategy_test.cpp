@@ -392,10 +392,7 @@ TEST_CASE("workspace of the cuBLAS strategies") {
   for (const LinearStrategy strategy :
        {LinearStrategy::sequential, LinearStrategy::cublas_batched}) {
     CHECK(linear_workspace(strategy, fp32, kH200).bytes() == 32 << 20);
-    CHECK(linear_workspace(strategy, fp32, gpu("B200", 100, 148)).bytes() == 32 << 20);
-    CHECK(linear_workspace(strategy, fp32, gpu("RTX 5090", 120, 170)).bytes() == 32 << 20);
     CHECK(linear_workspace(strategy, fp32, kA100).bytes() == 4 << 20);
-    CHECK(linear_workspace(strategy, fp32, gpu("L4", 89, 58)).bytes() == 4 << 20);
     // fp32 sums of 3 * 5 * 7 outputs, up to a multiple of 256 bytes.
     CHECK(linear_workspace(strategy, bf16, kH200).bytes() == (32 << 20) + 512);
     CHECK(linear_workspace(strategy, plain, kH200).bytes() == 32 << 20);
