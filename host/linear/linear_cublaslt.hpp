@@ -13,14 +13,8 @@
 
 namespace wide {
 
-/// The most algorithms that cuBLASLt is asked for.
+/// The most algorithms that cuBLASLt is asked for; its policies are heuristic_policy() of these.
 inline constexpr int kMaxCublasLtCandidates = 64;
-
-/// A policy of cublaslt is an index into the heuristic's list, "h0" its first guess: the list is
-/// the same for the same library, device and problem.
-std::string cublaslt_policy(int candidate);
-/// -1 for anything but "h0" to "h63".
-int parse_cublaslt_policy(std::string_view policy);
 
 /// Immutable: may run from several threads at a time.
 class CublasLtPlan {
@@ -39,7 +33,7 @@ class CublasLtPlan {
   std::string policy_, explain_;
 };
 
-/// `policy`: one of cublaslt_policy(), or empty. With `searches`, the candidates are measured on
+/// `policy`: one of cublaslt's, or empty. With `searches`, the candidates are measured on
 /// operands of random numbers, allocated for that, on a stream of its own that is waited for.
 /// Throws unsupported where cuBLASLt cannot start or has no algorithm for the problem.
 std::shared_ptr<const CublasLtPlan> make_cublaslt_plan(const Context& context,

@@ -18,6 +18,7 @@
 #include "host/core/context.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/heuristic_policy.hpp"
 #include "host/core/native_stream.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/linear/linear_cublaslt_call_cuda.hpp"
@@ -100,7 +101,7 @@ class Plan final : public CublasLtPlan {
     const BesideCaptures beside;
     cublasLtHandle_t const handle = handle_of(context);
     const auto candidates = find_candidates(handle);
-    int chosen = std::max(0, parse_cublaslt_policy(policy));
+    int chosen = std::max(0, parse_heuristic_policy(policy, kMaxCublasLtCandidates));
     const auto count = static_cast<int>(candidates.size());
     std::string found = "the heuristic's first of " + std::to_string(count) + " algorithms";
     if (!policy.empty()) found = "the policy";
@@ -110,7 +111,7 @@ class Plan final : public CublasLtPlan {
       if (chosen < 0) throw_unsupported("linear: none of cuBLASLt's algorithms runs");
       found = "the fastest of " + std::to_string(count) + " algorithms";
     }
-    policy_ = cublaslt_policy(chosen);
+    policy_ = heuristic_policy(chosen);
     if (chosen >= count) {
       throw_unsupported("linear: policy " + policy_ + ": cuBLASLt offers " + std::to_string(count) +
                         " algorithms for this problem");

@@ -5,9 +5,9 @@
 #include "host/linear/linear_policy.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 
+#include "host/core/heuristic_policy.hpp"
 #include "host/core/workspace.hpp"
 #include "host/linear/linear_cublaslt.hpp"
 #include "kernels/common/grid_blocks.hpp"
@@ -96,7 +96,9 @@ std::vector<std::string_view> linear_policies(LinearStrategy strategy,
 }
 
 bool is_linear_policy(LinearStrategy strategy, std::string_view policy) {
-  if (strategy == LinearStrategy::cublaslt) return parse_cublaslt_policy(policy) >= 0;
+  if (strategy == LinearStrategy::cublaslt) {
+    return parse_heuristic_policy(policy, kMaxCublasLtCandidates) >= 0;
+  }
   const auto names = linear_policy_names(strategy);
   return std::find(names.begin(), names.end(), policy) != names.end();
 }
@@ -108,9 +110,9 @@ std::string linear_policy_reason(LinearStrategy strategy, const LinearProblem& p
   const std::string name(strategy_name(strategy));
   const auto all = linear_policy_names(strategy), legal = linear_policies(strategy, problem);
   if (strategy == LinearStrategy::cublaslt) {
-    return is_linear_policy(strategy, policy) ? ""
-                                              : quoted + " is unknown, expected h0 to h" +
-                                                    std::to_string(kMaxCublasLtCandidates - 1);
+    return is_linear_policy(strategy, policy)
+               ? ""
+               : unknown_heuristic_policy(policy, kMaxCublasLtCandidates);
   }
   if (all.empty()) return quoted + ", expected none: " + name + " has none";
   if (!is_linear_policy(strategy, policy)) {
@@ -119,19 +121,6 @@ std::string linear_policy_reason(LinearStrategy strategy, const LinearProblem& p
   const bool is_legal = std::find(legal.begin(), legal.end(), policy) != legal.end();
   return is_legal ? ""
                   : quoted + " of " + name + " cannot run this problem, " + joined(legal) + " can";
-}
-
-std::string cublaslt_policy(int candidate) {
-  return "h" + std::to_string(candidate);
-}
-
-int parse_cublaslt_policy(std::string_view policy) {
-  int candidate = -1;
-  if (!policy.starts_with('h') || policy.size() > 3) return -1;
-  const char* const last = policy.data() + policy.size();
-  const auto [end, error] = std::from_chars(policy.data() + 1, last, candidate);
-  const bool is_number = error == std::errc() && end == last && candidate >= 0;
-  return is_number && candidate < kMaxCublasLtCandidates ? candidate : -1;
 }
 
 LinearTiles linear_tiles(LinearStrategy strategy, const LinearProblem& problem,

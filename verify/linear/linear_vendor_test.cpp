@@ -8,6 +8,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <vector>
 
+#include "host/core/heuristic_policy.hpp"
 #include "host/linear/linear_cublaslt.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
@@ -254,13 +255,14 @@ TEST_CASE("cublaslt multiplies fp8 of whole 16 bytes, from 8.9 on") {
   }
 }
 
-TEST_CASE("policies of cublaslt are places in its list") {
+TEST_CASE("policies of libraries' heuristics are places in their lists") {
   for (int i = 0; i < kMaxCublasLtCandidates; ++i) {
-    CHECK(parse_cublaslt_policy(cublaslt_policy(i)) == i);
+    CHECK(parse_heuristic_policy(heuristic_policy(i), kMaxCublasLtCandidates) == i);
   }
-  for (const char* wrong : {"", "h", "h-1", "h64", "h100", "x1", "h1x", "1", "h 1"}) {
+  for (const char* wrong :
+       {"", "h", "h-1", "h64", "h100", "h01", "x1", "h1x", "1", "h 1", "h4294967296"}) {
     INFO(wrong);
-    CHECK(parse_cublaslt_policy(wrong) == -1);
+    CHECK(parse_heuristic_policy(wrong, kMaxCublasLtCandidates) == -1);
   }
 }
 
