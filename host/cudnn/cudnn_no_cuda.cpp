@@ -26,7 +26,8 @@ std::string cudnn_unavailable_reason(const CudnnDevice&) {
 }
 
 std::shared_ptr<const CudnnPlan> find_cudnn_engine(std::string_view primitive, const CudnnDevice&,
-                                                   const CudnnGraph&, const CudnnNumerics&) {
+                                                   const CudnnGraph&, const CudnnNumerics&,
+                                                   const CudnnPlan*) {
   throw_unsupported(std::string(primitive) + ": " + kReason);
 }
 

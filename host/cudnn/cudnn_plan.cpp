@@ -6,13 +6,15 @@
 
 #include "host/core/check.hpp"
 #include "host/core/context.hpp"
+#include "host/core/heuristic_policy.hpp"
+#include "host/core/text.hpp"
 #include "host/cudnn/cudnn_plan_cache.hpp"
 
 namespace wide {
 
 namespace {
 
-constexpr size_t kMaxPlans = 64;  // as many as the layers of a large model
+constexpr size_t kMaxGraphs = 64;  // as many as the layers of a large model
 
 }  // namespace
 
@@ -34,35 +36,50 @@ std::string cudnn_alignment_reason(
   return "";
 }
 
-std::shared_ptr<const CudnnPlan> CudnnPlanCache::find_or_make(const CudnnGraph& graph,
-                                                              const CudnnNumerics& numerics,
-                                                              const Make& make) {
-  const std::lock_guard lock(mutex_);
+CudnnPlanCache::Entry& CudnnPlanCache::entry_of(const CudnnGraph& graph,
+                                                const CudnnNumerics& numerics) {
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return entry.numerics == numerics && entry.graph == graph;
   });
-  if (found != entries_.end()) {
-    if (!found->plan) throw_unsupported(found->refusal);
-    return found->plan;
+  if (found != entries_.end()) return *found;
+  if (entries_.size() == kMaxGraphs) entries_.pop_front();
+  return entries_.emplace_back(Entry{graph, numerics, {}, ""});
+}
+
+CudnnPlanCache::Plans CudnnPlanCache::find_or_make(const CudnnGraph& graph,
+                                                   const CudnnNumerics& numerics, size_t count,
+                                                   const MakeNext& make) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entry_of(graph, numerics);
+  Plans& plans = entry.plans;
+  while (plans.size() < count && entry.refusal.empty()) {
+    try {
+      plans.push_back(make(plans.empty() ? nullptr : plans.back().get()));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unsupported) throw;
+      entry.refusal = error.what();
+    }
   }
-  Entry entry{graph, numerics, nullptr, ""};
-  try {
-    entry.plan = make();
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported) throw;
-    entry.refusal = error.what();
-  }
-  if (entries_.size() == kMaxPlans) entries_.pop_front();
-  const Entry& kept = entries_.emplace_back(std::move(entry));
-  if (!kept.plan) throw_unsupported(kept.refusal);
-  return kept.plan;
+  if (plans.empty()) throw_unsupported(entry.refusal);
+  return {plans.begin(),
+          plans.begin() + std::min(std::ssize(plans), static_cast<ptrdiff_t>(count))};
 }
 
 std::shared_ptr<const CudnnPlan> make_cudnn_plan(std::string_view primitive,
                                                  const CudnnDevice& device, const CudnnGraph& graph,
-                                                 const CudnnNumerics& numerics) {
-  const auto make = [&] { return find_cudnn_engine(primitive, device, graph, numerics); };
-  return device.cache == nullptr ? make() : device.cache->find_or_make(graph, numerics, make);
+                                                 const CudnnNumerics& numerics, int place) {
+  const auto next = [&](const CudnnPlan* previous) {
+    return find_cudnn_engine(primitive, device, graph, numerics, previous);
+  };
+  CudnnPlanCache own;
+  CudnnPlanCache& cache = device.cache == nullptr ? own : *device.cache;
+  const auto plans = cache.find_or_make(graph, numerics, static_cast<size_t>(place) + 1, next);
+  const int offered = static_cast<int>(plans.size());
+  if (place < offered) return plans.back();
+  throw_unsupported(std::string(primitive) + ": policy " + heuristic_policy(place) +
+                    ": cuDNN offers " + counted(offered, "configuration") +
+                    " for this problem, expected h0" +
+                    (offered > 1 ? " to " + heuristic_policy(offered - 1) : ""));
 }
 
 }  // namespace wide

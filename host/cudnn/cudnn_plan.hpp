@@ -80,17 +80,26 @@ class CudnnPlan {
   int64_t workspace_bytes() const { return workspace_bytes_; }
   /// Which engine, of which list, and what it does to numbers.
   const std::string& explain() const { return explain_; }
+  /// How many configurations cuDNN had offered with its own: the next is looked for behind them.
+  int64_t num_looked_at() const { return num_looked_at_; }
 
  protected:
+  int64_t num_looked_at_ = 0;
   int64_t workspace_bytes_ = 0;
   std::string explain_;
 };
 
-/// The first engine that `numerics` allow and that takes the graph, of cuDNN's best guesses, then
-/// of its fallbacks. Throws unsupported with cuDNN's own words where there is none, or no cuDNN.
+/// The policies of strategies that let a configuration of cuDNN's be asked for: heuristic_policy()
+/// of its place.
+inline constexpr std::array<std::string_view, 8> kCudnnPolicies{"h0", "h1", "h2", "h3",
+                                                                "h4", "h5", "h6", "h7"};
+
+/// Of the configurations that `numerics` allow and that become a plan of the graph, cuDNN's best
+/// guesses and then its fallbacks, the one at `place`. Throws unsupported with cuDNN's own words
+/// where there is none, or no cuDNN; where there are fewer, with their number.
 std::shared_ptr<const CudnnPlan> make_cudnn_plan(std::string_view primitive,
                                                  const CudnnDevice& device, const CudnnGraph& graph,
-                                                 const CudnnNumerics& numerics);
+                                                 const CudnnNumerics& numerics, int place = 0);
 /// Why `make`, which makes such plans, makes none, be it that cuDNN broke down; empty where it
 /// makes them. Throws out_of_memory.
 template <class Make>
@@ -105,10 +114,11 @@ std::string cudnn_refusal(const Make& make) {
     return error.what();
   }
 }
-/// The same as make_cudnn_plan, always anew.
+/// The first of these behind `previous`, or of all where that is null; always anew.
 std::shared_ptr<const CudnnPlan> find_cudnn_engine(std::string_view primitive,
                                                    const CudnnDevice& device,
                                                    const CudnnGraph& graph,
-                                                   const CudnnNumerics& numerics);
+                                                   const CudnnNumerics& numerics,
+                                                   const CudnnPlan* previous);
 
 }  // namespace wide

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "host/cudnn/cudnn_plan.hpp"
 
@@ -18,19 +19,22 @@ namespace wide {
 /// May be used by several threads; one makes a plan at a time.
 class CudnnPlanCache {
  public:
-  using Make = std::function<std::shared_ptr<const CudnnPlan>()>;
-  /// The plan of an equal graph, or what `make` returns. An Error{unsupported} that it throws is
-  /// kept likewise.
-  std::shared_ptr<const CudnnPlan> find_or_make(const CudnnGraph& graph,
-                                                const CudnnNumerics& numerics, const Make& make);
+  using Plans = std::vector<std::shared_ptr<const CudnnPlan>>;
+  /// What follows the plan, or comes first where that is null.
+  using MakeNext = std::function<std::shared_ptr<const CudnnPlan>(const CudnnPlan* previous)>;
+  /// The first `count` plans of an equal graph, which `make` makes where they are not kept, or all
+  /// of them where it throws unsupported, which is kept likewise. Throws that where there is none.
+  Plans find_or_make(const CudnnGraph& graph, const CudnnNumerics& numerics, size_t count,
+                     const MakeNext& make);
 
  private:
   struct Entry {
     CudnnGraph graph;
     CudnnNumerics numerics;
-    std::shared_ptr<const CudnnPlan> plan;  ///< or null and the refusal
-    std::string refusal;
+    Plans plans;
+    std::string refusal;  ///< of another one; empty: `make` has not been asked
   };
+  Entry& entry_of(const CudnnGraph& graph, const CudnnNumerics& numerics);
   std::mutex mutex_;
   std::deque<Entry> entries_;  ///< the oldest first
 };

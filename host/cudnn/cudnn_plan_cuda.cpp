@@ -143,23 +143,29 @@ struct Found {
   Descriptor configuration;  ///< kept, as what the plan was made of
   Descriptor plan;
   std::string explain;
+  int64_t num_looked_at = 0;
 };
 
 /// The choice among the engines, and what speaks against those that were passed over.
 class Search {
  public:
-  /// The first configuration that is allowed and becomes a plan.
-  Found choose(const Descriptor& graph, const CudnnDevice& device, const CudnnNumerics& numerics) {
+  /// The first configuration that is allowed and becomes a plan, behind the first `num_passed`.
+  Found choose(const Descriptor& graph, const CudnnDevice& device, const CudnnNumerics& numerics,
+               int64_t num_passed) {
+    int64_t num_looked_at = 0;
     const Descriptor properties = properties_of(device);
     for (const auto& [mode, list] : {std::pair{CUDNN_HEUR_MODE_A, "best guesses"},
                                      std::pair{CUDNN_HEUR_MODE_FALLBACK, "fallbacks"}}) {
       std::vector<Descriptor> all;
       attempt([&] { all = configurations(graph, properties, mode); });
       for (size_t i = 0; i < all.size(); ++i) {
+        if (num_looked_at++ < num_passed) continue;
         std::optional<Found> found;
         const std::string place = ", number " + std::to_string(i + 1) + " of cuDNN's " + list;
         attempt([&] { found.emplace(make(std::move(all[i]), numerics, place)); });
-        if (found) return std::move(*found);
+        if (!found) continue;
+        found->num_looked_at = num_looked_at;
+        return std::move(*found);
       }
     }
     if (failed_) throw Failed(*failed_);
@@ -203,14 +209,16 @@ class Search {
 
 class Plan final : public CudnnPlan {
  public:
-  Plan(const CudnnDevice& device, const CudnnGraph& graph, const CudnnNumerics& numerics)
+  Plan(const CudnnDevice& device, const CudnnGraph& graph, const CudnnNumerics& numerics,
+       int64_t num_passed)
       : ordinal_(device.ordinal),
         graph_(graph),
-        found_(Search().choose(graph_.whole(), device, numerics)),
+        found_(Search().choose(graph_.whole(), device, numerics, num_passed)),
         numbers_(numbers_of(graph)) {
     require_room(graph);
     workspace_bytes_ = found_.plan.get<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 1).at(0);
     explain_ = found_.explain;
+    num_looked_at_ = found_.num_looked_at;
   }
 
   void run(void* cudnn, std::span<const CudnnBinding> bindings, const Workspace& workspace,
@@ -263,15 +271,17 @@ std::string cudnn_unavailable_reason(const CudnnDevice& device) {
 std::shared_ptr<const CudnnPlan> find_cudnn_engine(std::string_view primitive,
                                                    const CudnnDevice& device,
                                                    const CudnnGraph& graph,
-                                                   const CudnnNumerics& numerics) {
+                                                   const CudnnNumerics& numerics,
+                                                   const CudnnPlan* previous) {
   std::optional<CurrentDevice> current;  // what an engine loads is for its device
   std::optional<BesideCaptures> beside;
   if (device.properties.empty()) {
     current.emplace(device.ordinal);
     beside.emplace();
   }
+  const int64_t num_passed = previous == nullptr ? 0 : previous->num_looked_at();
   try {
-    return std::make_shared<const Plan>(device, graph, numerics);
+    return std::make_shared<const Plan>(device, graph, numerics, num_passed);
   } catch (const Failed& failed) {
     cudnn::throw_error(std::string(primitive) + ": cuDNN: ", failed);
   } catch (const Refused& refused) {
