@@ -225,7 +225,7 @@ CudnnBindings bind_conv_cudnn(const ConvCudnnGraph& g, const ConvArguments& a, v
           {g.y, a.y}, {g.sums, sums}};
 }
 
-ConvCudnn::ConvCudnn(const CudnnDevice& device, const ConvProblem& problem) {
+ConvCudnn::ConvCudnn(const CudnnDevice& device, const ConvProblem& problem, int place) {
   const std::string reason = conv_cudnn_unsupported_reason(problem);
   if (!reason.empty()) throw_unsupported("conv: cudnn: " + reason);
   // fp32 is multiplied as such unless tf32 is allowed; 16 bits are exact in any engine.
@@ -253,6 +253,9 @@ ConvCudnn::ConvCudnn(const CudnnDevice& device, const ConvProblem& problem) {
     const int64_t bytes = checked_bytes(output_shape(problem), dtype_bytes(Dtype::fp32));
     sums_bytes_ = aligned_bytes(bytes);
   }
+  if (place == 0) return;
+  Call& convolution = calls_.front();
+  convolution.plan = make_cudnn_plan("conv", device, convolution.graph.graph, numerics, place);
 }
 
 int64_t ConvCudnn::workspace_bytes() const {

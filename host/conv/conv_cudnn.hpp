@@ -44,8 +44,10 @@ CudnnBindings bind_conv_cudnn(const ConvCudnnGraph& graph, const ConvArguments& 
 /// The one or two calls with their plans. Immutable.
 class ConvCudnn {
  public:
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
-  ConvCudnn(const CudnnDevice& device, const ConvProblem& problem);
+  /// The convolution by the configuration at `place`, as make_cudnn_plan() has it; whether the
+  /// epilogue is in its call does not depend on that. Throws unsupported with the reason where
+  /// cuDNN cannot run the problem, or is missing.
+  ConvCudnn(const CudnnDevice& device, const ConvProblem& problem, int place = 0);
 
   int64_t workspace_bytes() const;
   std::string explain() const;

@@ -4,12 +4,16 @@
 // What cuDNN is asked for as convolutions, where cuDNN cannot run: the graphs are interpreted on
 // the host, and cuDNN plans them for devices that are not at hand.
 #include <catch2/catch_test_macros.hpp>
+#include <set>
+#include <string>
 
 #include "host/conv/conv_cudnn.hpp"
 #include "host/conv/conv_problem.hpp"
+#include "host/cudnn/cudnn_plan_cache.hpp"
 #include "verify/support/cudnn_devices.hpp"
 #include "verify/support/cudnn_interpreter.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/refusals.hpp"
 #include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
@@ -182,4 +186,80 @@ TEST_CASE("conv: cuDNN plans every layout and epilogue for devices that are not 
   odd.bias.data = static_cast<const std::byte*>(odd.bias.data) + 2;
   CHECK(conv_cudnn_unsupported_reason(odd) == "bias is aligned to 2 bytes, expected cuDNN's = 16");
   CHECK_THROWS_AS(plan.run(operands.arguments, {Stream::cpu()}), Error);  // no handle
+}
+
+TEST_CASE("conv: cuDNN's configurations, one after another") {
+  test::require_cudnn_planning();
+  const Epilogue relu{.has_bias = true, .activation = Activation::relu};
+  const auto number_of = [](const std::string& explain) {  // in which list, and where there
+    const bool is_fallback = explain.find("fallbacks") != std::string::npos;
+    return 1000 * is_fallback + std::stoi(explain.substr(explain.find(", number ") + 9));
+  };
+  for (const ChannelLayout layout : {kFirst, kLast}) {
+    for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+      const ConvProblem p = problem(layout, relu, dtype);
+      const std::string first = ConvCudnn(test::kCudnnH200, p).explain();
+      std::set<std::string> engines;
+      int last = 0;
+      for (int place = 0; place < static_cast<int>(kCudnnPolicies.size()); ++place) {
+        const std::string explain = ConvCudnn(test::kCudnnH200, p, place).explain();
+        INFO("h" << place << ": " << explain);
+        if (place == 0) CHECK(explain == first);
+        CHECK(number_of(explain) > last);
+        last = number_of(explain);
+        engines.insert(explain.substr(0, explain.find(',')));
+        // What numbers are allowed to go through, all of them respect.
+        if (dtype == Dtype::fp32) CHECK(explain.find("tensor cores") == std::string::npos);
+        for (const char* note : {"reduced", "Winograd", "Fourier", "rounds", "repeatable"}) {
+          CHECK(explain.find(note) == std::string::npos);
+        }
+      }
+      CHECK(engines.size() > 1);
+    }
+  }
+}
+
+TEST_CASE(
+    "conv: a configuration beyond what cuDNN offers is refused, and those before it are not") {
+  test::require_cudnn_planning();
+  CudnnPlanCache cache;
+  CudnnDevice device = test::kCudnnH200;
+  device.cache = &cache;
+  // Two calls, of which the first is the convolution; its sums have one engine.
+  const ConvProblem two =
+      problem(kFirst, {.has_bias = true, .activation = Activation::gelu}, Dtype::bf16);
+  const std::string first = ConvCudnn(device, two, 0).explain();
+  CHECK(first.find("then, for the epilogue, engine") != std::string::npos);
+  for (const int place : {1, 5}) {
+    CHECK(test::message_of(ErrorCode::unsupported, [&] { ConvCudnn(device, two, place); }) ==
+          "conv: policy h" + std::to_string(place) +
+              ": cuDNN offers 1 configuration for this problem, expected h0");
+  }
+  CHECK(ConvCudnn(device, two, 0).explain() == first);
+  // Nor are two calls looked for where one would do.
+  const ConvProblem one = problem(kFirst, {.has_bias = true, .activation = Activation::relu});
+  CHECK(test::message_of(ErrorCode::unsupported, [&] { ConvCudnn(device, one, 63); }) ==
+        test::message_of(ErrorCode::unsupported, [&] {
+          (void)make_cudnn_plan("conv", device, describe_conv_cudnn(one).graph, {}, 63);
+        }));
+  // Of fp32 there are several: only the convolution's changes.
+  const ConvProblem several =
+      problem(kFirst, {.has_bias = true, .activation = Activation::gelu}, Dtype::fp32);
+  const std::string h0 = ConvCudnn(device, several, 0).explain();
+  const std::string h1 = ConvCudnn(device, several, 1).explain();
+  INFO(h0 << "\n" << h1);
+  CHECK(h0 != h1);
+  const auto epilogue_of = [](const std::string& text) { return text.substr(text.find(';')); };
+  CHECK(epilogue_of(h0) == epilogue_of(h1));
+  std::string refusal;
+  for (int place = 2; refusal.empty() && place < 64; ++place) {
+    refusal = cudnn_refusal([&] { ConvCudnn(device, several, place); });
+    if (refusal.empty()) continue;
+    CHECK(refusal == "conv: policy h" + std::to_string(place) + ": cuDNN offers " +
+                         std::to_string(place) +
+                         " configurations for this problem, expected h0 "
+                         "to h" +
+                         std::to_string(place - 1));
+  }
+  CHECK(refusal != "");
 }
