@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuDNN's backend calls on the simulated GPU: any graph of the operations that wide asks for has
-// one engine, which computes what the documentation says. What the real library refuses is not
-// known here; it plans without a device, and tests of plans ask it.
+// three engines, which compute what the documentation says: two best guesses and a fallback. What
+// the real library refuses is not known here; it plans without a device, and tests of plans ask it.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -17,7 +17,11 @@ namespace wide::simvendors {
 
 namespace {
 
-constexpr int64_t kWorkspaceBytes = 4096;  ///< of every plan: whoever forgets it is found
+/// Of a plan, by its engine: whoever forgets it, or takes another plan's, is found.
+constexpr int64_t workspace_bytes(int64_t engine) {
+  return 4096 * (engine + 1);
+}
+constexpr int64_t kBestGuesses = 2;  ///< engines 0 and 1; engine 2 is the fallback
 
 size_t bytes_of(cudnnBackendAttributeType_t type) {
   switch (type) {
@@ -85,22 +89,33 @@ cudnnStatus_t give(Value value, int64_t room, int64_t* count, void* values) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-/// Of a heuristic: its graph's one configuration, into the descriptor that the caller has made. It
-/// is the graph's operations: what a plan of it will execute.
-cudnnStatus_t give_configuration(const CudnnDescriptor& heuristic, int64_t room, int64_t* count,
-                                 void* values) {
-  *count = 1;
-  if (room == 0) return CUDNN_STATUS_SUCCESS;
-  const auto to = registry()[*static_cast<cudnnBackendDescriptor_t*>(values)];
-  to->attributes[CUDNN_ATTR_OPERATIONGRAPH_OPS] =
-      heuristic.descriptor(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)
-          .attributes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+/// Of a heuristic: its list's configurations, into the descriptors that the caller has made. Each
+/// is the graph's operations, what a plan of it will execute, and the number of its engine.
+cudnnStatus_t give_configurations(const CudnnDescriptor& heuristic, int64_t room, int64_t* count,
+                                  void* values) {
+  const bool is_fallback =
+      heuristic.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK;
+  *count = is_fallback ? 1 : kBestGuesses;
+  for (int64_t i = 0; i < std::min(room, *count); ++i) {
+    const auto to = registry()[static_cast<cudnnBackendDescriptor_t*>(values)[i]];
+    to->attributes[CUDNN_ATTR_OPERATIONGRAPH_OPS] =
+        heuristic.descriptor(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)
+            .attributes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    to->set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, is_fallback ? kBestGuesses : i);
+  }
   return CUDNN_STATUS_SUCCESS;
 }
 
-void compute(const CudnnCall& call, void* workspace) {
+int64_t engine_of(const CudnnDescriptor& configuration) {
+  return configuration.one<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+}
+int64_t engine_of_plan(const CudnnDescriptor& plan) {
+  return engine_of(plan.descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));
+}
+
+void compute(const CudnnCall& call, void* workspace, int64_t bytes) {
   if (workspace == nullptr) refuse_access("cuDNN's workspace");
-  leave_anything(workspace, kWorkspaceBytes);
+  leave_anything(workspace, bytes);
   test::interpret(call.graph, call.bindings, device_access("cuDNN"));
 }
 
@@ -195,17 +210,19 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
     const auto of = registry()[descriptor];
     switch (name) {
       case CUDNN_ATTR_ENGINEHEUR_RESULTS:
-        return give_configuration(*of, room, count, values);
-      case CUDNN_ATTR_ENGINECFG_ENGINE:  // into a descriptor that needs to know nothing
+        return give_configurations(*of, room, count, values);
+      case CUDNN_ATTR_ENGINECFG_ENGINE:  // into a descriptor that the caller has made
+        registry()[*static_cast<cudnnBackendDescriptor_t*>(values)]->set(
+            CUDNN_ATTR_ENGINE_GLOBAL_INDEX, engine_of(*of));
         if (count != nullptr) *count = 1;
         return CUDNN_STATUS_SUCCESS;
       case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
-        return give(int64_t{0}, room, count, values);
+        return give(engine_of(*of), room, count, values);
       case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
         *count = 0;
         return CUDNN_STATUS_SUCCESS;
       case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-        return give(kWorkspaceBytes, room, count, values);
+        return give(workspace_bytes(engine_of_plan(*of)), room, count, values);
       default:
         return CUDNN_STATUS_NOT_SUPPORTED;
     }
@@ -222,8 +239,10 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     const CudnnDescriptor& graph = of->descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     const CudnnCall call = read_call(graph, *with);
     void* const workspace = with->one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
-    const cudaError_t error = enqueue(reinterpret_cast<Handle*>(handle)->stream,
-                                      [call, workspace] { compute(call, workspace); });
+    const int64_t bytes = workspace_bytes(engine_of_plan(*of));
+    const cudaError_t error =
+        enqueue(reinterpret_cast<Handle*>(handle)->stream,
+                [call, workspace, bytes] { compute(call, workspace, bytes); });
     return error == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
   });
 }

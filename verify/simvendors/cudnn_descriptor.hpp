@@ -42,6 +42,10 @@ struct CudnnDescriptor {
   std::map<cudnnBackendAttributeName_t, Attribute> attributes{};
 
   bool has(cudnnBackendAttributeName_t name) const { return attributes.contains(name); }
+  void set(cudnnBackendAttributeName_t name, int64_t value) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&value);
+    attributes[name].bytes.assign(bytes, bytes + sizeof(value));
+  }
   template <class Value>
   std::vector<Value> all(cudnnBackendAttributeName_t name) const {
     const std::vector<std::byte>& bytes = at(name).bytes;
