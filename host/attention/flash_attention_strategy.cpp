@@ -252,7 +252,7 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
       {"flash_attention", device, name, verified_by(verified, "flash_attention", device), "",
        tuning},
       kTable, problem, flash_attention_unsupported_reason,
-      [&](FlashAttentionStrategy) { return cudnn_refusal(); });
+      [&](FlashAttentionStrategy, std::string_view) { return cudnn_refusal(); });
 }
 
 }  // namespace wide

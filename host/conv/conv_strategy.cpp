@@ -124,7 +124,7 @@ ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& de
       [](const ConvStrategy* strategy, const ConvProblem& p, const DeviceInfo& on) {
         return conv_unsupported_reason(*strategy, p, on);
       },
-      [&](const ConvStrategy* strategy) { return refusal(*strategy); });
+      [&](const ConvStrategy* strategy, std::string_view) { return refusal(*strategy); });
 }
 
 }  // namespace wide

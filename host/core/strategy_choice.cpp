@@ -112,13 +112,13 @@ ChosenCandidate choose_by_table(const StrategyRequest& request,
       slower.push_back(i);
       continue;
     }
-    if (reason.empty()) reason = candidate.vendor_refusal();
+    if (reason.empty()) reason = candidate.vendor_refusal("");
     if (reason.empty()) return {i, explain_automatic(request, candidate, candidate.why, passed)};
     all.add(candidate.name, reason);
     if (candidate.is_expected_to_win()) passed.add(candidate.name, reason);
   }
   for (const size_t i : slower) {
-    const std::string refusal = candidates[i].vendor_refusal();
+    const std::string refusal = candidates[i].vendor_refusal("");
     if (refusal.empty()) {
       return {i, explain_automatic(request, candidates[i],
                                    "nothing that is expected to be faster can run it", passed)};

@@ -89,7 +89,8 @@ struct StrategyCandidate {
   std::string_view name;
   bool is_vendors;
   std::string_view why;
-  std::function<std::string()> unsupported_reason, vendor_refusal;
+  std::function<std::string()> unsupported_reason;
+  std::function<std::string(std::string_view policy)> vendor_refusal;
   std::function<bool()> is_expected_to_win;
 };
 struct ChosenCandidate {
@@ -114,7 +115,8 @@ std::string member_text(const StrategyRequest& request);
 /// vendor's and not refused, `sequential` or the CPU's; else the first of those that are not
 /// expected to win. "auto_unverified" is "auto" with everything counted as verified.
 /// `unsupported_reason` and `vendor_refusal` say why not, and are empty where it can; the latter,
-/// which may take seconds, is called only for a strategy that is taken if it is empty. Throws
+/// which may take seconds, is called only for a strategy that is taken if it is empty, with the
+/// tuning cache's policy if it is that one's. Throws
 /// invalid_argument for an unknown name, unsupported with the reasons for a strategy that cannot
 /// run, if only because it is another device's, or where none is left.
 template <class Strategy, class Problem>
@@ -122,7 +124,7 @@ StrategyChoice<Strategy> choose_strategy(
     const StrategyRequest& request, std::span<const StrategyRow<Strategy, Problem>> table,
     const Problem& problem,
     std::string (*unsupported_reason)(Strategy, const Problem&, const DeviceInfo&),
-    const std::function<std::string(Strategy)>& vendor_refusal = nullptr) {
+    const std::function<std::string(Strategy, std::string_view policy)>& vendor_refusal = nullptr) {
   const DeviceInfo& device = request.device;
   std::vector<Strategy> strategies;
   std::vector<StrategyCandidate> candidates;
@@ -133,15 +135,17 @@ StrategyChoice<Strategy> choose_strategy(
       continue;
     }
     strategies.push_back(row.strategy);
-    candidates.push_back(
-        {strategy_name(row.strategy), row.is_vendors, row.why,
-         [&] { return unsupported_reason(row.strategy, problem, device); },
-         [&] {
-           return row.is_vendors && vendor_refusal ? vendor_refusal(row.strategy) : std::string();
-         },
-         [&] {
-           return row.is_expected_to_win == nullptr || row.is_expected_to_win(problem, device);
-         }});
+    candidates.push_back({strategy_name(row.strategy), row.is_vendors, row.why,
+                          [&] { return unsupported_reason(row.strategy, problem, device); },
+                          [&](std::string_view policy) {
+                            return row.is_vendors && vendor_refusal
+                                       ? vendor_refusal(row.strategy, policy)
+                                       : std::string();
+                          },
+                          [&] {
+                            return row.is_expected_to_win == nullptr ||
+                                   row.is_expected_to_win(problem, device);
+                          }});
   }
   ChosenCandidate chosen = choose_candidate(request, candidates, elsewhere);
   return {strategies[chosen.index], std::move(chosen.explain), std::move(chosen.policy)};

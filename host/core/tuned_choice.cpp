@@ -66,7 +66,7 @@ std::optional<ChosenCandidate> tuned_candidate(const StrategyRequest& request,
   if (!was_checked && !has_proof(request, *found)) {
     return refuse("its kernels have changed since, and it is not verified on this device");
   }
-  reason = found->vendor_refusal();
+  reason = found->vendor_refusal(entry->policy);
   if (!reason.empty()) return refuse(reason);
   std::string explain = explain_tuned(request, *entry);
   if (launches_own_kernel(request, *found)) explain += "; " + member_text(request);

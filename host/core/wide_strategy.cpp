@@ -50,7 +50,8 @@ WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& de
   return choose_strategy<WideStrategy, LaunchRefusal>(
       {primitive, device, name, [&](std::string_view) { return wide_is_verified; },
        cudnn_refusal ? "" : "wide", tuning},
-      table, launches, launch_reason, [&](WideStrategy) { return cudnn_refusal(); });
+      table, launches, launch_reason,
+      [&](WideStrategy, std::string_view) { return cudnn_refusal(); });
 }
 
 }  // namespace wide

@@ -60,10 +60,12 @@ struct Chooser {
     const StrategyRequest request{
         "play", device, name,
         [&](std::string_view way) { return verified.contains(std::string(way)); }, member_kernel};
-    return choose_strategy<Way, Work>(request, kWays, work, why_not, [&](Way) {
-      ++asked;
-      return refusal;
-    });
+    return choose_strategy<Way, Work>(request, kWays, work, why_not,
+                                      [&](Way, std::string_view policy) {
+                                        CHECK(policy.empty());
+                                        ++asked;
+                                        return refusal;
+                                      });
   }
 
   DeviceInfo device = kH200;

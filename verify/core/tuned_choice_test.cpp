@@ -27,13 +27,16 @@ struct Chooser {
     const auto none = [] { return std::string(); };
     const auto wins = [] { return true; };
     const auto cannot = [&] { return reason; };
-    const auto refuses = [&] { return refusal; };
+    const auto takes = [](std::string_view) { return std::string(); };
+    const auto refuses = [&](std::string_view policy) {
+      return policy == refused_policy ? refusal : std::string();
+    };
     const std::vector<StrategyCandidate> candidates{
-        {"steady", false, "one launch", none, none, wins},
-        {"odd", false, "", cannot, none, wins},
+        {"steady", false, "one launch", none, takes, wins},
+        {"odd", false, "", cannot, takes, wins},
         {"vendor", true, "one call", none, refuses, wins},
         {"sequential", true, "one call a member", none, refuses, wins},
-        {"sequential", false, "member after member", none, none, wins}};
+        {"sequential", false, "member after member", none, takes, wins}};
     const ChosenCandidate chosen = choose_candidate(request, candidates, {});
     CHECK(chosen.explain.starts_with(std::string(candidates[chosen.index].name) + ": "));
     return chosen.explain + (chosen.policy.empty() ? "" : " [" + chosen.policy + "]");
@@ -41,7 +44,8 @@ struct Chooser {
 
   TuningEntry entry{"odd", "", 12.34567, 8, "hash"};
   DeviceInfo device = kH200;
-  std::string problem{kProblem}, kernel_hash = "hash", member_kernel{}, reason{}, refusal{};
+  std::string problem{kProblem}, kernel_hash = "hash", member_kernel{}, reason{}, refusal{},
+                                 refused_policy{};
   std::set<std::string> verified{"steady"};
   std::function<std::string(std::string_view, std::string_view)> policy_reason{};
 };
@@ -125,6 +129,13 @@ TEST_CASE("tuned choice: policies are the primitive's to judge") {
         "odd: tuned: 12.35 us with m16 on NVIDIA H200, the fastest of 8 candidates [m16]");
   choose.entry.policy = "m17";
   CHECK(choose() == kOtherwise + "tuned odd not taken: odd has no m17");
+  // The vendor is asked for the policy, not for any.
+  choose.entry.strategy = "vendor";
+  choose.entry.policy = "m16";
+  choose.refusal = "no longer offered";
+  CHECK(choose().ends_with("[m16]"));
+  choose.refused_policy = "m16";
+  CHECK(choose() == kOtherwise + "tuned vendor not taken: no longer offered");
 }
 
 }  // namespace
