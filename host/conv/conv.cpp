@@ -66,6 +66,17 @@ View packed_bias(const ConvProblem& p, const ConstTensorView& weight, const View
   return view;
 }
 
+/// Throws invalid_argument for a policy that the strategy asked for has not.
+void require_conv_policy(const DeviceInfo& device, const PlanOptions& options) {
+  const std::string& name = options.strategy;
+  WIDE_REQUIRE(!is_automatic(name) || options.policy.empty(),
+               "conv: policy is \"" + options.policy + "\", expected none: strategy \"" + name +
+                   "\" has its own");
+  const ConvStrategy* const strategy = find_conv_strategy(name, device.device.type);
+  const std::string reason = strategy ? conv_policy_reason(*strategy, options.policy) : "";
+  WIDE_REQUIRE(reason.empty(), "conv: " + reason);
+}
+
 }  // namespace
 
 template <>
@@ -80,19 +91,23 @@ ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
                         const PlanOptions& options) {
   const ConvProblem full = complete_conv_problem(problem);
   const ConvProblem computed = without_idle_axes(full);
-  require_no_policy(kConvName, options.policy);
+  require_conv_policy(context.info(), options);
   ConvRunner runner, stand_in;
   ConvChoice choice = choose_conv_strategy(
       computed, context.info(), options.strategy, verified_strategies(),
-      [&](const ConvStrategy& strategy) -> std::string {
+      [&](const ConvStrategy& strategy, std::string_view policy) -> std::string {
         if (is_empty(full)) return "there is nothing to compute";
         const std::string refusal =
-            cudnn_refusal([&] { runner = strategy.make(context, computed); });
+            cudnn_refusal([&] { runner = make_conv_runner(strategy, context, computed, policy); });
         if (!refusal.empty() || runner.calls_cudnn) return refusal;
         return std::exchange(runner, {}).note;
       },
       tuning_of(options, kConvName, full));
-  if (!is_empty(full) && !runner.run) runner = choice.strategy->make(context, computed);
+  if (!is_empty(full) && !runner.run) {
+    runner = make_conv_runner(*choice.strategy, context, computed, options.policy);
+  }
+  choice.policy = runner.policy;
+  if (!choice.policy.empty()) choice.explain += "; policy " + choice.policy;
   if (!runner.note.empty()) choice.explain += "; " + runner.note;
   const bool can_be_stood_in_for = runner.unsupported_reason && is_automatic(options.strategy) &&
                                    conv_direct_unsupported_reason(computed, context.info()).empty();

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The strategies that call cuDNN: all members as groups of one convolution, with channels first
-// (grouped) or last (channels_last), and one call per member (sequential).
+// (grouped) or last (channels_last), and one call per member (sequential). Policies of the first
+// two are configurations of cuDNN's; which is fastest, only measuring shows.
 //
 // cuDNN's plans require addresses at multiples of 16 bytes, unknown to a plan: asked for by name,
 // the first two refuse others. `sequential` does not name cuDNN, and uses the direct kernel.
@@ -10,6 +11,7 @@
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_run.hpp"
 #include "host/conv/conv_strategy.hpp"
+#include "host/core/heuristic_policy.hpp"
 #include "host/core/pointer.hpp"
 
 namespace wide {
@@ -48,8 +50,8 @@ std::string conv_channels_last_unsupported_reason(const ConvProblem& problem, co
   return reason_for(problem, ChannelLayout::channels_last);
 }
 
-ConvRunner make_conv_grouped(const Context& context, const ConvProblem& problem) {
-  const auto all = std::make_shared<const ConvCudnn>(cudnn_device(context), problem);
+ConvRunner make_conv_grouped(const Context& context, const ConvProblem& problem, int place) {
+  const auto all = std::make_shared<const ConvCudnn>(cudnn_device(context), problem, place);
   return {
       .run = [all](const ConvArguments& arguments,
                    const Execution& execution) { all->run(arguments, execution); },
@@ -57,7 +59,8 @@ ConvRunner make_conv_grouped(const Context& context, const ConvProblem& problem)
       .note = all->explain(),
       .unsupported_reason =
           [](const ConvArguments& arguments) { return conv_cudnn_unsupported_reason(arguments); },
-      .calls_cudnn = true};
+      .calls_cudnn = true,
+      .policy = heuristic_policy(place)};
 }
 
 ConvRunner make_conv_sequential(const Context& context, const ConvProblem& problem) {

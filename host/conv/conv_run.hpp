@@ -23,6 +23,7 @@ struct ConvRunner {
   /// Why run() does not take the operands; empty where it does. Null: it takes any.
   std::function<std::string(const ConvArguments& arguments)> unsupported_reason{};
   bool calls_cudnn = false;
+  std::string policy{};  ///< empty: there is one way to run
 };
 
 // On the CPU: member after member, or the tiles of all members at once.
@@ -34,12 +35,13 @@ std::string conv_direct_unsupported_reason(const ConvProblem& problem, const Dev
 ConvRunner make_conv_direct(const Context& context, const ConvProblem& problem);
 ConvRunner make_conv_cuda_sequential(const Context& context, const ConvProblem& problem);
 
-// cuDNN's: all members as groups of one convolution, with channels first or last; or member after
-// member, by the direct kernel where cuDNN does not take the problem.
+// cuDNN's: all members as groups of one convolution, with channels first or last, by the
+// configuration of cuDNN's at `place`; or member after member, by the direct kernel where cuDNN
+// does not take the problem.
 std::string conv_grouped_unsupported_reason(const ConvProblem& problem, const DeviceInfo& device);
 std::string conv_channels_last_unsupported_reason(const ConvProblem& problem,
                                                   const DeviceInfo& device);
-ConvRunner make_conv_grouped(const Context& context, const ConvProblem& problem);
+ConvRunner make_conv_grouped(const Context& context, const ConvProblem& problem, int place);
 ConvRunner make_conv_sequential(const Context& context, const ConvProblem& problem);
 
 // Convolutions of one tap by linear's kernels, on CUDA.

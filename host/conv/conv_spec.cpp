@@ -10,6 +10,7 @@
 #include "host/conv/conv_cudnn.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_reference.hpp"
+#include "host/conv/conv_strategy.hpp"
 #include "host/linear/linear_reference.hpp"
 #include "host/linear_values.hpp"
 #include "host/plan_workload.hpp"
@@ -283,10 +284,11 @@ constexpr ConvTraffic kTrafficOfVolumes{
 std::vector<StrategyInfo> strategies(const ConvTraffic& traffic) {
   using enum DeviceType;
   using enum StrategyKind;
-  return {
+  std::vector<StrategyInfo> list{
       {"sequential", cuda, sequential,
        "cuDNN's where it takes the problem, else the direct kernel; one call per member"},
-      {"grouped", cuda, vendor, "cuDNN's, members as groups of one convolution; channels first"},
+      {"grouped", cuda, vendor,
+       "cuDNN's, members as groups of one convolution; channels first; policies: its guesses"},
       {"channels_last", cuda, vendor, "cuDNN's likewise; channels last"},
       {"pointwise",
        cuda,
@@ -306,6 +308,12 @@ std::vector<StrategyInfo> strategies(const ConvTraffic& traffic) {
       {"sequential", cpu, sequential, "member after member, each over all threads"},
       {"wide", cpu, hand_written, "the tiles of all members over all threads at once"},
   };
+  for (StrategyInfo& info : list) {
+    const ConvStrategy* const strategy = find_conv_strategy(info.name, info.device);
+    if (strategy->make_at != nullptr)
+      info.policies = {kCudnnPolicies.begin(), kCudnnPolicies.end()};
+  }
+  return list;
 }
 
 /// The seeds' sweeps: Cin = Cout = C, stride 1, padding k / 2, bias.

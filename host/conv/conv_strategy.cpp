@@ -4,12 +4,16 @@
 // The one list of conv's strategies, and the choice among them.
 #include "host/conv/conv_strategy.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <vector>
 
 #include "host/conv/conv_implicit_gemm.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_wgmma.hpp"
+#include "host/core/heuristic_policy.hpp"
+#include "host/cudnn/cudnn_plan.hpp"
 
 namespace wide {
 
@@ -43,6 +47,7 @@ bool is_narrow(const ConvProblem& problem, const DeviceInfo& device) {
 }
 
 constexpr std::string_view kOneCall = "one call of cuDNN's for all members";
+constexpr int kNumPolicies = static_cast<int>(kCudnnPolicies.size());
 
 constexpr ConvStrategy kStrategies[] = {
     {"wgmma", cuda, false, conv_wgmma_unsupported_reason, conv_wgmma_is_expected_to_win,
@@ -55,9 +60,9 @@ constexpr ConvStrategy kStrategies[] = {
      conv_implicit_gemm_is_expected_to_win, "one launch fills tiles on tensor cores",
      make_conv_implicit_gemm},
     {"grouped", cuda, true, conv_grouped_unsupported_reason, leaves_multiprocessors_idle, kOneCall,
-     make_conv_grouped},
+     nullptr, make_conv_grouped},
     {"channels_last", cuda, true, conv_channels_last_unsupported_reason,
-     leaves_multiprocessors_idle, kOneCall, make_conv_grouped},
+     leaves_multiprocessors_idle, kOneCall, nullptr, make_conv_grouped},
     {"sequential", cuda, true, conv_direct_unsupported_reason, always,
      "one call of cuDNN's a member", make_conv_sequential},
     {"direct", cuda, false, conv_direct_unsupported_reason, always,
@@ -91,6 +96,31 @@ std::string_view strategy_name(const ConvStrategy* strategy) {
   return strategy->name;
 }
 
+const ConvStrategy* find_conv_strategy(std::string_view name, DeviceType device) {
+  const auto* const found = std::find_if(
+      std::begin(kStrategies), std::end(kStrategies),
+      [&](const ConvStrategy& one) { return one.name == name && one.device == device; });
+  return found == std::end(kStrategies) ? nullptr : found;
+}
+
+std::string conv_policy_reason(const ConvStrategy& strategy, std::string_view policy) {
+  if (policy.empty()) return "";
+  if (strategy.make_at == nullptr) {
+    return "policy \"" + std::string(policy) + "\", expected none: " + std::string(strategy.name) +
+           " has none";
+  }
+  return parse_heuristic_policy(policy, kNumPolicies) >= 0
+             ? ""
+             : unknown_heuristic_policy(policy, kNumPolicies);
+}
+
+ConvRunner make_conv_runner(const ConvStrategy& strategy, const Context& context,
+                            const ConvProblem& problem, std::string_view policy) {
+  if (strategy.make_at == nullptr) return strategy.make(context, problem);
+  return strategy.make_at(context, problem,
+                          std::max(0, parse_heuristic_policy(policy, kNumPolicies)));
+}
+
 std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProblem& problem,
                                     const DeviceInfo& device) {
   if (strategy.device != device.device.type) {
@@ -119,12 +149,17 @@ ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& de
     table.push_back({&one, one.device, one.is_vendors, one.why, one.is_expected_to_win});
   }
   return choose_strategy<const ConvStrategy*, ConvProblem>(
-      {kConvName, device, name, proved_by(verified, device, is_volume(problem)), "", tuning}, table,
-      problem,
+      {kConvName, device, name, proved_by(verified, device, is_volume(problem)), "", tuning,
+       [&](std::string_view strategy, std::string_view policy) {
+         return conv_policy_reason(*find_conv_strategy(strategy, device.device.type), policy);
+       }},
+      table, problem,
       [](const ConvStrategy* strategy, const ConvProblem& p, const DeviceInfo& on) {
         return conv_unsupported_reason(*strategy, p, on);
       },
-      [&](const ConvStrategy* strategy, std::string_view) { return refusal(*strategy); });
+      [&](const ConvStrategy* strategy, std::string_view policy) {
+        return refusal(*strategy, policy);
+      });
 }
 
 }  // namespace wide

@@ -26,6 +26,8 @@ struct ConvStrategy {
   bool (*is_expected_to_win)(const ConvProblem& problem, const DeviceInfo& device);
   std::string_view why;
   ConvRunner (*make)(const Context& context, const ConvProblem& problem);
+  /// Instead, by a policy: a place in kCudnnPolicies. Null: the strategy has none.
+  ConvRunner (*make_at)(const Context& context, const ConvProblem& problem, int place) = nullptr;
 };
 
 /// All, in the order in which "auto" prefers them; `sequential` is the last of each device. A
@@ -33,6 +35,16 @@ struct ConvStrategy {
 std::span<const ConvStrategy> conv_strategies();
 
 std::string_view strategy_name(const ConvStrategy* strategy);
+
+/// The first of that name on such a device; null where there is none.
+const ConvStrategy* find_conv_strategy(std::string_view name, DeviceType device);
+
+/// Why the strategy has no such policy; empty where it has, or the policy is empty: its first.
+std::string conv_policy_reason(const ConvStrategy& strategy, std::string_view policy);
+
+/// By one of the strategy's policies. Throws unsupported where the vendor's library refuses.
+ConvRunner make_conv_runner(const ConvStrategy& strategy, const Context& context,
+                            const ConvProblem& problem, std::string_view policy);
 
 /// Whether the automatic choice of that name may launch `direct` for all members at once.
 bool conv_takes_direct(const ConvProblem& problem, const DeviceInfo& device,
@@ -48,9 +60,10 @@ std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProb
 
 using ConvChoice = StrategyChoice<const ConvStrategy*>;
 
-/// Why the vendor's library does not take the problem by this strategy; empty where it does. Called
-/// only for a strategy that is taken if it is empty.
-using ConvVendorRefusal = std::function<std::string(const ConvStrategy& strategy)>;
+/// Why the vendor's library does not take the problem by this strategy and policy; empty where it
+/// does. Called only for a strategy that is taken if it is empty.
+using ConvVendorRefusal =
+    std::function<std::string(const ConvStrategy& strategy, std::string_view policy)>;
 
 /// The strategy of that name, or for "auto" the first that can run, is expected to win and is the
 /// vendor's and not refused, the CPU's or in `verified` under conv1d and conv2d, of volumes under

@@ -195,7 +195,7 @@ bool ChannelRegions::gains(const Node& node) const {
   try {
     const ConvChoice choice = choose_conv_strategy(
         complete_conv_problem(problem_of(node)), device_, strategy_of(options_, node.name, "conv"),
-        verified_, [](const ConvStrategy&) { return std::string(); });
+        verified_, [](const ConvStrategy&, std::string_view) { return std::string(); });
     return choice.strategy->name == "wgmma";
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported) throw;

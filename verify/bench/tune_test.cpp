@@ -253,6 +253,9 @@ TEST_CASE("candidates are strategies by their policies") {
   CHECK((count("cublaslt") == 1 && count("cublas_grouped") == 1 && count("gemv") == 1));
   CHECK(tune_candidates(linear(), DeviceType::cpu, {}) ==
         std::vector<std::string>{"sequential", "wide"});
+  const auto& conv2d = catalog::find_primitive("conv2d");
+  CHECK(tune_candidates(conv2d, DeviceType::cuda, {"grouped", "sequential"}).size() == 8 + 1);
+  CHECK(tune_candidates(conv2d, DeviceType::cuda, {"channels_last:h7"}).size() == 1);
   CHECK(tune_candidates(linear(), DeviceType::cuda, {"simt", "small_m:m8n64", "auto"}).size() == 5);
 }
 

@@ -89,9 +89,9 @@ TEST_CASE("auto takes implicit_gemm where it is proved, for signals and images, 
   const auto takes_it = [](const ConvProblem& problem, std::span<const VerifiedStrategy> verified,
                            const DeviceInfo& device = kH200) {
     const ConvProblem p = complete_conv_problem(problem);
-    return choose_conv_strategy(p, device, "auto", verified, [](const ConvStrategy&) {
-             return "no";
-           }).strategy->name == "implicit_gemm";
+    return choose_conv_strategy(p, device, "auto", verified,
+                                [](const ConvStrategy&, std::string_view) { return "no"; })
+               .strategy->name == "implicit_gemm";
   };
   ConvProblem p = problem_of(4, 64, 32, Dtype::bf16);
   CHECK(takes_it(p, proved));
@@ -127,10 +127,11 @@ TEST_CASE("auto takes wgmma for single taps, too, where it is proved") {
     constexpr std::array kProved{
         VerifiedStrategy{"conv1d", "pointwise", 90}, VerifiedStrategy{"conv2d", "pointwise", 90},
         VerifiedStrategy{"conv1d", "wgmma", 90}, VerifiedStrategy{"conv2d", "wgmma", 90}};
-    return std::string(choose_conv_strategy(complete_conv_problem(problem), kH200, "auto",
-                                            std::span(kProved).first(has_wgmma ? 4 : 2),
-                                            [](const ConvStrategy&) { return "no"; })
-                           .strategy->name);
+    return std::string(
+        choose_conv_strategy(complete_conv_problem(problem), kH200, "auto",
+                             std::span(kProved).first(has_wgmma ? 4 : 2),
+                             [](const ConvStrategy&, std::string_view) { return "no"; })
+            .strategy->name);
   };
   ConvProblem p = problem_of(4, 64, 32, Dtype::bf16);
   p.kernel = {1, 1}, p.padding = {0, 0};

@@ -215,8 +215,10 @@ TEST_CASE("conv: members that do not fit the plan are named") {
   CHECK_THROWS_MATCHES(plan.restore_weights(weight, bias, two, biases, Stream::cpu()), Error,
                        Message("conv: member_biases has 1 entry, expected num_members = 2"));
   CHECK_THROWS_MATCHES(
-      make_conv_plan(cpu, p, {.policy = "m64"}), Error,
-      Message("conv: policy is \"m64\", expected none: its strategies have no policies"));
+      make_conv_plan(cpu, p, {.policy = "h0"}), Error,
+      Message("conv: policy is \"h0\", expected none: strategy \"auto\" has its own"));
+  CHECK_THROWS_MATCHES(make_conv_plan(cpu, p, {.strategy = "wide", .policy = "h0"}), Error,
+                       Message("conv: policy \"h0\", expected none: wide has none"));
 }
 
 TEST_CASE("conv: operands elsewhere than on the plan's device are named") {

@@ -276,7 +276,7 @@ TEST_CASE("conv: what auto is, for devices that are not at hand") {
                           std::span<const VerifiedStrategy> verified,
                           std::string_view name = "auto") {
     return choose_conv_strategy(complete_conv_problem(p), device, name, verified,
-                                [&](const ConvStrategy&) {
+                                [&](const ConvStrategy&, std::string_view) {
                                   ++asked;
                                   return refusal;
                                 });

@@ -198,7 +198,7 @@ TEST_CASE("auto takes conv's wgmma where it is proved, for signals and images, a
                           VerifiedStrategy{"conv2d", "wgmma", 90}};
   const auto takes_it = [](const ConvProblem& problem, std::span<const VerifiedStrategy> verified) {
     return choose_conv_strategy(complete_conv_problem(problem), kH200, "auto", verified,
-                                [](const ConvStrategy&) { return "no"; })
+                                [](const ConvStrategy&, std::string_view) { return "no"; })
                .strategy->name == "wgmma";
   };
   ConvProblem p = problem_of(4, 64, 32);
