@@ -99,7 +99,8 @@ def common_regime(*sides):
 
 
 def is_vendors(op, name):
-    return name in VENDORS.get(op, ())
+    """By any of its policies: grouped:h1."""
+    return name.partition(":")[0] in VENDORS.get(op, ())
 
 
 def is_ours(op, name):

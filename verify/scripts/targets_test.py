@@ -136,6 +136,10 @@ class TargetsTest(unittest.TestCase):
             named = set(re.findall(r'{"(\w+)",\s*(?:DeviceType::)?cuda,\s*(?:StrategyKind::)?vendor,', spec))
             self.assertEqual(targets.VENDORS.get(op, set()), named | ({"sequential"} if calls_in_sequential else set()), op)
 
+    def test_a_vendors_strategy_is_its_own_by_any_policy(self):
+        for name, is_vendors in (("grouped", True), ("grouped:h1", True), ("implicit_gemm", False), ("direct", False)):
+            self.assertEqual((targets.is_vendors("conv2d", name), targets.is_ours("conv2d", name)), (is_vendors, not is_vendors))
+
     def test_our_own_sequential_is_neither_ours_to_judge_nor_the_vendors(self):
         results = self.measure(10, 0.1, ours={"wide": 1})[2]
         added, layernorm = results["x + y, 67 MB"], results["layernorm, 67 MB"]
