@@ -60,8 +60,9 @@ std::string shell_line(const std::vector<std::string>& words) {
 std::string architecture_of(int compute_capability, std::string_view built) {
   int best = 0;
   std::string name;
-  for (size_t from = 0; from < built.size();) {
-    const std::string_view one = built.substr(from, built.find(';', from) - from);
+  for (size_t from = 0, end = 0; from < built.size(); from = end + 1) {
+    end = std::min(built.find(';', from), built.size());
+    const std::string_view one = built.substr(from, end - from);
     int number = 0;
     const auto [rest, error] = std::from_chars(one.data(), one.data() + one.size(), number);
     const bool is_alone = error == std::errc() && one.substr(0, one.find('-')).ends_with('a');
@@ -71,7 +72,6 @@ std::string architecture_of(int compute_capability, std::string_view built) {
     if (!runs || number < best) continue;
     best = number;
     name = one.substr(0, one.find('-'));
-    from += one.size() + 1;
   }
   if (!name.empty()) return "sm_" + name;
   throw Error(ErrorCode::unsupported,
