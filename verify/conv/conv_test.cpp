@@ -5,10 +5,13 @@
 #include "verify/conv/conv_case.hpp"
 #include "verify/support/cases.hpp"
 #include "verify/support/known_devices.hpp"
+#include "verify/support/refusals.hpp"
 
 #include <catch2/generators/catch_generators_all.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "wide/convert.hpp"
+#include "wide/error.hpp"
 
 namespace wide::test {
 namespace {
@@ -319,8 +322,13 @@ TEST_CASE("conv: patches, of which a block reads as many positions as taps and o
         p.dtype = dtype;
         const bool is_cuda = context.device().type == DeviceType::cuda;
         const bool has_room = context.info().shared_bytes_per_block >= kA100.shared_bytes_per_block;
-        if (is_cuda && edge > 8 && !has_room) continue;  // of 99 KiB a halo takes more
-        if (is_cuda) make_conv_plan(context, p, {.strategy = "direct"});  // does not refuse them
+        const auto direct = [&] { make_conv_plan(context, p, {.strategy = "direct"}); };
+        if (is_cuda && edge > 8 && !has_room) {  // of 99 KiB a halo takes more
+          CHECK_THAT(message_of(ErrorCode::unsupported, direct),
+                     Catch::Matchers::ContainsSubstring("shared memory"));
+          continue;
+        }
+        if (is_cuda) direct();  // does not refuse them
         CHECK(check_conv(context, p) >= 2);
       }
     }

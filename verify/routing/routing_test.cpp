@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <limits>
 #include <random>
 #include <vector>
 
 #include "kernels/routing/routing_chunks.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/refusals.hpp"
+#include "wide/error.hpp"
 
 namespace wide::test {
 namespace {
@@ -209,8 +212,12 @@ TEST_CASE("routing: more members than a chunk has rows, and than a block has cou
         INFO(to_string(context.device()) << ", " << members << " members, " << rows << " rows");
         const int64_t bytes = kernels::routing_chunks(members, rows).shared_bytes();
         if (context.device().type == DeviceType::cuda &&
-            bytes + kernels::kRoutingStaticBytes > context.info().shared_bytes_per_block)
-          continue;  // refused: routing_validation_test
+            bytes + kernels::kRoutingStaticBytes > context.info().shared_bytes_per_block) {
+          CHECK_THAT(message_of(ErrorCode::unsupported,
+                                [&] { (void)route(context, ids, members, "wide"); }),
+                     Catch::Matchers::ContainsSubstring("shared memory"));
+          continue;
+        }
         CHECK((route(context, ids, members, "wide") == right));
       }
     }
