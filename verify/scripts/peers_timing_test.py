@@ -9,6 +9,7 @@ import pathlib
 import sys
 import types
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/peers"))
 sys.dont_write_bytecode = True
@@ -102,7 +103,7 @@ def capture(graph):
 def made_up_torch():
     torch = types.ModuleType("torch")
     stream = types.SimpleNamespace(wait_stream=lambda other: None)
-    torch.Tensor, torch.int32, torch.int64 = Tensor, "int32", "int64"
+    torch.Tensor, torch.int32, torch.int64, torch.__version__ = Tensor, "int32", "int64", "1.13"
     torch.inference_mode = contextlib.nullcontext
     torch.zeros = lambda count, dtype, device: Tensor(4 * count if count else 0)
     torch.sum = read_all
@@ -117,6 +118,7 @@ machine = Machine()
 sys.modules["torch"] = made_up_torch()
 
 import protocol  # noqa: E402
+import strategies  # noqa: E402
 import timing  # noqa: E402
 import torch_peer  # noqa: E402
 
@@ -277,6 +279,65 @@ class TimingTest(unittest.TestCase):
             timing.make_sampler([call], {"regime": "graph", "min_sample_ns": 1}, "cpu", 2, 0)
         with self.assertRaisesRegex(protocol.Unsupported, "flush_bytes is 0"):
             timing.make_sampler([call], {"regime": "cold", "min_sample_ns": 1}, "cuda", 2, 0)
+
+
+class Storage:
+    def data_ptr(self):
+        return id(self)
+
+    def clone(self):
+        return Storage()
+
+
+class Placed(Tensor):
+    """A tensor that is nothing but where it lies."""
+    dtype, device = "float32", "cuda:0"
+
+    def __init__(self, storage=None, offset=0, size=(), stride=()):
+        super().__init__()
+        self.set_(storage, offset, size, stride)
+
+    def set_(self, storage, offset, size, stride):
+        self.storage, self.place = storage, (offset, size, stride)
+        return self
+
+    def untyped_storage(self):
+        return self.storage
+
+    def storage_offset(self):
+        return self.place[0]
+
+    def size(self):
+        return self.place[1]
+
+    def stride(self):
+        return self.place[2]
+
+
+class CopiesTest(unittest.TestCase):
+    def calls(self, operands, count, tensor=Placed):
+        """The operands of each call, as it was made with them."""
+        with unittest.mock.patch.multiple(strategies.torch, create=True, Tensor=tensor,
+                                          empty=lambda count, dtype, device: Placed()):
+            made = strategies.Strategy("loop", "", lambda: (lambda *given: given, operands), None)
+            return [call() for call in made.calls(count)]
+
+    def test_each_call_has_operands_of_its_own_laid_out_alike(self):
+        whole = Storage()
+        x, w = Placed(whole, 0, (2, 3), (8, 1)), Placed(whole, 3, (2, 3), (8, 1))  # two members side by side
+        first, *others = self.calls(({"x": x}, [w], None, 7), 3)
+        self.assertEqual((first[0]["x"], first[1][0]), (x, w))
+        storages = {id(whole)}
+        for given, (w_copy,), none, number in others:
+            self.assertEqual((given["x"].place, w_copy.place, none, number), (x.place, w.place, None, 7))
+            self.assertIs(given["x"].storage, w_copy.storage)  # what shares memory shares it again
+            storages.add(id(w_copy.storage))
+        self.assertEqual(len(storages), 3)
+
+    def test_a_torch_that_cannot_say_where_tensors_lie_does_not_rotate(self):
+        self.assertEqual(len(self.calls((Tensor(),), 1, Tensor)), 1)
+        with self.assertRaisesRegex(protocol.Unsupported, "torch 1.13 cannot copy operands as they lie"):
+            self.calls((Tensor(),), 2, Tensor)
 
 
 if __name__ == "__main__":
