@@ -131,7 +131,7 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/cases/0/strategies/0/kernels/0/grid", {8, 1}},
       {"/cases/0/strategies/0/kernels/0/occupancy_pct", 101},
       {"/cases/0/strategies/0/launches_per_call", 1.5},
-      {"/cases/0/strategies/0/measurements/0/cache", "hot"},
+      {"/cases/0/strategies/0/measurements/0/cache", "auto"},
       {"/cases/0/strategies/0/measurements/0/buffers_rotated", 0},
       {"/cases/0/strategies/0/measurements/0/samples/sm_mhz/0", nullptr},
       {"/cases/0/strategies/0/measurements/0/clocks/sm_mhz_min", -1},
