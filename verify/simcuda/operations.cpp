@@ -8,10 +8,6 @@ namespace wide::simcuda {
 
 namespace {
 
-void join(SlotTimes& times, const SlotTimes& others) {
-  for (const auto& [slot, number] : others) times[slot] = std::max(times[slot], number);
-}
-
 bool is_ready(const OperationPointer& operation) {
   return std::all_of(operation->after.begin(), operation->after.end(),
                      [](const OperationPointer& earlier) { return earlier->is_done; });
@@ -24,9 +20,26 @@ void gather(const OperationPointer& operation, std::set<const Operation*>& neede
 
 }  // namespace
 
+uint32_t SlotTimes::of(int slot) const {
+  const auto place = static_cast<size_t>(slot);
+  return place < times_.size() ? times_[place] : 0;
+}
+
+void SlotTimes::raise(int slot, uint32_t number) {
+  const auto place = static_cast<size_t>(slot);
+  if (place >= times_.size()) times_.resize(place + 1);
+  times_[place] = std::max(times_[place], number);
+}
+
+void SlotTimes::join(const SlotTimes& others) {
+  if (others.times_.size() > times_.size()) times_.resize(others.times_.size());
+  for (size_t i = 0; i < others.times_.size(); ++i)
+    times_[i] = std::max(times_[i], others.times_[i]);
+}
+
 SlotTimes Operation::known_after() const {
   SlotTimes times = known;
-  times[slot] = std::max(times[slot], number);
+  times.raise(slot, number);
   return times;
 }
 
@@ -35,13 +48,15 @@ OperationPointer Operations::submit(int slot, const std::vector<OperationPointer
   auto operation = std::make_shared<Operation>();
   operation->id = static_cast<uint32_t>(by_id_.size());
   operation->slot = slot;
-  operation->number = ++numbers_[slot];
+  operation->number = numbers_.of(slot) + 1;
+  numbers_.raise(slot, operation->number);
   by_id_.emplace_back(slot, operation->number);
   operation->work = std::move(work);
   operation->known = host_;
   for (const OperationPointer& earlier : after) {
     if (earlier == nullptr) continue;
-    join(operation->known, earlier->known_after());
+    operation->known.join(earlier->known);
+    operation->known.raise(earlier->slot, earlier->number);
     operation->after.push_back(earlier);
   }
   pending_.push_back(operation);
@@ -86,17 +101,17 @@ void Operations::progress(const OperationPointer& target, bool only_needed, int 
 void Operations::wait(const OperationPointer& operation) {
   if (operation == nullptr) return;
   progress(operation, order_ == Order::lazy, -1);
-  join(host_, operation->known_after());
+  host_.join(operation->known_after());
 }
 
 void Operations::wait_for_all() {
   progress(nullptr, false, -1);
-  for (const auto& [slot, number] : numbers_) host_[slot] = number;
+  host_ = numbers_;
 }
 
 int Operations::new_slot() {
   const auto known = std::find_if(retired_.begin(), retired_.end(),
-                                  [&](int slot) { return host_[slot] == numbers_[slot]; });
+                                  [&](int slot) { return host_.of(slot) == numbers_.of(slot); });
   if (known == retired_.end()) return next_slot_++;
   const int slot = *known;
   retired_.erase(known);
@@ -106,8 +121,7 @@ int Operations::new_slot() {
 bool Operations::is_ordered(uint32_t earlier, const Operation& present) const {
   if (earlier >= by_id_.size()) return true;
   const auto [slot, number] = by_id_[earlier];
-  const auto known = present.known.find(slot);
-  return known != present.known.end() && known->second >= number;
+  return present.known.of(slot) >= number;
 }
 
 void Operations::set_order(Order order, uint32_t seed) {

@@ -9,7 +9,6 @@
 #include <cuda_runtime_api.h>
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <random>
 #include <vector>
@@ -21,9 +20,17 @@ namespace wide::simcuda {
 struct Operation;
 using OperationPointer = std::shared_ptr<Operation>;
 using Work = std::function<cudaError_t(const Operation&)>;
-/// Slot -> number of its operations that are known to have ended. A slot is a stream, or a stream's
-/// part of a graph.
-using SlotTimes = std::map<int, uint32_t>;
+/// How many operations of each slot are known to have ended. A slot is a stream, or a stream's part
+/// of a graph; they are numbered from 1, and few, so that a copy is a run of bytes.
+class SlotTimes {
+ public:
+  uint32_t of(int slot) const;
+  void raise(int slot, uint32_t number);
+  void join(const SlotTimes& others);
+
+ private:
+  std::vector<uint32_t> times_;  ///< by slot; 0 beyond the last
+};
 
 struct Operation {
   uint32_t id = 0;  ///< what the checkers call it
@@ -64,8 +71,8 @@ class Operations {
   Order order_ = Order::eager;
   std::mt19937 random_;
   SlotTimes host_;
-  std::map<int, uint32_t> numbers_;
-  std::vector<std::pair<int, uint32_t>> by_id_{{0, 0}};
+  SlotTimes numbers_;
+  std::vector<std::pair<int, uint32_t>> by_id_{{0, 1}};  ///< 0 is nobody: known to none
   std::vector<OperationPointer> pending_;
   int next_slot_ = 1;
   std::vector<int> retired_;
