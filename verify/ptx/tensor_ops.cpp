@@ -3,7 +3,9 @@
 //
 // ldmatrix stmatrix mma wgmma: shapes and types are read here, values are computed by the engine.
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <span>
 
 #include "verify/ptx/access.hpp"
 #include "verify/simt/async.hpp"
@@ -36,16 +38,27 @@ bool is_together(Step& step) {
   return true;
 }
 
-std::vector<uint32_t*> results(Step& step, size_t argument) {
-  std::vector<uint32_t*> all;
-  for (const Lanes& part : step.in.arguments[argument].parts)
-    all.push_back(step.lanes<uint32_t>(part));
+/// An argument's registers, without memory of their own: products are many.
+template <class T>
+class Registers {
+ public:
+  Registers() {}  // reads none that is not there
+  void add(T* lanes) { all_.at(count_++) = lanes; }
+  operator std::span<T* const>() const { return {all_.data(), count_}; }
+
+ private:
+  std::array<T*, 128> all_;  ///< as wgmma's accumulators may be
+  size_t count_ = 0;
+};
+
+Registers<uint32_t> results(Step& step, size_t argument) {
+  Registers<uint32_t> all;
+  for (const Lanes& part : step.in.arguments[argument].parts) all.add(step.lanes<uint32_t>(part));
   return all;
 }
-std::vector<const uint32_t*> sources(const Step& step, size_t argument) {
-  std::vector<const uint32_t*> all;
-  for (const Lanes& part : step.in.arguments[argument].parts)
-    all.push_back(static_cast<const Step&>(step).lanes<uint32_t>(part));
+Registers<const uint32_t> sources(const Step& step, size_t argument) {
+  Registers<const uint32_t> all;
+  for (const Lanes& part : step.in.arguments[argument].parts) all.add(step.lanes<uint32_t>(part));
   return all;
 }
 
@@ -174,7 +187,7 @@ void multiply_group(Step& step) {
     shape.b_is_mn_major = immediate(7) == 1;
   }
   const auto d = results(step, 0);
-  const auto a = shape.a_in_registers ? sources(step, 1) : std::vector<const uint32_t*>{};
+  const auto a = shape.a_in_registers ? sources(step, 1) : Registers<const uint32_t>{};
   simt::WgmmaOperands operands{d, a, 0, 0, true};
   if (!shape.a_in_registers) operands.descriptor_a = step.uniform(1, "a wgmma descriptor");
   operands.descriptor_b = step.uniform(2, "a wgmma descriptor");
