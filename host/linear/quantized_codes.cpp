@@ -8,11 +8,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <vector>
 
+#include "host/core/vectorised.hpp"
 #include "wide/convert.hpp"
 
 namespace wide {
@@ -67,35 +68,80 @@ float nearest_bf16(double value) {
   return bf16_to_float(float_to_bf16(detail::round_to_odd(value)));
 }
 
-double squared_error(WeightFormat format, std::span<const float> weights, float scale) {
-  const Values& values = values_of_codes(format);
-  double sum = 0;
-  for (const float weight : weights) {
-    const double stored = static_cast<double>(values[quantized_code(format, weight, scale)]) *
-                          static_cast<double>(scale);
-    sum += (stored - static_cast<double>(weight)) * (stored - static_cast<double>(weight));
+/// A format's values are multiples of 2^(e - mantissa bits), e the value's exponent, but at least a
+/// least one. Integers are a format of which all values have that.
+struct Grid {
+  double largest, least_power;
+  double rounding;  ///< 2^(52 - mantissa bits)
+};
+
+constexpr Grid grid_of(WeightFormat format) {
+  switch (format) {
+    case WeightFormat::packed:
+      return {};
+    case WeightFormat::fp8_e4m3:
+      return {448, 0x1p-6, 0x1p49};
+    case WeightFormat::int8:
+      return {127, 0x1p7, 0x1p45};
+    case WeightFormat::fp6_e3m2:
+      return {28, 0x1p-2, 0x1p50};
+    case WeightFormat::int4:
+      return {7, 0x1p3, 0x1p49};
+    case WeightFormat::fp4_e2m1:
+      return {6, 0x1p0, 0x1p51};
   }
-  return sum;
+  return {};
+}
+
+/// The nearest value, ties to even, with the sign of `value`. Without branches: a double that is
+/// so large that the grid is its last place rounds what is added to it.
+double nearest(const Grid& grid, double value) {
+  constexpr uint64_t kExponent = 0x7ff0'0000'0000'0000;
+  const double magnitude = std::min(std::fabs(value), grid.largest);
+  const double power = std::bit_cast<double>(std::bit_cast<uint64_t>(magnitude) & kExponent);
+  const double large = std::max(power, grid.least_power) * grid.rounding;
+  return std::copysign(magnitude + large - large, value);
+}
+
+double quotient(float weight, double scale) {
+  return scale == 0 ? 0 : static_cast<double>(weight) / scale;
+}
+
+/// The sum of squared errors by each scale: vectors have a scale a lane, so that every sum has the
+/// order of the weights.
+template <size_t kCount>
+std::array<double, kCount> squared_errors(WeightFormat format, std::span<const float> weights,
+                                          const std::array<double, kCount>& scales) {
+  std::array<double, kCount> sums{};
+  const Grid grid = grid_of(format);
+  call_vectorised([&, scales] {
+    std::array<double, kCount> own{};
+    for (const float weight : weights) {
+      for (size_t i = 0; i < kCount; ++i) {
+        const double error =
+            nearest(grid, quotient(weight, scales[i])) * scales[i] - static_cast<double>(weight);
+        own[i] += error * error;
+      }
+    }
+    sums = own;
+  });
+  return sums;
+}
+
+/// The first of the candidates, rounded to bf16, by which the error is least.
+template <size_t kCount>
+float best_scale(WeightFormat format, std::span<const float> weights,
+                 std::array<double, kCount> candidates) {
+  for (double& scale : candidates) scale = static_cast<double>(nearest_bf16(scale));
+  const auto errors = squared_errors(format, weights, candidates);
+  const auto least = std::min_element(errors.begin(), errors.end());
+  return static_cast<float>(candidates[static_cast<size_t>(least - errors.begin())]);
 }
 
 }  // namespace
 
 double largest_value(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::packed:
-      return 0;
-    case WeightFormat::fp8_e4m3:
-      return 448;
-    case WeightFormat::int8:
-      return 127;
-    case WeightFormat::fp6_e3m2:
-      return 28;
-    case WeightFormat::int4:
-      return 7;
-    case WeightFormat::fp4_e2m1:
-      return 6;
-  }
-  return 0;
+  return grid_of(format).largest;
 }
 
 float value_of_code(WeightFormat format, uint32_t code) {
@@ -117,22 +163,20 @@ float value_of_code(WeightFormat format, uint32_t code) {
 }
 
 uint32_t code_of_value(WeightFormat format, double value) {
-  const double most = largest_value(format);
-  const double clamped = std::clamp(value, -most, most);
-  const float narrowed = detail::round_to_odd(clamped);
+  const auto stored = static_cast<float>(nearest(grid_of(format), value));  // exactly
   switch (format) {
     case WeightFormat::packed:
       return 0;
     case WeightFormat::fp8_e4m3:
-      return float_to_fp8_e4m3(narrowed);
+      return float_to_fp8_e4m3(stored);
     case WeightFormat::int8:
-      return static_cast<uint32_t>(std::nearbyint(clamped) + 128);
+      return static_cast<uint32_t>(stored + 128);
     case WeightFormat::fp6_e3m2:
-      return detail::encode<kFp6E3m2>(narrowed);
+      return detail::encode<kFp6E3m2>(stored);
     case WeightFormat::int4:
-      return static_cast<uint32_t>(std::nearbyint(clamped) + 8);
+      return static_cast<uint32_t>(stored + 8);
     case WeightFormat::fp4_e2m1:
-      return detail::encode<kFp4E2m1>(narrowed);
+      return detail::encode<kFp4E2m1>(stored);
   }
   return 0;
 }
@@ -149,8 +193,7 @@ const std::array<float, 256>& values_of_codes(WeightFormat format) {
 }
 
 uint32_t quantized_code(WeightFormat format, float weight, float scale) {
-  return code_of_value(format,
-                       scale == 0 ? 0 : static_cast<double>(weight) / static_cast<double>(scale));
+  return code_of_value(format, quotient(weight, static_cast<double>(scale)));
 }
 
 float quantized_scale(WeightFormat format, std::span<const float> weights) {
@@ -163,20 +206,13 @@ float quantized_scale(WeightFormat format, std::span<const float> weights) {
   const double whole = largest / largest_value(format);
   int exponent = 0;
   const double mantissa = std::frexp(whole, &exponent);
-  std::vector<double> candidates{whole, std::ldexp(1.0, mantissa == 0.5 ? exponent - 1 : exponent)};
-  constexpr int kClippings = 10, kSteps = 32;
-  for (int i = 1; weight_format_bits(format) < 8 && i <= kClippings; ++i) {
-    candidates.push_back(whole * (kSteps - i) / kSteps);
-  }
-  float best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (const double candidate : candidates) {
-    const float scale = nearest_bf16(candidate);
-    const double error = squared_error(format, weights, scale);
-    if (error < least) least = error, best = scale;
-    if (least == 0) break;
-  }
-  return best;
+  const double power = std::ldexp(1.0, mantissa == 0.5 ? exponent - 1 : exponent);
+  if (weight_format_bits(format) == 8) return best_scale<2>(format, weights, {whole, power});
+  constexpr size_t kClippings = 10;
+  std::array<double, 2 + kClippings> candidates{whole, power};
+  for (size_t i = 1; i <= kClippings; ++i)
+    candidates[1 + i] = whole * static_cast<double>(32 - i) / 32;
+  return best_scale(format, weights, candidates);
 }
 
 void decode_quantized_row(const QuantizedWeight& weight, const uint8_t* blob, int64_t output,
