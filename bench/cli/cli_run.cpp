@@ -16,12 +16,12 @@ namespace {
 constexpr const char* kSampling = "Sampling";
 
 void add_caches_and_stops(CLI::App& app, RunOptions& o) {
-  app.add_option("--cache", o.cache,
-                 "how regime cold gets a cold L2: flush it, rotate over copies of the operands, "
-                 "auto: rotate where a call touches less than the L2 holds and 256 copies suffice, "
-                 "else flush; or warm: no regime cold")
+  app.add_option(
+         "--cache", o.cache,
+         "how regime cold gets a cold L2: flush it, which short calls follow in numbers, each "
+         "on a copy of the operands; rotate over copies without; or warm: no regime cold")
       ->group(kSampling)
-      ->check(one_of({"auto", "flush", "rotate", "warm"}))
+      ->check(one_of({"flush", "rotate", "warm"}))
       ->capture_default_str();
   app.add_option("--l2-factor", o.config.l2_factor,
                  "sizes of the L2 that are flushed or rotated over")

@@ -89,7 +89,7 @@ const std::vector<Rule>& rules() {
       {"run",
        {"--l2-factor"},
        [](const Given& given) { return !given.is("--cache", {"warm"}); },
-       "--cache auto, flush and rotate"},
+       "--cache flush and rotate"},
       {"run",
        {"--aa"},
        [](const Given& given) { return !given.is("--baseline", {"none"}); },

@@ -56,7 +56,7 @@ struct RunOptions {
   RunConfig config;
   OutputOptions output;
   std::string target_ci = "0.5%", clock_tol = "1%", throttle_threshold = "75%", max_noise = "0.5%",
-              cache = "auto";
+              cache = "flush";
   std::string init = "uniform";          ///< what operands are filled with: init_of() of choice.hpp
   std::string tuning;                    ///< a tuning cache for "auto", or empty
   std::string saving = "never";          ///< which checked calls to save: parse_saving_rule()

@@ -164,11 +164,11 @@ bool start_peers(const RunOptions& options, RunPlan& plan,
 }
 
 Cache cache_of(const std::string& text) {
-  for (const Cache cache : kCacheOptions) {
+  for (const Cache cache : kCaches) {
     if (to_string(cache) == text) return cache;
   }
   throw Error(ErrorCode::invalid_argument,
-              "--cache is " + text + ", expected auto, flush, rotate or warm");
+              "--cache is " + text + ", expected flush, rotate or warm");
 }
 
 /// Parses the options that are texts. Throws invalid_argument for invalid ones.

@@ -8,8 +8,10 @@ namespace wide::bench {
 
 std::string cold_method(const RunConfig& config, const Measurement& m, bool names_buffers) {
   if (m.regime != Regime::cold) return "";
-  if (m.cache != Cache::rotate)
-    return fmt::format("{} of {:g} x L2", to_string(m.cache), config.l2_factor);
+  if (m.cache != Cache::rotate) {
+    return fmt::format("{} of {:g} x L2{}", to_string(m.cache), config.l2_factor,
+                       m.buffers_rotated > 1 ? ", calls on copies" : "");
+  }
   const std::string rotation = fmt::format("rotation over {:g} x L2", config.l2_factor);
   return names_buffers ? fmt::format("{}, {} buffers", rotation, m.buffers_rotated) : rotation;
 }

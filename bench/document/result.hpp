@@ -17,18 +17,17 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.17.0";
+inline constexpr const char* kSchemaVersion = "1.18.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
 /// host spends to enqueue it. `cold`: on the device alone, with operands that are not in its L2.
 enum class Regime : uint8_t { stream, graph, cpu, cold };
 inline constexpr auto kRegimes = {Regime::stream, Regime::graph, Regime::cpu, Regime::cold};
-/// How the operands of a call in regime cold are kept out of the L2; `warm`: they are not;
-/// `automatic`, which no measurement is: flush or rotate, case by case (chosen_cache()).
+/// How the operands of a call in regime cold are kept out of the L2; `warm`: they are not. Results
+/// of schema 1.17 may be configured as `automatic`: flush or rotate, case by case.
 enum class Cache : uint8_t { warm, flush, rotate, automatic };
-inline constexpr auto kCaches = {Cache::warm, Cache::flush, Cache::rotate};
-inline constexpr auto kCacheOptions = {Cache::automatic, Cache::flush, Cache::rotate, Cache::warm};
+inline constexpr auto kCaches = {Cache::flush, Cache::rotate, Cache::warm};
 /// What strategies are compared with. N separate single-member calls: `loop`, one after another on
 /// one stream (the CPU's only one), paired with regimes stream, cpu and cold; `streams`, spread
 /// over several streams, paired with stream, and with graph as branches of one; `graph`, the loop
@@ -99,7 +98,7 @@ struct Measurement {
   std::vector<std::string> warnings;
   // Since 1.4.
   Cache cache = Cache::warm;
-  int64_t buffers_rotated = 1;  ///< copies of the operands that calls take in turn
+  int64_t buffers_rotated = 1;  ///< copies of the operands that a sample's calls take in turn
   std::optional<bool> rotation_covers_l2;
   int64_t discarded_throttle = 0;
   int64_t kept_throttle = 0;  ///< throttled samples that were kept; since 1.6
@@ -286,7 +285,7 @@ struct RunConfig {
   uint64_t seed = 42, order_seed = 1;
   std::string verify = "both";
   // Since 1.4.
-  Cache cache = Cache::automatic;    ///< for regime cold; automatic since 1.17
+  Cache cache = Cache::flush;        ///< for regime cold
   double l2_factor = 2;              ///< bytes that are flushed or rotated over, in sizes of the L2
   std::string interleave = "abba";   ///< or "random", "none"
   std::string stop = "ci";           ///< or "stdrel", "entropy", "count"

@@ -231,7 +231,7 @@ RunConfig parse_config(const Field& f) {
   c.cooldown_s = f.later_amount("cooldown_s").value_or(0);
   if (const auto hostile = f.later("adversarial")) c.is_adversarial = hostile->boolean();  // 1.8
   c.verify = f["verify"].text();
-  c.cache = f["cache"].one_of(kCacheOptions);
+  c.cache = f["cache"].one_of({Cache::automatic, Cache::flush, Cache::rotate, Cache::warm});
   if (!f.has("throttle")) return c;  // since 1.4
   c.l2_factor = f["l2_factor"].amount();
   c.interleave = f["interleave"].text();

@@ -65,8 +65,9 @@ Cell doubts_cell(const Measurement& m) {
 
 std::string cache_text(const Measurement& m) {
   if (m.regime != Regime::cold) return "";
-  return m.cache == Cache::rotate ? fmt::format("{} copies", m.buffers_rotated)
-                                  : std::string(to_string(m.cache));
+  const std::string copies = fmt::format("{} copies", m.buffers_rotated);
+  if (m.cache == Cache::rotate) return copies;
+  return std::string(to_string(m.cache)) + (m.buffers_rotated > 1 ? ", " + copies : "");
 }
 
 std::string items_text(double per_second) {

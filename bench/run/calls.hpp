@@ -20,7 +20,7 @@ struct Sampling {
   std::vector<Regime> regimes;
   double timer_quantum_ns = 0;
   ColdRule cold = {};
-  std::vector<catalog::Workload*> copies = {};  ///< of the operands, where calls rotate over them
+  std::vector<catalog::Workload*> copies = {};  ///< of the operands, for cold calls
 };
 
 class Calls {

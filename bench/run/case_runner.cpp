@@ -117,7 +117,7 @@ class CaseRunner {
     if (plan_.profiled_calls > 0) profile_all();
     if (!plan_.verify_only) {
       const bool verifies_after = reference && config_.verify == "both";
-      const double after = num_checks_after(regimes_of(plan_), cold_rule().cache);
+      const double after = num_checks_after(regimes_of(plan_));
       time_all(verifies_after ? after * checking_s : 0);
       if (verifies_after) verify_all(*reference, &VerifyOutcome::after);
       evaluate_all();
@@ -308,26 +308,25 @@ class CaseRunner {
   }
 
   ColdRule cold_rule() const {
-    ColdRule rule{config_.cache, config_.l2_factor, plan_.context.info().last_level_cache_bytes,
-                  touched_bytes()};
-    rule.cache = chosen_cache(rule);
-    return rule;
+    return {config_.cache, config_.l2_factor, plan_.context.info().last_level_cache_bytes,
+            touched_bytes(), result_.footprint_bytes};
   }
 
-  /// With copies of the operands if calls rotate over them.
+  /// With copies of the operands if cold calls take them in turn.
   Sampling sampling() {
     Sampling s{regimes_of(plan_), request_.calibration.timer_quantum_ns, cold_rule(), {}};
     const bool is_cold =
         std::find(s.regimes.begin(), s.regimes.end(), Regime::cold) != s.regimes.end();
-    if (!is_cold || s.cold.cache != Cache::rotate) return s;
+    if (!is_cold) return s;
     try {
       for (int64_t i = 1; i < copies_of(s.cold); ++i) {
         copies_.push_back(make_workload(workload_options()));
         s.copies.push_back(copies_.back().get());
       }
-    } catch (const Error&) {  // the contenders report why they lack regime cold
+    } catch (const Error&) {  // without a flush, the contenders report why they lack regime cold
       s.copies.clear();
       copies_.clear();
+      s.cold.footprint_bytes = std::numeric_limits<int64_t>::max();  // single calls behind a flush
     }
     return s;
   }

@@ -55,9 +55,9 @@ std::vector<Regime> default_regimes(DeviceType device) {
   return {Regime::stream, Regime::graph, Regime::cold};
 }
 
-int num_checks_after(const std::vector<Regime>& regimes, Cache cache) {
-  const auto replays = [&](Regime regime) {
-    return regime == Regime::graph || (regime == Regime::cold && cache == Cache::rotate);
+int num_checks_after(const std::vector<Regime>& regimes) {
+  const auto replays = [](Regime regime) {
+    return regime == Regime::graph || regime == Regime::cold;
   };
   return 1 + static_cast<int>(std::count_if(regimes.begin(), regimes.end(), replays));
 }

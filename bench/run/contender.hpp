@@ -30,8 +30,9 @@ bool is_partner(Baseline baseline, Regime regime);
 bool has_regime(DeviceType device, Regime regime);
 std::vector<Regime> default_regimes(DeviceType device);
 
-/// How many checks of a strategy follow its timing: of one call, and of each graph that was timed.
-int num_checks_after(const std::vector<Regime>& regimes, Cache cache);
+/// How many checks of a strategy follow its timing at most: of one call, and of each graph that was
+/// timed.
+int num_checks_after(const std::vector<Regime>& regimes);
 
 /// Numbers the samples of a case, over all its contenders: how many were begun, and since when.
 struct SampleSequence {

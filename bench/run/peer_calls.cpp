@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -18,7 +19,7 @@ namespace wide::bench {
 
 namespace {
 
-/// As long as one of our samples in the same regime; one that follows a flush is a single call.
+/// As long as one of our samples in the same regime.
 double sample_ns_at_least(Regime regime, const Sampling& sampling) {
   switch (regime) {
     case Regime::cpu:
@@ -40,8 +41,9 @@ double positive(const Field& field) {
 
 class PeerSampler final : public Sampler {
  public:
-  PeerSampler(Peer& peer, Regime regime, const Peer::Json& made, int64_t copies)
-      : peer_(&peer), copies_(copies) {
+  /// Calls take the copies in turn, behind a flush each once, and perhaps not all of them.
+  PeerSampler(Peer& peer, Regime regime, const Peer::Json& made, int64_t copies, bool is_flushed)
+      : peer_(&peer) {
     const Field field(made, peer.title());
     number_ = field["sampler"].integer();
     timer_ = field["timer"].text();
@@ -49,8 +51,11 @@ class PeerSampler final : public Sampler {
       field["timer"].refuse("host, event or graph");
     iters_ = field["iters_per_sample"].integer();
     if (iters_ < 1) field["iters_per_sample"].refuse("1 or more");
-    if (iters_ % copies_ != 0)
-      field["iters_per_sample"].refuse(fmt::format("a multiple of {} copies", copies_));
+    if (is_flushed && iters_ > copies)
+      field["iters_per_sample"].refuse(fmt::format("at most {} copies", copies));
+    if (!is_flushed && iters_ % copies != 0)
+      field["iters_per_sample"].refuse(fmt::format("a multiple of {} copies", copies));
+    buffers_ = std::min(copies, iters_);
     calls_run_ = calls_run_in(field, regime);
     expected_s_ = positive(field["expected_sample_s"]);
   }
@@ -62,7 +67,7 @@ class PeerSampler final : public Sampler {
   }
   int64_t iters_per_sample() const override { return iters_; }
   int64_t calls_run_per_sample() const override { return calls_run_; }
-  int64_t buffers_rotated() const override { return copies_; }
+  int64_t buffers_rotated() const override { return buffers_; }
   double expected_sample_s() const override { return expected_s_; }
   std::string_view timer() const override { return timer_; }
   int64_t number() const { return number_; }
@@ -79,7 +84,7 @@ class PeerSampler final : public Sampler {
   }
 
   Peer* peer_;
-  int64_t number_ = 0, copies_, iters_ = 1, calls_run_ = 0;
+  int64_t number_ = 0, buffers_ = 1, iters_ = 1, calls_run_ = 0;
   std::string timer_;
   double expected_s_ = 0;
 };
@@ -155,11 +160,12 @@ std::unique_ptr<Sampler> PeerCalls::sampler(Regime regime, const Sampling& sampl
                      {"min_sample_ns", sample_ns_at_least(regime, sampling)},
                      {"cache", to_string(sampling.cold.cache)}};
   int64_t copies = 1;
-  if (regime == Regime::cold && sampling.cold.cache == Cache::rotate) {
+  if (regime == Regime::cold) {
     copies = copies_of(sampling.cold);
     request["copies"] = copies;
   }
-  return std::make_unique<PeerSampler>(*peer_, regime, peer_->ask(request), copies);
+  const bool is_flushed = regime == Regime::cold && sampling.cold.cache == Cache::flush;
+  return std::make_unique<PeerSampler>(*peer_, regime, peer_->ask(request), copies, is_flushed);
 }
 
 void PeerCalls::rest() {

@@ -134,10 +134,11 @@ class Chase {
   std::vector<Tensor> buffers_;
 };
 
-/// The ratio of a cold chase to a warm one.
+/// The ratio of a cold chase to a warm one. Behind a flush there are too few copies to evict one
+/// another, so that the flush alone makes them cold.
 double cold_over_warm(const Context& context, Stream stream, Cache cache) {
   const ColdRule rule = rule_of(context, cache, Chase::kBytes);
-  Chase chase(context, stream, copies_of(rule));
+  Chase chase(context, stream, cache == Cache::flush ? 2 : copies_of(rule));
   const std::vector<Call> calls = chase.calls();
   const double warm = median_of(*make_stream_sampler(context, stream, calls.front()), 20);
   const double cold = median_of(*make_cold_sampler(context, stream, calls, rule, 0, 1),

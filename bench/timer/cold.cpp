@@ -18,17 +18,21 @@ double copies_that_cover(const ColdRule& rule) {
                    static_cast<double>(std::max<int64_t>(rule.touched_bytes, 1)));
 }
 
-}  // namespace
-
-Cache chosen_cache(const ColdRule& rule) {
-  if (rule.cache != Cache::automatic) return rule.cache;
-  const bool may_be_short = rule.touched_bytes < rule.l2_bytes;
-  return may_be_short && copies_that_cover(rule) <= kMaxCopies ? Cache::rotate : Cache::flush;
+int64_t copies_behind_flush(const ColdRule& rule) {
+  if (rule.touched_bytes >= rule.l2_bytes) return 1;
+  const double made = kMaxCopiedFlushes * rule.covered_bytes() /
+                      static_cast<double>(std::max<int64_t>(rule.footprint_bytes, 1));
+  const double copies =
+      std::min({copies_that_cover(rule), static_cast<double>(kMaxFlushedCopies), made});
+  return std::max<int64_t>(1, static_cast<int64_t>(copies));
 }
+
+}  // namespace
 
 int64_t copies_of(const ColdRule& rule) {
   if (rule.l2_bytes <= 0)
     throw Error(ErrorCode::unsupported, "the device does not say how large its L2 is");
+  if (rule.cache == Cache::flush) return copies_behind_flush(rule);
   if (rule.cache != Cache::rotate) return 1;
   const double copies = copies_that_cover(rule);
   if (copies > kMaxCopies) {
@@ -38,6 +42,12 @@ int64_t copies_of(const ColdRule& rule) {
                     "; --cache flush needs none");
   }
   return std::max<int64_t>(2, static_cast<int64_t>(copies));
+}
+
+int64_t flushed_calls(double once_ns, double sample_ns, int64_t copies) {
+  const double calls = std::ceil(sample_ns / std::max(once_ns, 1.0));
+  const double most = static_cast<double>(copies);
+  return static_cast<int64_t>(std::clamp(calls, std::min(2.0, most), most));
 }
 
 int64_t rotated_calls(int64_t wanted, int64_t copies) {

@@ -68,18 +68,31 @@ class L2Flush {
   Tensor buffer_, found_;
 };
 
+/// Makes the calls one after another, from the first on, and begins again behind the last.
+Call in_turn(const std::vector<Call>& calls) {
+  return [&calls, next = size_t{0}]() mutable {
+    calls[next]();
+    next = (next + 1) % calls.size();
+  };
+}
+
 class FlushSampler final : public Sampler {
  public:
-  FlushSampler(const Context& context, Stream stream, const Call& call, const ColdRule& rule,
-               int64_t launches)
+  FlushSampler(const Context& context, Stream stream, const std::vector<Call>& calls,
+               const ColdRule& rule, double timer_quantum_ns, int64_t launches)
       : events_(stream),
         held_(context, stream, 1),
         flush_(context, stream, rule.covered_bytes()),
-        call_(call) {
-    call_();  // not behind a blocker: it may load its kernels
+        call_(calls.front()) {
+    for (const Call& call : calls) call();  // not behind a blocker: they may load their kernels
     context.synchronize(stream);
-    if (launches > kMaxBlockedLaunches) {
-      graph_ = std::make_unique<CapturedGraph>(stream, call, 1);
+    const auto copies = static_cast<int64_t>(calls.size());
+    if (copies > 1) {
+      const double once = few_captured_ns(events_, stream, in_turn(calls));
+      iters_ = flushed_calls(once, graph_sample_ns(timer_quantum_ns), copies);
+    }
+    if (copies > 1 || launches > kMaxBlockedLaunches) {
+      graph_ = std::make_unique<CapturedGraph>(stream, in_turn(calls), iters_);
       call_ = [this] { graph_->launch(); };
     }
     expected_s_ = wall_seconds(*this);
@@ -90,22 +103,26 @@ class FlushSampler final : public Sampler {
       flush_.enqueue();
       events_.enclose(call_);
     });
-    return events_.elapsed_ns();
+    return events_.elapsed_ns() / static_cast<double>(iters_);
   }
-  int64_t iters_per_sample() const override { return 1; }
-  int64_t calls_run_per_sample() const override { return 0; }  // the flush draws more than the call
+  int64_t iters_per_sample() const override { return iters_; }
+  int64_t calls_run_per_sample() const override { return 0; }  // the flush draws more than calls
+  int64_t buffers_rotated() const override { return iters_; }
   std::string note() const override {
-    return graph_ ? "a call is a captured graph: more launches than may wait in a stream" : "";
+    return graph_ && iters_ == 1
+               ? "a call is a captured graph: more launches than may wait in a stream"
+               : "";
   }
   double expected_sample_s() const override { return expected_s_; }
-  std::string_view timer() const override { return "event"; }
+  std::string_view timer() const override { return iters_ == 1 ? "event" : "graph"; }
 
  private:
   EventPair events_;
   HeldStream held_;
   L2Flush flush_;
   Call call_;
-  std::unique_ptr<CapturedGraph> graph_;  ///< of a call with many launches
+  std::unique_ptr<CapturedGraph> graph_;  ///< of several calls, or of one with many launches
+  int64_t iters_ = 1;
   double expected_s_ = 0;
 };
 
@@ -115,18 +132,14 @@ class RotatingSampler final : public Sampler {
                   const ColdRule& rule, double timer_quantum_ns)
       : events_(stream), persisting_(context), copies_(static_cast<int64_t>(calls.size())) {
     for (const Call& call : calls) call();  // their first calls may load and upload
-    const Call in_turn = [&calls, next = size_t{0}]() mutable {
-      calls[next]();
-      next = (next + 1) % calls.size();
-    };
-    const double once = few_captured_ns(events_, stream, in_turn);
+    const double once = few_captured_ns(events_, stream, in_turn(calls));
     iters_ = rotated_calls(iters_for(once, graph_sample_ns(timer_quantum_ns)), copies_);
     if (!covers_l2(rule, copies_, iters_)) {
       throw Error(ErrorCode::unsupported, std::to_string(copies_) + " copies in " +
                                               std::to_string(iters_) +
                                               " calls do not cover the L2");
     }
-    graph_ = std::make_unique<CapturedGraph>(stream, in_turn, iters_);
+    graph_ = std::make_unique<CapturedGraph>(stream, in_turn(calls), iters_);
     expected_s_ = wall_seconds(*this);
   }
   double sample_ns() override {
@@ -185,7 +198,7 @@ std::unique_ptr<Sampler> make_cold_sampler(const Context& context, Stream stream
                                            double timer_quantum_ns, int64_t launches) {
   if (rule.cache == Cache::rotate)
     return std::make_unique<RotatingSampler>(context, stream, calls, rule, timer_quantum_ns);
-  return std::make_unique<FlushSampler>(context, stream, calls.front(), rule, launches);
+  return std::make_unique<FlushSampler>(context, stream, calls, rule, timer_quantum_ns, launches);
 }
 
 std::unique_ptr<Sampler> make_enqueue_sampler(const Context& context, Stream stream,

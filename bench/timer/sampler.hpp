@@ -104,10 +104,11 @@ inline double captured_call_ns(double few_ns, int64_t few, double more_ns, int64
 std::unique_ptr<Sampler> make_graph_sampler(const Context& context, Stream stream, const Call& call,
                                             double timer_quantum_ns);
 
-/// Cold calls, one of `calls` for each copy of the operands: single ones between two events after
-/// a flush, or a graph of calls that take copies in turn. A single call is enqueued while the
-/// stream is blocked; with more `launches` than may wait there it is captured, and its graph is
-/// launched. Throws what the capture throws, and unsupported if the copies do not cover the L2.
+/// Cold calls, one of `calls` for each copy of the operands: behind a flush, a single one or a
+/// graph of calls on different copies; without, a graph of calls that take copies in turn. What
+/// follows a flush is enqueued while the stream is blocked; a single call with more `launches` than
+/// may wait there is captured, too. Throws what the capture throws, and unsupported if copies that
+/// are not behind a flush do not cover the L2.
 std::unique_ptr<Sampler> make_cold_sampler(const Context& context, Stream stream,
                                            const std::vector<Call>& calls, const ColdRule& rule,
                                            double timer_quantum_ns, int64_t launches);

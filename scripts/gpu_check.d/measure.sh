@@ -72,10 +72,10 @@ part_selfcheck() {
 part_regimes() {
   local code=0 name runs=2
   local cases=(--op layernorm --n 8 --batch 8 --seq 128 --d 256 --dtype fp16 --device cuda --budget 20 --max-samples 200)
-  rm -f "$out"/{regimes,flush}.json "$out/wbench-regimes.log"
-  for name in regimes flush; do
+  rm -f "$out"/{regimes,rotate}.json "$out/wbench-regimes.log"
+  for name in regimes rotate; do
     local regimes=(--regime "cold,graph,stream,cpu" --energy --aa)
-    [ $name = regimes ] || regimes=(--regime cold --cache flush)
+    [ $name = regimes ] || regimes=(--regime cold --cache rotate)
     within $((runs--)) "$build/bench/wbench" run "${cases[@]}" "${regimes[@]}" --json "$out/$name.json" >>"$out/wbench-regimes.log" 2>&1 || code=$?
     is_complete "$out/$name.json" || { say "$name did not come to its end: no result is kept"; code=1; continue; }
     keep "$out/$name.json" $name || code=1

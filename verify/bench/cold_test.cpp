@@ -26,26 +26,34 @@ TEST_CASE("rotation takes as many copies as cover the L2 by the factor, and two 
   CHECK(copies_of({Cache::rotate, 2, 60 * kMiB, 7 * kMiB}) == 18);
   CHECK(copies_of({Cache::rotate, 2, 60 * kMiB, 500 * kMiB}) == 2);
   CHECK(copies_of({Cache::rotate, 3, 60 * kMiB, 45 * kMiB}) == 4);
-  CHECK(copies_of({Cache::flush, 2, 60 * kMiB, 1}) == 1);
   CHECK_THROWS_MATCHES(copies_of({Cache::rotate, 2, 60 * kMiB, kMiB / 4}), Error,
                        MessageMatches(ContainsSubstring("more than 256 copies")));
   CHECK_THROWS_MATCHES(copies_of({Cache::flush, 2, 0, kMiB}), Error,
                        MessageMatches(ContainsSubstring("how large its L2 is")));
 }
 
-TEST_CASE("short calls rotate and others follow a flush, unless one of both is asked for") {
-  const auto chosen = [](int64_t touched_bytes) {
-    return chosen_cache({Cache::automatic, 2, 60 * kMiB, touched_bytes});
+TEST_CASE("short calls behind a flush have copies, others few or none") {
+  const auto copies = [](int64_t touched_bytes, int64_t footprint_bytes) {
+    return copies_of({Cache::flush, 2, 60 * kMiB, touched_bytes, footprint_bytes});
   };
-  CHECK(chosen(kMiB) == Cache::rotate);
-  CHECK(chosen(60 * kMiB - 1) == Cache::rotate);
-  CHECK(chosen(60 * kMiB) == Cache::flush);  // long enough for two events
-  CHECK(chosen(kMiB / 2) == Cache::rotate);  // 240 copies
-  CHECK(chosen(kMiB / 4) == Cache::flush);   // 480
-  CHECK(chosen(0) == Cache::flush);
-  CHECK(chosen_cache({Cache::automatic, 2, 0, kMiB}) == Cache::flush);
-  for (const Cache cache : {Cache::flush, Cache::rotate, Cache::warm})
-    CHECK(chosen_cache({cache, 2, 60 * kMiB, kMiB}) == cache);
+  CHECK(copies(kMiB, kMiB) == 120);
+  CHECK(copies(60 * kMiB - 1, 60 * kMiB) == 3);
+  CHECK(copies(60 * kMiB, 60 * kMiB) == 1);  // long enough for two events
+  CHECK(copies(kMiB / 4, kMiB) == 128);      // of 480
+  CHECK(copies(0, 0) == 128);
+  CHECK(copies(kMiB, 40 * kMiB) == 12);  // of 480 MiB together
+  CHECK(copies(kMiB, 500 * kMiB) == 1);
+  CHECK(copies_of({Cache::warm, 2, 60 * kMiB, kMiB, kMiB}) == 1);
+}
+
+TEST_CASE("a flushed sample has as many calls as it needs to last, and copies to be cold") {
+  CHECK(flushed_calls(2'000, 200'000, 256) == 100);
+  CHECK(flushed_calls(2'001, 200'000, 256) == 100);
+  CHECK(flushed_calls(100, 200'000, 256) == 256);
+  CHECK(flushed_calls(0, 200'000, 256) == 256);
+  CHECK(flushed_calls(1e9, 200'000, 256) == 2);  // so that all of a case are graphs
+  CHECK(flushed_calls(1e9, 200'000, 1) == 1);
+  CHECK(flushed_calls(100, 200'000, 1) == 1);
 }
 
 TEST_CASE("calls take every copy equally often, and are never fewer than copies") {
@@ -109,6 +117,50 @@ TEST_CASE("a flushed sample is one call behind a flush") {
   CHECK(flush_ns(context, one.stream.get(), rule) > 0);
   CHECK(sampler->calls_run_per_sample() == 0);  // what it draws is the flush's
   CHECK(sampler->note().empty());
+}
+
+/// Which copies' tensors have been filled since clear(), each by its own call.
+std::vector<size_t> filled(const Copies& copies) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < copies.tensors.size(); ++i) {
+    const int32_t first = copies.first_of(i);
+    if (first == 0x77777777) continue;
+    CHECK(first == 0x01010101 * static_cast<int32_t>(i + 1));
+    found.push_back(i);
+  }
+  return found;
+}
+
+TEST_CASE("calls of a graph behind a flush have copies of their own") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  Copies copies(context, 5);
+  // Events of a clock this slow take all copies to last long enough, whatever one call takes.
+  const auto sampler = make_cold_sampler(context, copies.stream.get(), copies.calls,
+                                         {Cache::flush, 2, 4096, 1024}, 1e12, 1);
+  CHECK(sampler->timer() == "graph");
+  CHECK(sampler->iters_per_sample() == 5);
+  CHECK(sampler->buffers_rotated() == 5);
+  CHECK(sampler->calls_run_per_sample() == 0);
+  CHECK(sampler->note().empty());
+  copies.clear();
+  CHECK(sampler->sample_ns() > 0);
+  CHECK(copies.made == 0);
+  CHECK(filled(copies) == std::vector<size_t>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("calls that last long enough take two of their copies") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  Copies copies(context, 5);
+  copies.calls.front() = [&copies, long_call = copies.calls.front()] {
+    for (int i = 0; i < 400; ++i) long_call();
+  };
+  for (size_t i = 1; i < copies.calls.size(); ++i) copies.calls[i] = copies.calls.front();
+  const auto sampler = make_cold_sampler(context, copies.stream.get(), copies.calls,
+                                         {Cache::flush, 2, 4096, 1024}, 0, 400);
+  CHECK(sampler->iters_per_sample() == 2);
+  CHECK(sampler->timer() == "graph");
 }
 
 TEST_CASE("a cold call of more launches than may wait in a stream is launched as a graph") {

@@ -90,7 +90,7 @@ TEST_CASE("an option without an effect is refused, with what it is of") {
        {"run --op linear --endless", "of --profile"},
        {"run --op linear --max-noise 1%", "--max-noise has no effect here: it is of --stop stdrel"},
        {"run --op linear --stop stdrel --target-ci 1%", "of --stop ci"},
-       {"run --op linear --cache warm --l2-factor 3", "of --cache auto, flush and rotate"},
+       {"run --op linear --cache warm --l2-factor 3", "of --cache flush and rotate"},
        {"run --op linear --baseline none --aa", "--aa has no effect"},
        {"run --op linear --verify off --save-workspace always", "of calls that are checked"},
        {"run --op linear --roofline --metrics time", "--metrics has no effect"},

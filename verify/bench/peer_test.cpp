@@ -183,13 +183,14 @@ std::vector<int64_t> calls_run_by(const std::string& how) {
     for (const Regime regime : {Regime::cpu, Regime::stream, Regime::graph, Regime::cold}) {
       Sampling sampling;
       sampling.timer_quantum_ns = 1024;
+      sampling.cold = {Cache::flush, 2, 70, 20, 20};  // seven copies
       all.push_back(calls.sampler(regime, sampling)->calls_run_per_sample());
     }
   });
   return all;
 }
 
-/// Copies that a cold sampler of a peer rotates over.
+/// Copies that the calls of a peer's cold sample take.
 int64_t copies_taken_by(const std::string& how, const Sampling& sampling) {
   int64_t copies = 0;
   with_calls(how, [&](PeerCalls calls) {
@@ -218,7 +219,7 @@ TEST_CASE("a peer's samples are as long as ours in the same regime") {
     CHECK_THAT(log, ContainsSubstring(asked));
 }
 
-TEST_CASE("a peer rotates over as many copies as ours, and takes each equally often") {
+TEST_CASE("a peer's cold calls have as many copies as ours") {
   const test::TemporaryFolder folder;
   Sampling sampling;
   sampling.cold = {Cache::rotate, 2, 70, 20};
@@ -228,8 +229,16 @@ TEST_CASE("a peer rotates over as many copies as ours, and takes each equally of
   CHECK_THROWS_MATCHES(copies_taken_by("counts", sampling), Error,
                        MessageMatches(ContainsSubstring("iters_per_sample is 7, expected a "
                                                         "multiple of 4 copies")));
-  sampling.cold.cache = Cache::flush;
-  CHECK(copies_taken_by("counts", sampling) == 1);
+  sampling.cold = {Cache::flush, 2, 70, 20, 20};
+  CHECK(copies_taken_by("counts", sampling) == 7);
+  CHECK_THAT(read_file("log"), ContainsSubstring("sampler cold 200000.0 flush 7"));
+  sampling.cold.touched_bytes = 2;  // behind a flush not all copies have to be taken
+  CHECK(copies_taken_by("counts", sampling) == 7);
+  CHECK_THAT(read_file("log"), ContainsSubstring("sampler cold 200000.0 flush 28"));
+  sampling.cold.touched_bytes = 40;
+  CHECK_THROWS_MATCHES(copies_taken_by("counts", sampling), Error,
+                       MessageMatches(ContainsSubstring("iters_per_sample is 7, expected at "
+                                                        "most 4 copies")));
 }
 
 TEST_CASE("a peer beside a GPU has the CPU's threads") {

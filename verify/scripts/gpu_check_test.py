@@ -280,10 +280,10 @@ signal.sigtimedwait([], 1)
         regimes = ["cold", "graph", "stream", "cpu"]
         self.put_regimes(regimes, {"sm_mhz_median": 1980})
         good = self.check("regimes")
-        self.assertEqual((good.returncode, self.kept("regimes"), self.kept("flush")), (0, 1, 1), good.stdout)
+        self.assertEqual((good.returncode, self.kept("regimes"), self.kept("rotate")), (0, 1, 1), good.stdout)
         self.assertIn("4 measurements, 4 with clocks, 4 with energy", good.stdout)
         words = (self.root / "words").read_text()
-        for option in ("--regime cold,graph,stream,cpu", "--energy", "--aa", "--cache flush"):
+        for option in ("--regime cold,graph,stream,cpu", "--energy", "--aa", "--cache rotate"):
             self.assertIn(option, words)
         self.put_regimes(regimes, None)
         self.assertEqual(self.check("regimes").returncode, 1)

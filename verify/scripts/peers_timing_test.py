@@ -243,27 +243,59 @@ class TimingTest(unittest.TestCase):
         with self.assertRaisesRegex(protocol.Unsupported, "waits for the device"):
             self.sampler("cold", call)
 
-    def test_a_rotating_sample_takes_every_copy_equally_often(self):
-        taken = []
+    @staticmethod
+    def calls_on_copies(count, duration, taken):
+        """Calls that add the number of their copy to `taken`."""
         def call_on(copy):
             def call():
                 result = Tensor()
                 def effect():
                     taken.append(copy)
                     result.value = 1.0
-                machine.launch(900, effect)
+                machine.launch(duration, effect)
                 return result
             return call
+        return [call_on(copy) for copy in range(count)]
+
+    def test_short_cold_calls_follow_a_flush_each_on_a_copy_of_its_own(self):
+        taken = []
+        for copies, duration, iters in ((300, 900, 223), (5, 900, 5), (7, 500_000, 2)):
+            sampler = self.sampler("cold", self.calls_on_copies(copies, duration, taken), cache="flush", copies=copies)
+            self.assertEqual((sampler.timer, sampler.iters, sampler.calls_run), ("graph", iters, 0))
+            taken.clear()
+            machine.log.clear()
+            sampler.result.value = 0.0
+            self.assertAlmostEqual(sampler.sample(), duration, delta=1)
+            self.assertEqual(taken, list(range(iters)))
+            names, ends = zip(*machine.log)
+            self.assertEqual(names, ("fill", "hold", "flush", "event", "event"))
+            self.assertEqual(ends[3], ends[2])  # the graph begins as the flush ends
+            self.assertEqual(sampler.result.value, 1.0)
+
+    def test_a_cold_graph_that_does_not_write_its_output_leaves_nan(self):
+        kept = Tensor()
+        def call():
+            machine.launch(900)
+            return kept
+        sampler = self.sampler("cold", [call] * 3)
+        sampler.sample()
+        self.assertTrue(math.isnan(sampler.result.value))
+
+    def test_a_rotating_sample_takes_every_copy_equally_often(self):
+        taken = []
         for copies, launches in ((7, 1), (300, 50)):  # the latter are more launches than other graphs have
-            sampler = self.sampler("cold", [call_on(copy) for copy in range(copies)], launches, cache="rotate", copies=copies)
+            calls = self.calls_on_copies(copies, 900, taken)
+            sampler = self.sampler("cold", calls, launches, cache="rotate", copies=copies)
             self.assertEqual((sampler.timer, sampler.iters % copies), ("graph", 0))
             taken.clear()
             self.assertAlmostEqual(sampler.sample(), 900, delta=1)
             self.assertEqual({taken.count(copy) for copy in range(copies)}, {sampler.calls_run // copies})
             self.assertTrue(all(after == (before + 1) % copies for before, after in zip(taken, taken[1:])))
             self.assertEqual(sampler.result.value, 1.0)
-        self.assertEqual([timing.copies_in({"regime": regime, "cache": "rotate", "copies": 7}) for regime in ("cold", "graph")],
-                         [7, 1])
+
+    def test_only_cold_calls_have_copies(self):
+        self.assertEqual([timing.copies_in({"regime": regime, "copies": 7}) for regime in ("cold", "graph")], [7, 1])
+        self.assertEqual(timing.copies_in({"regime": "cold"}), 1)
 
     def test_cpu_is_what_enqueueing_costs(self):
         sampler = self.sampler("cpu", self.kernels(1_000_000))
