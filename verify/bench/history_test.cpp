@@ -382,7 +382,7 @@ std::vector<HistorySeries> made_up(size_t cells, size_t runs, unsigned seed, siz
   return all;
 }
 
-#ifdef __SANITIZE_ADDRESS__  // which makes it twenty times as slow
+#if WIDE_WATCHES_ADDRESSES  // which makes it twenty times as slow
 constexpr unsigned kHistories = 10;
 #else
 constexpr unsigned kHistories = 100;

@@ -29,7 +29,7 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
-#ifdef __SANITIZE_ADDRESS__
+#if WIDE_WATCHES_ADDRESSES
 constexpr size_t kTimesSlower = 8;
 #else
 constexpr size_t kTimesSlower = 1;

@@ -34,7 +34,7 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::Message;
 
 /// Sanitizers would end the program at the allocation that is meant to fail.
-#ifdef __SANITIZE_ADDRESS__
+#if WIDE_WATCHES_ADDRESSES
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1";
 }
@@ -415,7 +415,7 @@ TEST_CASE("parallel_for runs every task once, rethrows, and may be nested") {
   CHECK(after == 10);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which live in address space
+#if !WIDE_WATCHES_ADDRESSES && !defined(__SANITIZE_THREAD__)  // which live in address space
 TEST_CASE("threads that the system does not start are said to be too many") {
   long pages = 0;
   std::ifstream("/proc/self/statm") >> pages;

@@ -26,7 +26,7 @@
 #include "wide/onnx.hpp"
 #include "wide/safetensors.hpp"
 
-#ifdef __SANITIZE_ADDRESS__
+#if WIDE_WATCHES_ADDRESSES
 #define WIDE_COUNTS_BYTES 0  // it has its own
 #else
 #define WIDE_COUNTS_BYTES 1

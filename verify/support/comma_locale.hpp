@@ -9,7 +9,7 @@
 #include <fstream>
 #include <locale>
 
-#ifdef __SANITIZE_ADDRESS__
+#if WIDE_WATCHES_ADDRESSES
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -26,7 +26,7 @@ class CommaLocale {
     // locales.
     (void)std::system("localedef --quiet --force --inputfile=commas.txt ./commas 2> warnings.txt");
     ::setenv("LOCPATH", std::filesystem::current_path().c_str(), 1);
-#ifdef __SANITIZE_ADDRESS__
+#if WIDE_WATCHES_ADDRESSES
     const __lsan::ScopedDisabler disabler;  // glibc never frees what it makes of LOCPATH
 #endif
     old_ = std::locale::global(std::locale("commas"));  // throws where there is none
