@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/core/heuristic_policy.hpp"
 #include "host/operand.hpp"
 #include "wide/catalog.hpp"
 #include "wide/epilogue.hpp"
@@ -101,14 +102,20 @@ inline std::vector<StrategyInfo> wide_strategies(std::string_view wide_summary, 
           {"wide", cpu, hand_written, "all members over all threads at once"}};
 }
 
+inline std::vector<std::string_view> cudnn_policies() {
+  return {kCudnnPolicies.begin(), kCudnnPolicies.end()};
+}
+
 /// Of wide_strategies(), where cuDNN has the primitive: its call for all members, and for each.
 inline std::vector<StrategyInfo> with_cudnn(
     std::vector<StrategyInfo> strategies,
-    std::string_view summary = "cuDNN's, over the channels of all members") {
+    std::string_view summary = "cuDNN's, over the channels of all members",
+    std::vector<std::string_view> policies = cudnn_policies()) {
   strategies.front().summary =
       "cuDNN's where it takes the problem, else the wide kernel; one call per member";
-  strategies.insert(strategies.begin() + 1,
-                    {"cudnn", DeviceType::cuda, StrategyKind::vendor, summary});
+  strategies.insert(
+      strategies.begin() + 1,
+      {"cudnn", DeviceType::cuda, StrategyKind::vendor, summary, {}, std::move(policies)});
   return strategies;
 }
 

@@ -8,6 +8,7 @@
 #include "host/attention/flash_attention_problem.hpp"
 #include "host/attention/flash_attention_run.hpp"
 #include "host/core/check.hpp"
+#include "host/core/heuristic_policy.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/plan_state.hpp"
@@ -179,20 +180,25 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
                                              const FlashAttentionProblem& problem,
                                              const PlanOptions& options) {
   const FlashAttentionProblem full = complete_flash_attention_problem(problem);
-  require_no_policy(kFlashAttentionName, options.policy);
+  require_policy(kFlashAttentionName, options, wide_policy_reason);
   std::shared_ptr<const FlashAttentionCudnn> cudnn;
-  const auto make = [&] {
-    cudnn = std::make_shared<const FlashAttentionCudnn>(cudnn_device(context), full, Calls::one);
+  const auto make = [&](std::string_view policy) {
+    cudnn = std::make_shared<const FlashAttentionCudnn>(cudnn_device(context), full, Calls::one,
+                                                        cudnn_place(policy));
   };
   FlashAttentionChoice choice = choose_flash_attention_strategy(
       full, context.info(), options.strategy, verified_strategies(),
-      [&] { return is_empty(full) ? "there is nothing to compute" : cudnn_refusal(make); },
+      [&](std::string_view policy) {
+        return is_empty(full) ? "there is nothing to compute"
+                              : cudnn_refusal([&] { make(policy); });
+      },
       tuning_of(options, kFlashAttentionName, full));
   FlashAttentionPlan::State state{{kFlashAttentionName, context, full, std::move(choice)}};
   if (state.choice.strategy == FlashAttentionStrategy::cudnn && !is_empty(full)) {
-    if (cudnn == nullptr) make();
+    if (cudnn == nullptr) make(options.policy);
     state.cudnn = std::move(cudnn);
     state.has_stand_in = is_automatic(options.strategy);
+    tell_cudnn_policy(state.choice, options.policy);
     state.choice.explain += "; " + state.cudnn->explain();
     if (state.has_stand_in) {
       state.choice.explain += "; sequential where operands are not aligned to 16 bytes";

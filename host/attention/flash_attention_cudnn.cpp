@@ -154,12 +154,13 @@ CudnnBindings bind_flash_attention_cudnn(const FlashAttentionCudnnGraph& g,
 }
 
 FlashAttentionCudnn::FlashAttentionCudnn(const CudnnDevice& device,
-                                         const FlashAttentionProblem& problem, Calls calls)
+                                         const FlashAttentionProblem& problem, Calls calls,
+                                         int place)
     : problem_(problem),
       calls_(calls),
       graph_(describe_flash_attention_cudnn(calls == Calls::one ? problem : one_of(problem))),
-      plan_(make_cudnn_plan("flash_attention", device, graph_.graph,
-                            {.allows_tensor_cores = true})) {}
+      plan_(make_cudnn_plan("flash_attention", device, graph_.graph, {.allows_tensor_cores = true},
+                            place)) {}
 
 void FlashAttentionCudnn::run(const FlashAttentionArguments& arguments,
                               const Execution& execution) const {

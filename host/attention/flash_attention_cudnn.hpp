@@ -31,8 +31,10 @@ CudnnBindings bind_flash_attention_cudnn(const FlashAttentionCudnnGraph& graph,
 class FlashAttentionCudnn {
  public:
   enum class Calls : uint8_t { one, one_per_member };
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
-  FlashAttentionCudnn(const CudnnDevice& device, const FlashAttentionProblem& problem, Calls calls);
+  /// By the configuration at `place`, as make_cudnn_plan() has it. Throws unsupported with the
+  /// reason where cuDNN cannot run the problem, or is missing.
+  FlashAttentionCudnn(const CudnnDevice& device, const FlashAttentionProblem& problem, Calls calls,
+                      int place = 0);
 
   int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }

@@ -211,7 +211,7 @@ std::vector<StrategyInfo> strategies() {
       {"sequential", cuda, sequential,
        "cuDNN's where it takes the problem, else the kernel that suits the dtype; one call per "
        "member"},
-      {"cudnn", cuda, vendor, "cuDNN's, members become additional heads"},
+      {"cudnn", cuda, vendor, "cuDNN's, members become additional heads", {}, cudnn_policies()},
       {"simt",
        cuda,
        hand_written,

@@ -250,9 +250,9 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
   };
   return choose_strategy<FlashAttentionStrategy, FlashAttentionProblem>(
       {"flash_attention", device, name, verified_by(verified, "flash_attention", device), "",
-       tuning},
+       tuning, wide_policy_reason},
       kTable, problem, flash_attention_unsupported_reason,
-      [&](FlashAttentionStrategy, std::string_view) { return cudnn_refusal(); });
+      [&](FlashAttentionStrategy, std::string_view policy) { return cudnn_refusal(policy); });
 }
 
 }  // namespace wide

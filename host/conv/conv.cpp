@@ -66,17 +66,6 @@ View packed_bias(const ConvProblem& p, const ConstTensorView& weight, const View
   return view;
 }
 
-/// Throws invalid_argument for a policy that the strategy asked for has not.
-void require_conv_policy(const DeviceInfo& device, const PlanOptions& options) {
-  const std::string& name = options.strategy;
-  WIDE_REQUIRE(!is_automatic(name) || options.policy.empty(),
-               "conv: policy is \"" + options.policy + "\", expected none: strategy \"" + name +
-                   "\" has its own");
-  const ConvStrategy* const strategy = find_conv_strategy(name, device.device.type);
-  const std::string reason = strategy ? conv_policy_reason(*strategy, options.policy) : "";
-  WIDE_REQUIRE(reason.empty(), "conv: " + reason);
-}
-
 }  // namespace
 
 template <>
@@ -91,7 +80,10 @@ ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
                         const PlanOptions& options) {
   const ConvProblem full = complete_conv_problem(problem);
   const ConvProblem computed = without_idle_axes(full);
-  require_conv_policy(context.info(), options);
+  require_policy(kConvName, options, [&](std::string_view name, std::string_view policy) {
+    const ConvStrategy* const strategy = find_conv_strategy(name, context.device().type);
+    return strategy ? conv_policy_reason(*strategy, policy) : "";
+  });
   ConvRunner runner, stand_in;
   ConvChoice choice = choose_conv_strategy(
       computed, context.info(), options.strategy, verified_strategies(),

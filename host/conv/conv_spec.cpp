@@ -310,8 +310,7 @@ std::vector<StrategyInfo> strategies(const ConvTraffic& traffic) {
   };
   for (StrategyInfo& info : list) {
     const ConvStrategy* const strategy = find_conv_strategy(info.name, info.device);
-    if (strategy->make_at != nullptr)
-      info.policies = {kCudnnPolicies.begin(), kCudnnPolicies.end()};
+    if (strategy->make_at != nullptr) info.policies = cudnn_policies();
   }
   return list;
 }

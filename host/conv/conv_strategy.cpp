@@ -13,7 +13,6 @@
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_wgmma.hpp"
 #include "host/core/heuristic_policy.hpp"
-#include "host/cudnn/cudnn_plan.hpp"
 
 namespace wide {
 
@@ -47,7 +46,6 @@ bool is_narrow(const ConvProblem& problem, const DeviceInfo& device) {
 }
 
 constexpr std::string_view kOneCall = "one call of cuDNN's for all members";
-constexpr int kNumPolicies = static_cast<int>(kCudnnPolicies.size());
 
 constexpr ConvStrategy kStrategies[] = {
     {"wgmma", cuda, false, conv_wgmma_unsupported_reason, conv_wgmma_is_expected_to_win,
@@ -104,21 +102,13 @@ const ConvStrategy* find_conv_strategy(std::string_view name, DeviceType device)
 }
 
 std::string conv_policy_reason(const ConvStrategy& strategy, std::string_view policy) {
-  if (policy.empty()) return "";
-  if (strategy.make_at == nullptr) {
-    return "policy \"" + std::string(policy) + "\", expected none: " + std::string(strategy.name) +
-           " has none";
-  }
-  return parse_heuristic_policy(policy, kNumPolicies) >= 0
-             ? ""
-             : unknown_heuristic_policy(policy, kNumPolicies);
+  return cudnn_policy_reason(strategy.name, strategy.make_at != nullptr, policy);
 }
 
 ConvRunner make_conv_runner(const ConvStrategy& strategy, const Context& context,
                             const ConvProblem& problem, std::string_view policy) {
   if (strategy.make_at == nullptr) return strategy.make(context, problem);
-  return strategy.make_at(context, problem,
-                          std::max(0, parse_heuristic_policy(policy, kNumPolicies)));
+  return strategy.make_at(context, problem, cudnn_place(policy));
 }
 
 std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProblem& problem,

@@ -193,6 +193,17 @@ void require_no_policy(std::string_view primitive, std::string_view policy) {
                                    "\", expected none: its strategies have no policies");
 }
 
+void require_policy(std::string_view primitive, const PlanOptions& options,
+                    const PolicyReason& reason) {
+  if (!reason) return require_no_policy(primitive, options.policy);
+  const std::string& name = options.strategy;
+  WIDE_REQUIRE(!is_automatic(name) || options.policy.empty(),
+               std::string(primitive) + ": policy is \"" + options.policy +
+                   "\", expected none: strategy \"" + name + "\" has its own");
+  const std::string why = reason(name, options.policy);
+  WIDE_REQUIRE(why.empty(), std::string(primitive) + ": " + why);
+}
+
 bool may_overlap(const ConstTensorView& a, const ConstTensorView& b) {
   const int64_t a_bytes = a.span_bytes(), b_bytes = b.span_bytes();
   if (a_bytes == 0 || b_bytes == 0) return false;

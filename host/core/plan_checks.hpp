@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "host/core/strategy_choice.hpp"
 #include "wide/epilogue.hpp"
 #include "wide/plan.hpp"
 #include "wide/tensor.hpp"
@@ -86,6 +87,10 @@ void require_known_strategy(std::string_view primitive, std::string_view name,
 
 /// Throws where a policy is asked for: the primitive has none.
 void require_no_policy(std::string_view primitive, std::string_view policy);
+/// Throws where a policy is asked of an automatic choice, or of a strategy that, by `reason`, has
+/// it not; where that is null, of any.
+void require_policy(std::string_view primitive, const PlanOptions& options,
+                    const PolicyReason& reason);
 
 /// True where both views have bytes and their address ranges (gaps included) meet.
 bool may_overlap(const ConstTensorView& a, const ConstTensorView& b);

@@ -50,6 +50,9 @@ struct Tuning {
   std::string_view kernel_hash{};      ///< of the primitive's kernels, as this build has them
 };
 
+/// Why a strategy has no such policy, or cannot run the problem by it; empty where it can.
+using PolicyReason = std::function<std::string(std::string_view strategy, std::string_view policy)>;
+
 struct StrategyRequest {
   std::string_view primitive;
   const DeviceInfo& device;
@@ -59,8 +62,7 @@ struct StrategyRequest {
   /// a vendor's call.
   std::string_view member_kernel{};
   Tuning tuning{};
-  /// Why a strategy cannot run the problem by a policy; null where strategies have none.
-  std::function<std::string(std::string_view strategy, std::string_view policy)> policy_reason{};
+  PolicyReason policy_reason{};  ///< null where strategies have no policies
 };
 
 /// StrategyRequest::is_verified by a table of evidence.

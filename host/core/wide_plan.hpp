@@ -26,16 +26,17 @@ inline bool is_wide_verified(std::string_view primitive, const Context& context)
   return is_verified(primitive, "wide", context.info().compute_capability);
 }
 
-/// Throws invalid_argument where a policy is asked for, and whatever choose_wide_strategy() does.
+/// Throws invalid_argument for a policy that there is not, and whatever choose_wide_strategy()
+/// does.
 template <class Problem>
 WideState<Problem> make_wide_state(std::string_view primitive, const Context& context,
                                    const Problem& problem, const PlanOptions& options,
                                    const LaunchRefusal& launches, bool wide_is_verified,
-                                   const VendorRefusal& cudnn_refusal) {
-  require_no_policy(primitive, options.policy);
+                                   const VendorCall& cudnn_call) {
+  require_policy(primitive, options, cudnn_call.policy_reason);
   return {primitive, context, problem,
           choose_wide_strategy(primitive, context.info(), options.strategy, wide_is_verified,
-                               launches, cudnn_refusal, tuning_of(options, primitive, problem))};
+                               launches, cudnn_call, tuning_of(options, primitive, problem))};
 }
 
 /// Of a primitive that cuDNN has not.
@@ -44,7 +45,7 @@ WideState<Problem> make_wide_state(std::string_view primitive, const Context& co
                                    const Problem& problem, const PlanOptions& options,
                                    const LaunchRefusal& launches = {}) {
   return make_wide_state(primitive, context, problem, options, launches,
-                         is_wide_verified(primitive, context), nullptr);
+                         is_wide_verified(primitive, context), {});
 }
 
 /// Why a launch by rows is refused, for softmax and the norms of rows.

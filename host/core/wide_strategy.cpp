@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "host/core/heuristic_policy.hpp"
 #include "kernels/common/grid_blocks.hpp"
 
 namespace wide {
@@ -33,9 +34,13 @@ std::string launch_reason(WideStrategy strategy, const LaunchRefusal& launches,
 
 }  // namespace
 
+std::string wide_policy_reason(std::string_view strategy, std::string_view policy) {
+  return cudnn_policy_reason(strategy, strategy == strategy_name(WideStrategy::cudnn), policy);
+}
+
 WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& device,
                                 std::string_view name, bool wide_is_verified,
-                                const LaunchRefusal& launches, const VendorRefusal& cudnn_refusal,
+                                const LaunchRefusal& launches, const VendorCall& cudnn_call,
                                 const Tuning& tuning) {
   using enum WideStrategy;
   using enum DeviceType;
@@ -44,14 +49,14 @@ WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& de
                          {sequential, cuda, false, "member after member"},
                          {wide, cpu, false, "one pass over all members keeps every thread busy"},
                          {sequential, cpu, false, "member after member"}};
-  if (cudnn_refusal) {
+  if (cudnn_call.refusal) {
     table.insert(table.begin() + 1, Row{cudnn, cuda, true, "one call for all members"});
   }
   return choose_strategy<WideStrategy, LaunchRefusal>(
       {primitive, device, name, [&](std::string_view) { return wide_is_verified; },
-       cudnn_refusal ? "" : "wide", tuning},
+       cudnn_call.refusal ? "" : "wide", tuning, cudnn_call.policy_reason},
       table, launches, launch_reason,
-      [&](WideStrategy, std::string_view) { return cudnn_refusal(); });
+      [&](WideStrategy, std::string_view policy) { return cudnn_call.refusal(policy); });
 }
 
 }  // namespace wide

@@ -33,19 +33,27 @@ struct LaunchRefusal {
 LaunchRefusal launch_refusal(std::string_view what, int64_t num_members,
                              const std::function<int64_t(int64_t)>& count);
 
-/// Why a vendor's library does not take a problem; empty where it does. Answering makes a plan of
-/// the library, which may take seconds: called only where "auto" depends on it.
-using VendorRefusal = std::function<std::string()>;
+/// Why a vendor's library does not take a problem by a policy, of which the empty one is its first;
+/// empty where it does. Answering makes a plan of the library, which may take seconds: called only
+/// where "auto" depends on it.
+using VendorRefusal = std::function<std::string(std::string_view policy)>;
 
-/// `wide_is_verified`: on this device's compute capability; irrelevant on the CPU.
-/// `cudnn_refusal`: null where there is no such strategy. "auto" is `wide` where it is verified and
-/// can be launched, else `cudnn` where cuDNN takes the problem, else `sequential`. Throws
-/// invalid_argument for an unknown name, unsupported with the reason where what remains cannot be
-/// launched.
+/// A vendor's call for all members.
+struct VendorCall {
+  VendorRefusal refusal{};       ///< null: there is none
+  PolicyReason policy_reason{};  ///< null: it has no policies
+};
+
+/// Of `cudnn`, which has cuDNN's policies, beside strategies that have none.
+std::string wide_policy_reason(std::string_view strategy, std::string_view policy);
+
+/// `wide_is_verified`: on this device's compute capability; irrelevant on the CPU. "auto" is `wide`
+/// where it is verified and can be launched, else `cudnn` where cuDNN takes the problem, else
+/// `sequential`. Throws invalid_argument for an unknown name, unsupported with the reason where
+/// what remains cannot be launched.
 WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& device,
                                 std::string_view name, bool wide_is_verified,
                                 const LaunchRefusal& launches = {},
-                                const VendorRefusal& cudnn_refusal = nullptr,
-                                const Tuning& tuning = {});
+                                const VendorCall& cudnn_call = {}, const Tuning& tuning = {});
 
 }  // namespace wide

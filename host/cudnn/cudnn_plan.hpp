@@ -89,11 +89,6 @@ class CudnnPlan {
   std::string explain_;
 };
 
-/// The policies of strategies that let a configuration of cuDNN's be asked for: heuristic_policy()
-/// of its place.
-inline constexpr std::array<std::string_view, 8> kCudnnPolicies{"h0", "h1", "h2", "h3",
-                                                                "h4", "h5", "h6", "h7"};
-
 /// Of the configurations that `numerics` allow and that become a plan of the graph, cuDNN's best
 /// guesses and then its fallbacks, the one at `place`. Throws unsupported with cuDNN's own words
 /// where there is none, or no cuDNN; where there are fewer, with their number.

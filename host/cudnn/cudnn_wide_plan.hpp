@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "host/core/check.hpp"
+#include "host/core/heuristic_policy.hpp"
 #include "host/core/pointer.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/core/workspace.hpp"
@@ -61,7 +62,8 @@ Arguments member_operands(const Problem& p, const Arguments& arguments, int64_t 
   return own;
 }
 
-/// Cudnn: the primitive's call with its plan, made of a device and a problem. Has
+/// Cudnn: the primitive's call with its plan, made of a device and a problem and, where it has
+/// policies, a place in cuDNN's list. Has
 /// member_reason(problem), why it cannot run the members one by one, and member_of(problem,
 /// arguments, n), the operands of member n.
 template <class Problem, class Cudnn>
@@ -125,17 +127,27 @@ CudnnWideState<Problem, Cudnn> make_cudnn_wide_state(std::string_view primitive,
                                                      const Context& context, const Problem& p,
                                                      const PlanOptions& options,
                                                      const CudnnWideParts& parts) {
+  constexpr bool kHasPolicies =
+      std::is_constructible_v<Cudnn, const CudnnDevice&, const Problem&, int>;
   std::shared_ptr<const Cudnn> cudnn;
-  const auto make = [&] { cudnn = std::make_shared<const Cudnn>(cudnn_device(context), p); };
-  const auto refusal = [&] {
-    return parts.is_empty ? "there is nothing to compute" : cudnn_refusal(make);
+  const auto make = [&](std::string_view policy) {
+    if constexpr (kHasPolicies) {
+      cudnn = std::make_shared<const Cudnn>(cudnn_device(context), p, cudnn_place(policy));
+    } else {
+      cudnn = std::make_shared<const Cudnn>(cudnn_device(context), p);
+    }
   };
+  VendorCall call{[&](std::string_view policy) {
+    return parts.is_empty ? "there is nothing to compute" : cudnn_refusal([&] { make(policy); });
+  }};
+  if constexpr (kHasPolicies) call.policy_reason = wide_policy_reason;
   CudnnWideState<Problem, Cudnn> state{make_wide_state(
-      primitive, context, p, options, parts.launches, parts.wide_is_verified, refusal)};
+      primitive, context, p, options, parts.launches, parts.wide_is_verified, call)};
   if (state.choice.strategy == WideStrategy::cudnn && !parts.is_empty) {
-    if (cudnn == nullptr) make();
+    if (cudnn == nullptr) make(options.policy);
     state.cudnn = std::move(cudnn);
     state.has_stand_in = is_automatic(options.strategy);
+    if constexpr (kHasPolicies) tell_cudnn_policy(state.choice, options.policy);
     state.choice.explain += "; " + state.cudnn->explain();
     if (state.has_stand_in) state.choice.explain += "; sequential where " + parts.stands_in;
   } else if (state.choice.strategy == WideStrategy::sequential && !parts.is_empty &&

@@ -142,13 +142,14 @@ CudnnBindings bind_batchnorm_cudnn(const BatchnormCudnnGraph& g, const Batchnorm
           {g.saved_inv_std, second}};
 }
 
-BatchnormCudnn::BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem& problem)
+BatchnormCudnn::BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem& problem,
+                               int place)
     : problem_(problem), saved_bytes_(2 * batchnorm_saved_bytes(problem)) {
   const std::string reason = batchnorm_cudnn_unsupported_reason(problem);
   if (!reason.empty()) throw_unsupported("batchnorm: cudnn: " + reason);
   graph_ = describe_batchnorm_cudnn(problem);
   // Nothing is multiplied and summed: an engine's note on tensor cores is irrelevant.
-  plan_ = make_cudnn_plan("batchnorm", device, graph_.graph, {.allows_tensor_cores = true});
+  plan_ = make_cudnn_plan("batchnorm", device, graph_.graph, {.allows_tensor_cores = true}, place);
 }
 
 std::string BatchnormCudnn::member_reason(const BatchnormProblem& p) {

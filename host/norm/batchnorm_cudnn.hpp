@@ -38,8 +38,9 @@ CudnnBindings bind_batchnorm_cudnn(const BatchnormCudnnGraph& graph,
 /// The graph with its plan.
 class BatchnormCudnn {
  public:
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
-  BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem& problem);
+  /// By the configuration at `place`, as make_cudnn_plan() has it. Throws unsupported with the
+  /// reason where cuDNN cannot run the problem, or is missing.
+  BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem& problem, int place = 0);
 
   /// Why it cannot run the problem's members one by one; empty where it may.
   static std::string member_reason(const BatchnormProblem& problem);

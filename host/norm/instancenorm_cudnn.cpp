@@ -47,12 +47,13 @@ CudnnBindings bind_instancenorm_cudnn(const InstancenormCudnnGraph& g,
   return {{o.x, a.x}, {o.y, a.y}, {o.scale, a.gamma}, {o.bias, a.beta}};
 }
 
-InstancenormCudnn::InstancenormCudnn(const CudnnDevice& device, const GroupnormProblem& problem) {
+InstancenormCudnn::InstancenormCudnn(const CudnnDevice& device, const GroupnormProblem& problem,
+                                     int place) {
   const std::string reason = instancenorm_cudnn_unsupported_reason(problem);
   if (!reason.empty()) throw_unsupported("groupnorm: cudnn: " + reason);
   graph_ = describe_instancenorm_cudnn(problem);
   // Nothing is multiplied and summed: an engine's note on tensor cores is irrelevant.
-  plan_ = make_cudnn_plan("groupnorm", device, graph_.graph, {.allows_tensor_cores = true});
+  plan_ = make_cudnn_plan("groupnorm", device, graph_.graph, {.allows_tensor_cores = true}, place);
 }
 
 std::string InstancenormCudnn::member_reason(const GroupnormProblem& p) {

@@ -28,8 +28,9 @@ CudnnBindings bind_instancenorm_cudnn(const InstancenormCudnnGraph& graph,
 /// The graph with its plan.
 class InstancenormCudnn {
  public:
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
-  InstancenormCudnn(const CudnnDevice& device, const GroupnormProblem& problem);
+  /// By the configuration at `place`, as make_cudnn_plan() has it. Throws unsupported with the
+  /// reason where cuDNN cannot run the problem, or is missing.
+  InstancenormCudnn(const CudnnDevice& device, const GroupnormProblem& problem, int place = 0);
 
   /// Why it cannot run the problem's members one by one; empty where it may.
   static std::string member_reason(const GroupnormProblem& problem);

@@ -65,13 +65,13 @@ CudnnBindings bind_row_norm_cudnn(const RowNormCudnnGraph& g, const ChainArgumen
   return {{o.x, a.x}, {o.y, a.y}, {o.scale, a.gamma}, {o.bias, a.beta}};
 }
 
-RowNormCudnn::RowNormCudnn(const CudnnDevice& device, const ChainProblem& problem) {
+RowNormCudnn::RowNormCudnn(const CudnnDevice& device, const ChainProblem& problem, int place) {
   const std::string name(chain_norm_name(problem.norm));
   const std::string reason = row_norm_cudnn_unsupported_reason(problem);
   if (!reason.empty()) throw_unsupported(name + ": cudnn: " + reason);
   graph_ = describe_row_norm_cudnn(problem);
   // Nothing is multiplied and summed: an engine's note on tensor cores is irrelevant.
-  plan_ = make_cudnn_plan(name, device, graph_.graph, {.allows_tensor_cores = true});
+  plan_ = make_cudnn_plan(name, device, graph_.graph, {.allows_tensor_cores = true}, place);
 }
 
 std::string RowNormCudnn::member_reason(const ChainProblem& p) {

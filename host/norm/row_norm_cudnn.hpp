@@ -33,11 +33,12 @@ CudnnBindings bind_row_norm_cudnn(const RowNormCudnnGraph& graph, const ChainArg
 /// The graph with its plan, in the words of layernorm, rmsnorm or chain.
 class RowNormCudnn {
  public:
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
-  RowNormCudnn(const CudnnDevice& device, const ChainProblem& problem);
+  /// By the configuration at `place`, as make_cudnn_plan() has it. Throws unsupported with the
+  /// reason where cuDNN cannot run the problem, or is missing.
+  RowNormCudnn(const CudnnDevice& device, const ChainProblem& problem, int place = 0);
   template <class Problem>
-  RowNormCudnn(const CudnnDevice& device, const Problem& problem)
-      : RowNormCudnn(device, to_chain(problem)) {}
+  RowNormCudnn(const CudnnDevice& device, const Problem& problem, int place = 0)
+      : RowNormCudnn(device, to_chain(problem), place) {}
 
   /// Why it cannot run the problem's members one by one; empty where it may.
   static std::string member_reason(const ChainProblem& problem);

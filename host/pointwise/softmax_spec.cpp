@@ -65,7 +65,7 @@ PrimitiveSpec make_spec() {
       wide_strategies(
           "one launch; a row in the registers of 8 lanes or a block, read once, written once",
           {.streamed = 1.03, .is_memory_bound = true}),
-      "cuDNN's, over the rows of all members");
+      "cuDNN's, over the rows of all members", {});
   spec.sweeps = {
       {"quick", {{"n", ints({4, 8, 16, 32})}, {"batch", ints({1024})}, {"d", ints({256})}}},
       {"full",

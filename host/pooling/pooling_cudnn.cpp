@@ -92,12 +92,12 @@ CudnnBindings bind_pooling_cudnn(const PoolingCudnnGraph& g, const PoolingArgume
   return {{g.operation.x, a.x}, {g.operation.y, a.y}};
 }
 
-PoolingCudnn::PoolingCudnn(const CudnnDevice& device, const PoolingProblem& problem) {
+PoolingCudnn::PoolingCudnn(const CudnnDevice& device, const PoolingProblem& problem, int place) {
   const std::string reason = pooling_cudnn_unsupported_reason(problem);
   if (!reason.empty()) throw_unsupported("pooling: cudnn: " + reason);
   graph_ = describe_pooling_cudnn(problem);
   // Nothing is multiplied and summed: an engine's note on tensor cores is irrelevant.
-  plan_ = make_cudnn_plan("pooling", device, graph_.graph, {.allows_tensor_cores = true});
+  plan_ = make_cudnn_plan("pooling", device, graph_.graph, {.allows_tensor_cores = true}, place);
 }
 
 std::string PoolingCudnn::member_reason(const PoolingProblem& p) {

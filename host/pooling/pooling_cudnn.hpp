@@ -28,8 +28,9 @@ CudnnBindings bind_pooling_cudnn(const PoolingCudnnGraph& graph, const PoolingAr
 /// The graph with its plan.
 class PoolingCudnn {
  public:
-  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is missing.
-  PoolingCudnn(const CudnnDevice& device, const PoolingProblem& problem);
+  /// By the configuration at `place`, as make_cudnn_plan() has it. Throws unsupported with the
+  /// reason where cuDNN cannot run the problem, or is missing.
+  PoolingCudnn(const CudnnDevice& device, const PoolingProblem& problem, int place = 0);
 
   /// Why it cannot run the problem's members one by one; empty where it may.
   static std::string member_reason(const PoolingProblem& problem);

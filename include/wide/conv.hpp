@@ -135,9 +135,7 @@ class ConvPlan : public PrimitivePlan<ConvProblem> {
   explicit ConvPlan(std::shared_ptr<const State> state) : PrimitivePlan(std::move(state)) {}
 };
 
-/// Fixes the strategy and, of `grouped` and `channels_last`, the policy: "h0" is cuDNN's best guess
-/// that numerics allow and cuDNN can run, "h1" the next, .. "h7"; h0 where neither options nor a
-/// tuning cache name one. Errors: see plan.hpp; unsupported, too, where cuDNN offers fewer.
+/// Fixes the strategy and, of `grouped` and `channels_last`, the policy. Errors: see plan.hpp.
 ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
                         const PlanOptions& options = {});
 

@@ -51,7 +51,10 @@ struct PlanOptions {
   /// throws unsupported with the reason; there is no silent fallback.
   std::string strategy = "auto";
   /// One of the strategy's policies by name (`wbench list policies`), where the strategy is named
-  /// and has any; empty: the strategy chooses. All members of a plan run by the same policy.
+  /// and has any; empty: the strategy chooses. All members of a plan run by the same policy. Where
+  /// they are "h0" to "h7", the strategy is a call of cuDNN's: its best guess that numerics allow
+  /// and that it can run, the next, and so on; it chooses h0, and one that cuDNN has not is
+  /// unsupported.
   std::string policy{};
   /// What "auto" looks the problem up in before it estimates; read while the plan is made, not
   /// kept. explain() says what was found there, or why it is not taken.

@@ -99,7 +99,7 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
                           std::span<const VerifiedStrategy> verified = {}, int64_t keys = 1,
                           int64_t head_dim = 8, int64_t seq = 128) {
     FlashAttentionProblem problem{.seq = seq, .kv_seq = keys, .head_dim = head_dim, .dtype = dtype};
-    return choose_flash_attention_strategy(problem, device, name, verified, [&] {
+    return choose_flash_attention_strategy(problem, device, name, verified, [&](std::string_view) {
       ++asked;
       return refusal;
     });
@@ -243,7 +243,7 @@ TEST_CASE("flash_attention: what a block's shared memory cannot hold is refused,
                                   {"flash_attention", "decode", 89}};
   const auto choose = [&](int64_t head_dim, const std::string& refusal) {
     return choose_flash_attention_strategy(problem(Dtype::bf16, head_dim, 1), gpu, "auto", all,
-                                           [&] { return refusal; });
+                                           [&](std::string_view) { return refusal; });
   };
   CHECK(choose(64, "").strategy == decode);
   CHECK(choose(128, "").strategy == tensor_core);

@@ -9,6 +9,7 @@
 
 #include "host/conv/conv_cudnn.hpp"
 #include "host/conv/conv_problem.hpp"
+#include "host/core/heuristic_policy.hpp"
 #include "host/cudnn/cudnn_plan_cache.hpp"
 #include "verify/support/cudnn_devices.hpp"
 #include "verify/support/cudnn_interpreter.hpp"

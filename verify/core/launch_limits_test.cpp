@@ -44,7 +44,7 @@ TEST_CASE("launch limits: what one launch cannot hold runs member after member, 
   });
   const auto choose = [](std::string_view name, bool is_verified, const LaunchRefusal& launches,
                          const VendorRefusal& cudnn = nullptr) {
-    return choose_wide_strategy("softmax", test::kH200, name, is_verified, launches, cudnn);
+    return choose_wide_strategy("softmax", test::kH200, name, is_verified, launches, {cudnn});
   };
   CHECK_THROWS_MATCHES(
       choose("wide", true, all), Error,
@@ -54,10 +54,10 @@ TEST_CASE("launch limits: what one launch cannot hold runs member after member, 
   CHECK(choose("auto", true, all).explain ==
         "sequential: a launch per member of wide; wide: one launch for all members has more than "
         "2^31 - 1 blocks");
-  CHECK(choose("auto", true, all, [] { return ""; }).explain ==
+  CHECK(choose("auto", true, all, [](std::string_view) { return ""; }).explain ==
         "cudnn: one call for all members; wide: one launch for all members has more than 2^31 - 1 "
         "blocks");
-  CHECK(choose("auto", true, all, [] { return "no engine"; }).explain ==
+  CHECK(choose("auto", true, all, [](std::string_view) { return "no engine"; }).explain ==
         "sequential: member after member; wide: one launch for all members has more than 2^31 - 1 "
         "blocks; cudnn: no engine");
 
@@ -71,7 +71,8 @@ TEST_CASE("launch limits: what one launch cannot hold runs member after member, 
       choose("auto", true, each), Error,
       Message("softmax: no strategy for \"auto\"; wide: one launch for all members has more than "
               "2^31 - 1 blocks; sequential: a launch for a member has more than 2^31 - 1 blocks"));
-  CHECK(choose("cudnn", true, each, [] { return ""; }).strategy == WideStrategy::cudnn);
+  CHECK(choose("cudnn", true, each, [](std::string_view) { return ""; }).strategy ==
+        WideStrategy::cudnn);
   const auto on_cpu = [&](const char* name) {
     return choose_wide_strategy("softmax", DeviceInfo{}, name, true, each).strategy;
   };
@@ -153,7 +154,8 @@ TEST_CASE("launch limits: flash_attention's blocks") {
                                   {"flash_attention", "tensor_core", 90},
                                   {"flash_attention", "decode", 90}};
   const auto explain = [&](const std::string& refusal) {
-    return choose_flash_attention_strategy(p, test::kH200, "auto", all, [&] { return refusal; })
+    return choose_flash_attention_strategy(p, test::kH200, "auto", all,
+                                           [&](std::string_view) { return refusal; })
         .explain;
   };
   CHECK(explain("no engine") ==

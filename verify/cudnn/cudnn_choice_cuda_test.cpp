@@ -184,7 +184,8 @@ TEST_CASE("batchnorm: auto is cuDNN where ours is unverified, and never silently
   const BatchnormProblem problem = describe_batchnorm(theirs.at(0));
   const BatchnormPlan automatic =
       check_automatic(machine, "batchnorm", make_batchnorm_plan, problem, ours, theirs, 1e-5);
-  CHECK(has(automatic.explain(), "; wide: unverified on compute capability 80; engine "));
+  CHECK(
+      has(automatic.explain(), "; wide: unverified on compute capability 80; policy h0; engine "));
   CHECK(has(automatic.explain(), "sequential where operands are not aligned to 16 bytes"));
 
   // Member after member is cuDNN's, too, where it can be.

@@ -193,10 +193,10 @@ TEST_CASE("batchnorm: AUTO takes cuDNN where ours is unverified, and says why no
   int asked = 0;
   const auto choose = [&](std::string_view name, bool is_verified, const char* refusal) {
     return choose_wide_strategy("batchnorm", test::kH200, name, is_verified, {},
-                                [&]() -> std::string {
+                                {[&](std::string_view) -> std::string {
                                   ++asked;
                                   return refusal;
-                                });
+                                }});
   };
   CHECK(choose("auto", true, "").strategy == WideStrategy::wide);
   CHECK(choose("cudnn", false, "no").strategy == WideStrategy::cudnn);

@@ -73,7 +73,7 @@ TEST_CASE("pooling: sizes and windows that no kernel could run are refused by na
   CHECK_THROWS_AS(make_pooling_plan(cpu, many), Error);
   CHECK_THROWS_MATCHES(
       make_pooling_plan(cpu, good(), {.policy = "x"}), Error,
-      Message("pooling: policy is \"x\", expected none: its strategies have no policies"));
+      Message("pooling: policy is \"x\", expected none: strategy \"auto\" has its own"));
 }
 
 TEST_CASE("pooling: operands that are not the plan's are named") {
