@@ -19,10 +19,6 @@ Knowledge Thread::release() {
   return released;
 }
 
-bool Thread::knows(const Block& of, Epoch epoch) const {
-  return &of == block ? knows(epoch) : known.includes(of.linear_index, epoch);
-}
-
 bool Thread::knew_at_proxy_fence(const Block& of, Epoch epoch) const {
   return &of == block ? proxy_known.includes(epoch) : proxy_known.includes(of.linear_index, epoch);
 }

@@ -175,6 +175,11 @@ class Block {
   int warp_slot(int warp) const;
   bool is_done() const;
 };
+
+/// Inline: asked of almost every access.
+inline bool Thread::knows(const Block& of, Epoch epoch) const {
+  return &of == block ? knows(epoch) : known.includes(of.linear_index, epoch);
+}
 constexpr int kMaxMbarriers = 128;  // of one block
 
 inline Thread& Warp::thread(int lane) const {
