@@ -165,7 +165,8 @@ class PackageTest(unittest.TestCase):
         without = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON"
                    for name in ("Catch2", "CLI11", "fmt", "valijson", "dlpack", "nlohmann_json", "ZLIB")]
         without.append(f"-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES={own}")
-        code, out = self.configure("sub", f"-DWIDE_SOURCE_DIR={ROOT}", "-DWIDE_CUDA=OFF", "-DCMAKE_BUILD_TYPE=", *without)
+        code, out = self.configure("sub", f"-DWIDE_SOURCE_DIR={ROOT}", "-DWIDE_CUDA=OFF", "-DCMAKE_BUILD_TYPE=",
+                                   "-DCMAKE_CXX_FLAGS=-ffast-math", *without)
         self.assertEqual(code, 0, out)
         self.assertIn("wide: no CMAKE_BUILD_TYPE: wide alone is compiled by -O3", out)
         if shutil.which("ninja"):
@@ -176,6 +177,9 @@ class PackageTest(unittest.TestCase):
             optimised = re.findall(r" -O3 .* -c (\S+)", planned)
             self.assertIn(f"{ROOT}/host/linear/linear_cpu.cpp", optimised)
             self.assertNotIn(str(ENGINE / "engine.c"), optimised)
+            exact = re.findall(r" -ffast-math .* -fno-fast-math .* -c (\S+)", planned)  # whatever the engine is compiled by
+            self.assertEqual([name for name in sources if name.startswith(f"{ROOT}/host/") and name not in exact], [])
+            self.assertIn(f"{ROOT}/host/linear/linear_cpu.cpp", exact)
             self.assertEqual([name for name in sources if re.search(r"/bench/|_(test|spec|reference)\.cpp$", name)], [])
             self.succeeds("ninja", "-C", self.path / "sub", "CMakeFiles/engine_c.dir/engine.c.o")
         code, out, err = run("cmake", "--install", self.path / "sub", "--prefix", self.path / "sub_prefix", "--component", "wide")
