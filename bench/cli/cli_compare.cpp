@@ -28,9 +28,10 @@ Times are the runs' geometric means, and the change is between these.
           bootstrap a seeded BCa bootstrap's, which is narrower where runs are few; its tests are auto's.
 A cell is unreliable where a run of either side has doubts (see run --help): that is shown, but from five
 runs a side decides only with --fail-on unreliable.
-Cold calls are compared where --cache, --l2-factor and, for L2s of one size, the number of buffers agree;
-else they are INVALID: measured_otherwise; cells of which the sides count other work are: other_work. --rerun ends with an interrupt, or with a run's --time-limit:
-what both sides have finished is compared, and the exit code is 130 or 124.
+Cold calls are compared where --cache, --l2-factor and, for L2s of one size, the number of buffers that are
+rotated over agree, and a flush precedes one call or several on both sides; else they are INVALID:
+measured_otherwise; cells of which the sides count other work are: other_work. --rerun ends with an interrupt,
+or with a run's --time-limit: what both sides have finished is compared, and the exit code is 130 or 124.
 Severity, by the worse end of the interval: mild from 5 %, moderate from 10 %, severe from 20 %.
 
 )" + exit_codes();

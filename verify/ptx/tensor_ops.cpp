@@ -42,7 +42,7 @@ bool is_together(Step& step) {
 template <class T>
 class Registers {
  public:
-  Registers() {}  // reads none that is not there
+  Registers() {}  // leaves the array as it is: what was not added is never read
   void add(T* lanes) { all_.at(count_++) = lanes; }
   operator std::span<T* const>() const { return {all_.data(), count_}; }
 
