@@ -53,6 +53,8 @@ class PeerSampler final : public Sampler {
     if (iters_ < 1) field["iters_per_sample"].refuse("1 or more");
     if (is_flushed && iters_ > copies)
       field["iters_per_sample"].refuse(fmt::format("at most {} copies", copies));
+    if (is_flushed && iters_ == 1 && copies > 1)  // which would be timed otherwise than ours
+      field["iters_per_sample"].refuse(fmt::format("2 of {} copies or more", copies));
     if (!is_flushed && iters_ % copies != 0)
       field["iters_per_sample"].refuse(fmt::format("a multiple of {} copies", copies));
     buffers_ = std::min(copies, iters_);

@@ -28,7 +28,8 @@ struct ColdRule {
 /// calls last long enough, however short they are.
 inline constexpr int64_t kMaxCopies = 256, kMaxFlushedCopies = 128;
 
-/// Of a flush's copies together, in what is flushed: they have to be made for every case.
+/// Copies behind a flush, which have to be made for every case, together take at most this many
+/// times the bytes that are flushed.
 inline constexpr double kMaxCopiedFlushes = 4;
 
 /// Copies of the operands that calls take in turn, all contenders' alike. Behind a flush those of

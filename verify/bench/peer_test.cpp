@@ -232,6 +232,13 @@ TEST_CASE("a peer's cold calls have as many copies as ours") {
   sampling.cold = {Cache::flush, 2, 70, 20, 20};
   CHECK(copies_taken_by("counts", sampling) == 7);
   CHECK_THAT(read_file("log"), ContainsSubstring("sampler cold 200000.0 flush 7"));
+  CHECK_THROWS_MATCHES(copies_taken_by("alone", sampling), Error,
+                       MessageMatches(ContainsSubstring("iters_per_sample is 1, expected 2 of 7 "
+                                                        "copies or more")));
+  sampling.cold.touched_bytes = 100;  // the flush's calls are single, and so is a peer's
+  sampling.cold.l2_bytes = 100;
+  CHECK(copies_taken_by("alone", sampling) == 1);
+  sampling.cold = {Cache::flush, 2, 70, 20, 20};
   sampling.cold.touched_bytes = 2;  // behind a flush not all copies have to be taken
   CHECK(copies_taken_by("counts", sampling) == 7);
   CHECK_THAT(read_file("log"), ContainsSubstring("sampler cold 200000.0 flush 28"));

@@ -83,11 +83,11 @@ class FakePeer:
         return {}
 
     def sampler(self, request):
-        if request["regime"] != "cpu" and not self.bad.startswith("counts"):
+        if request["regime"] != "cpu" and not self.bad.startswith("counts") and self.bad != "alone":
             return {"error": f"no regime {request['regime']}", "kind": "unsupported"}
         self.strategies = getattr(self, "strategies", []) + [request["strategy"]]
         timer = "sundial" if self.bad == "sundial" else "host"
-        reply = {"sampler": len(self.strategies) - 1, "timer": timer, "iters_per_sample": 7, "expected_sample_s": 1e-4}
+        reply = {"sampler": len(self.strategies) - 1, "timer": timer, "iters_per_sample": 1 if self.bad == "alone" else 7, "expected_sample_s": 1e-4}
         if self.bad.startswith("counts "):
             reply["calls_run_per_sample"] = int(self.bad.split()[1])
         return reply
