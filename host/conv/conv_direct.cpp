@@ -4,6 +4,7 @@
 // What conv_direct cannot run.
 
 #include "host/conv/conv_params.hpp"
+#include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_run.hpp"
 #include "host/core/strategy_choice.hpp"
 #include "kernels/common/grid_blocks.hpp"
@@ -20,7 +21,7 @@ std::string conv_direct_unsupported_reason(const ConvProblem& problem, const Dev
     return "it takes at most " + std::to_string(kMaxTaps) + " taps, the kernel has " +
            std::to_string(problem.kernel.height) + " x " + std::to_string(problem.kernel.width);
   }
-  const kernels::ConvParams params = conv_params(problem);
+  const kernels::ConvParams params = conv_params(with_rows_as_planes(problem));
   const kernels::DirectTile tile = kernels::direct_tile(params, problem.dtype == Dtype::fp32);
   const int64_t bytes = tile.shared_bytes();
   if (bytes > device.shared_bytes_per_block) {

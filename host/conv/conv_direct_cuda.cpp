@@ -13,7 +13,8 @@
 namespace wide {
 
 ConvRunner make_conv_direct(const Context& context, const ConvProblem& problem) {
-  return {[context, problem](const ConvArguments& arguments, const Execution& execution) {
+  return {[context, problem = with_rows_as_planes(problem)](const ConvArguments& arguments,
+                                                            const Execution& execution) {
     const CurrentDevice current(context.device().ordinal);
     WIDE_CHECK_CUDA(kernels::launch_conv_direct(conv_params(problem, arguments),
                                                 x_layout_of(problem), problem.layout, problem.dtype,
@@ -22,7 +23,8 @@ ConvRunner make_conv_direct(const Context& context, const ConvProblem& problem) 
 }
 
 ConvRunner make_conv_cuda_sequential(const Context& context, const ConvProblem& problem) {
-  return {[context, problem](const ConvArguments& arguments, const Execution& execution) {
+  return {[context, problem = with_rows_as_planes(problem)](const ConvArguments& arguments,
+                                                            const Execution& execution) {
     const CurrentDevice current(context.device().ordinal);
     const kernels::ConvParams all = conv_params(problem, arguments);
     for (int64_t n = 0; n < problem.num_members; ++n) {

@@ -35,7 +35,7 @@ bool reads_vectors(const ConvProblem& p) {
   const auto is_whole = [&](int64_t elements) { return elements % vector == 0; };
   return channels >= kLeastChannels && is_whole(channels) && p.x.channel == 1 &&
          p.weight.in_channel == 1 && is_whole(p.x.column) && is_whole(p.x.row) &&
-         is_whole(p.x.batch) && is_whole(p.x.member);
+         is_whole(p.depth.x_stride) && is_whole(p.x.batch) && is_whole(p.x.member);
 }
 
 /// One of a form's tiles: blocks that a multiprocessor holds, and how close its products come
@@ -83,7 +83,14 @@ int64_t blocks_of(const ConvProblem& p, ConvGemmTile tile) {
 
 }  // namespace
 
-std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const DeviceInfo& device) {
+ConvProblem as_conv_gemm(const ConvProblem& problem) {
+  const ConvProblem p = with_patches_as_channels(problem);
+  return reads_vectors(p) ? p : problem;
+}
+
+std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& problem,
+                                                  const DeviceInfo& device) {
+  const ConvProblem p = as_conv_gemm(problem);
   if (device.compute_capability < kLeastCapability) {
     return "it needs compute capability " + std::to_string(kLeastCapability) + ", the device has " +
            std::to_string(device.compute_capability);
@@ -119,7 +126,8 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const De
              : "";
 }
 
-bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& p, const DeviceInfo&) {
+bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& problem, const DeviceInfo&) {
+  const ConvProblem p = as_conv_gemm(problem);
   constexpr int64_t kTile = 32;      // outputs
   constexpr int64_t kFewTerms = 24;  // too few products share a stage's other costs
   // Vectors cost so little that half a tile spends a third of direct's instructions.

@@ -9,7 +9,8 @@
 
 namespace wide {
 
-ConvRunner make_conv_implicit_gemm(const Context& context, const ConvProblem& problem) {
+ConvRunner make_conv_implicit_gemm(const Context& context, const ConvProblem& given) {
+  const ConvProblem problem = as_conv_gemm(given);
   const kernels::ConvGemmTiles tiles = choose_conv_gemm_tiles(problem, context.info());
   const int ordinal = context.device().ordinal;
   ConvRunner runner;

@@ -43,6 +43,15 @@ bool is_volume(const ConvProblem& problem);
 /// unchanged where strides forbid it.
 ConvProblem without_idle_axes(const ConvProblem& problem);
 
+/// The same sums where a kernel's row is read as it lies, by one column of y alone (patches): its
+/// columns become channels, contiguous ones; of x with channels first, channels become planes. For
+/// a completed problem; unchanged where strides forbid it.
+ConvProblem with_patches_as_channels(const ConvProblem& problem);
+
+/// The same sums of tall patches, row by row of the kernel: its rows become planes. For a completed
+/// problem; unchanged where rows of y share rows of x.
+ConvProblem with_rows_as_planes(const ConvProblem& problem);
+
 /// Positions of y, of all batch rows: images' pixels.
 int64_t conv_positions(const ConvProblem& problem);
 

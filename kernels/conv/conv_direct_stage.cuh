@@ -80,7 +80,9 @@ class DirectPositions {
         first_column_ + position_of(columns, column, p.stride.width, p.dilation.width);
     const bool is_inside =
         x_row >= 0 && x_row < p.input.height && x_column >= 0 && x_column < p.input.width;
-    const int in_row = tile.odd > 0 ? column / 2 + column % 2 * tile.odd : column;
+    const int in_row = tile.odd > 0   ? column / 2 + column % 2 * tile.odd
+                       : tile.gap > 0 ? column + column / tile.gap
+                                      : column;
     return {is_inside ? x_row * p.x_strides.row + x_column * p.x_strides.column : -1,
             row * tile.pitch + in_row};
   }

@@ -46,6 +46,9 @@ struct DirectTile {
   /// Of windows of stride 2: where a row's odd positions begin, behind its even ones, so that
   /// neighbouring outputs read neighbours; otherwise 0, and a row is in order.
   int32_t odd;
+  /// Of patches side by side, an even number of columns each: behind how many columns of x a place
+  /// is left free, so that neighbouring outputs read different banks; otherwise 0.
+  int32_t gap;
   int32_t row_shift;  ///< lanes that load a window at once are 2^row_shift rows apart
   int32_t warps;
   int32_t span;           ///< channels of y that tiles cut: one group's, or all
@@ -151,6 +154,20 @@ constexpr void choose_direct_axes(const ConvParams& p, DirectTile& tile) {
   }
 }
 
+constexpr bool has_even_patches(const ConvParams& p, const DirectAxis& columns) {
+  return columns.is_halo && columns.outputs() > 1 && columns.tap_step == 1 &&
+         columns.output_step == p.kernel.width && columns.output_step % 2 == 0;
+}
+
+/// A warp's rows of outputs, too, read different banks.
+constexpr void leave_gaps(DirectTile& tile) {
+  constexpr int32_t kBanks = 32;
+  const int32_t outputs = tile.columns.outputs();
+  tile.gap = tile.columns.output_step++;
+  const int32_t used = tile.columns.places + outputs - 1;
+  tile.pitch = used + ((outputs - used) % kBanks + kBanks) % kBanks;
+}
+
 /// `is_asynchronous`: chunks are copied while others are read.
 constexpr DirectTile direct_tile(const ConvParams& p, bool is_asynchronous) {
   DirectTile tile{};
@@ -177,6 +194,7 @@ constexpr DirectTile direct_tile(const ConvParams& p, bool is_asynchronous) {
   tile.window = has_window ? p.kernel.width : 0;
   tile.odd = has_window && tile.columns.output_step == 2 ? tile.columns.places / 2 : 0;
   tile.pitch = has_window ? tile.columns.places | odd : tile.columns.places;
+  if (has_even_patches(p, tile.columns)) leave_gaps(tile);
   const auto narrow = [](int64_t count) {
     return static_cast<int32_t>(std::min(count, kDirectFarTooMany));
   };

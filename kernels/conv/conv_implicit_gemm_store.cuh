@@ -141,7 +141,8 @@ template <bool kColumnsAreChannels, int kRows, int kColumns, int kPitch, int kTh
           int kPixels>
 __device__ inline void store_elements(const ConvGemmParams& params,
                                       const ConvOutput<T, kPixels>& to, const float* sums) {
-  const bool goes_down = !kColumnsAreChannels && params.conv.y_strides.channel == 1;
+  const ChannelStrides& strides = params.conv.y_strides;
+  const bool goes_down = (kColumnsAreChannels ? strides.column : strides.channel) == 1;
 #pragma unroll 1
   for (int index = static_cast<int>(threadIdx.x); index < kRows * kColumns; index += kThreads) {
     const int row = goes_down ? index % kRows : index / kColumns;

@@ -269,6 +269,94 @@ TEST_CASE("conv: axes that nothing reaches over are left out") {
   }
 }
 
+TEST_CASE("conv: columns of patches are channels") {
+  ConvProblem like{.num_members = 2,
+                   .batch = 3,
+                   .in_channels = 3,
+                   .out_channels = 6,
+                   .input = {40, 50},
+                   .kernel = {10, 16},
+                   .stride = {10, 16}};
+  const auto folded = [&] { return with_patches_as_channels(complete_conv_problem(like)); };
+  SECTION("of x with channels first, whose channels are planes then") {
+    like.stride.width = 17;
+    const ConvProblem p = folded();
+    CHECK(p.in_channels == 16);
+    CHECK(p.input == PerAxis{40, 3});
+    CHECK(p.kernel == PerAxis{10, 1});
+    CHECK(p.x.channel == 1);
+    CHECK(p.x.column == 17);
+    CHECK(p.depth.input == 3);
+    CHECK(p.depth.kernel == 3);
+    CHECK(p.depth.x_stride == 40 * 50);
+    CHECK(p.depth.weight_stride == 160);
+    CHECK(p.weight.in_channel == 1);
+    CHECK(conv_output_size(p) == conv_output_size(like));
+    CHECK(conv_output_depth(p) == 1);
+    CHECK(conv_terms(p) == conv_terms(like));
+  }
+  SECTION("of runs of pixels with channels last") {
+    like.layout = ChannelLayout::channels_last;
+    CHECK(folded() == complete_conv_problem(like));  // members lie between pixels
+    like.num_members = 1;
+    const ConvProblem p = folded();
+    CHECK(p.in_channels == 48);
+    CHECK(p.x.column == 48);
+    CHECK(p.x.member == 0);
+    CHECK(p.input == PerAxis{40, 3});
+    CHECK_FALSE(is_volume(p));
+    CHECK(conv_output_size(p) == conv_output_size(like));
+    CHECK(conv_terms(p) == conv_terms(like));
+  }
+  SECTION("others stay") {
+    const auto stays = [&](const auto& change) {
+      const ConvProblem before = like;
+      change(like);
+      CHECK(folded() == complete_conv_problem(like));
+      like = before;
+    };
+    stays([](ConvProblem& p) { p.padding.width = 1; });
+    stays([](ConvProblem& p) { p.stride.width = 15; });
+    stays([](ConvProblem& p) { p.dilation.width = 2; });
+    stays([](ConvProblem& p) { p.groups = 3; });
+    stays([](ConvProblem& p) { p.kernel.width = 7; });
+    stays([](ConvProblem& p) { p.depth.input = 2; });
+    stays([](ConvProblem& p) { p.batch = 0; });
+  }
+}
+
+TEST_CASE("conv: rows of tall patches are planes") {
+  ConvProblem like{.num_members = 2,
+                   .batch = 3,
+                   .in_channels = 4,
+                   .out_channels = 6,
+                   .groups = 2,
+                   .input = {40, 50},
+                   .kernel = {9, 3},
+                   .stride = {18, 1},
+                   .dilation = {2, 1}};
+  like.layout = GENERATE(ChannelLayout::channels_first, ChannelLayout::channels_last);
+  const auto folded = [&] { return with_rows_as_planes(complete_conv_problem(like)); };
+  const ConvProblem given = complete_conv_problem(like), p = folded();
+  CHECK(p.input == PerAxis{2, 50});
+  CHECK(p.kernel == PerAxis{1, 3});
+  CHECK(p.x.row == 18 * given.x.row);
+  CHECK(p.depth.kernel == 9);
+  CHECK(p.depth.x_stride == 2 * given.x.row);
+  CHECK(p.depth.weight_stride == given.weight.row);
+  CHECK(conv_output_size(p) == conv_output_size(like));
+  CHECK(conv_output_depth(p) == 1);
+  CHECK(conv_terms(p) == conv_terms(like));
+  like.padding.height = 1;
+  CHECK(folded() == complete_conv_problem(like));
+  like.padding.height = 0, like.stride.height = 8;
+  CHECK(folded() == complete_conv_problem(like));
+  like.stride.height = 18, like.kernel.height = 7;
+  CHECK(folded() == complete_conv_problem(like));
+  like.kernel.height = 9, like.depth.input = 2;
+  CHECK(folded() == complete_conv_problem(like));
+}
+
 TEST_CASE("conv: what auto is, for devices that are not at hand") {
   std::string refusal = "no engine";
   int asked = 0;
