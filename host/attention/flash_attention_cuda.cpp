@@ -33,9 +33,11 @@ cudaError_t launch(Dtype dtype, FlashAttentionStrategy strategy,
   }
 }
 
-kernels::FlashAttentionParams params_of(const FlashAttentionProblem& problem,
+kernels::FlashAttentionParams params_of(const Context& context,
+                                        const FlashAttentionProblem& problem,
                                         const FlashAttentionArguments& arguments) {
   kernels::FlashAttentionParams params{};
+  params.shared_bytes_per_block = context.info().shared_bytes_per_block;
   params.q = arguments.q.data;
   params.k = arguments.k.data;
   params.v = arguments.v.data;
@@ -90,7 +92,7 @@ void run_flash_attention_cuda(const Context& context, const FlashAttentionProble
                               const Execution& execution) {
   const CurrentDevice current(context.device().ordinal);
   const auto native = native_stream(execution.stream);
-  const kernels::FlashAttentionParams params = params_of(problem, arguments);
+  const kernels::FlashAttentionParams params = params_of(context, problem, arguments);
   if (strategy == FlashAttentionStrategy::wgmma && has_flash_attention_maps(arguments)) {
     return run_flash_attention_wgmma(context.info(), problem, params, arguments, native);
   }

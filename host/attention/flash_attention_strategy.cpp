@@ -12,7 +12,6 @@
 #include "host/core/workspace.hpp"
 #include "kernels/attention/flash_attention_blocks.hpp"
 #include "kernels/attention/flash_attention_decode_part.hpp"
-#include "kernels/attention/flash_attention_shared.hpp"
 
 namespace wide {
 
@@ -41,21 +40,6 @@ std::string decode_reason(const FlashAttentionProblem& problem) {
          std::to_string(problem.seq) + " do";
 }
 
-/// Devices with the same instructions differ in shared memory: on 8.6, 8.9 and 12.0 a block has 99
-/// KiB.
-std::string shared_reason(FlashAttentionStrategy strategy, const FlashAttentionProblem& problem,
-                          const DeviceInfo& device) {
-  using enum FlashAttentionStrategy;
-  const int64_t dim = problem.head_dim;
-  const int64_t bytes = strategy == decode             ? kernels::attention_decode_shared_bytes(dim)
-                        : problem.dtype == Dtype::fp32 ? kernels::attention_simt_shared_bytes(dim)
-                                                       : kernels::attention_mma_shared_bytes(dim);
-  if (bytes <= device.shared_bytes_per_block) return "";
-  return "it needs " + std::to_string(bytes) + " bytes of shared memory for heads of " +
-         counted(dim, "element") + ", a block of " + device.name + " has " +
-         std::to_string(device.shared_bytes_per_block);
-}
-
 /// wgmma numbers the blocks of tensor_core, which stands in for it.
 std::string grid_reason(FlashAttentionStrategy strategy, const FlashAttentionProblem& problem) {
   using enum FlashAttentionStrategy;
@@ -63,7 +47,8 @@ std::string grid_reason(FlashAttentionStrategy strategy, const FlashAttentionPro
   p.kv_heads = std::max<int64_t>(p.kv_heads == 0 ? p.heads : p.kv_heads, 1);
   p.kv_seq = p.kv_seq.value_or(p.seq);
   static_assert(kernels::kWgmmaQueries == kernels::kMmaQueries);
-  const int64_t queries = p.dtype == Dtype::fp32 ? kernels::kSimtQueries : kernels::kMmaQueries;
+  const int64_t queries =
+      p.dtype == Dtype::fp32 ? kernels::kSimtLeastQueries : kernels::kMmaQueries;
   const int64_t members = strategy == sequential ? 1 : p.num_members;
   const int64_t blocks =
       strategy == short_keys ? kernels::attention_short_blocks(p, members)
@@ -203,15 +188,12 @@ std::string kernel_reason(FlashAttentionStrategy strategy, const FlashAttentionP
   if (strategy == cudnn) return flash_attention_cudnn_unsupported_reason(problem);
   if (strategy == short_keys) return short_reason(problem);
   if (strategy == wgmma) return wgmma_reason(problem, device);
-  if (strategy == decode) {
-    reason = decode_reason(problem);
-    return reason.empty() ? shared_reason(strategy, problem, device) : reason;
-  }
+  if (strategy == decode) return decode_reason(problem);
   if (strategy != sequential && strategy != flash_attention_kernel(problem)) {
     return std::string("it takes ") + (strategy == simt ? "fp32" : "fp16 and bf16") + ", not " +
            std::string(dtype_name(problem.dtype));
   }
-  return shared_reason(strategy, problem, device);
+  return "";
 }
 
 }  // namespace

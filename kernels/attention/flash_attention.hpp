@@ -11,8 +11,9 @@
 
 namespace wide::kernels {
 
-/// The width that a head is padded to.
-enum class HeadWidth : uint8_t { d32, d64, d96, d128, d192, d256 };
+/// The width that a head is padded to; the widest has smaller tiles, too, for devices whose blocks
+/// do not hold the others.
+enum class HeadWidth : uint8_t { d32, d64, d96, d128, d192, d256, d256_lean };
 
 /// fp32 throughout; widths 32, 64, 128 and 256.
 cudaError_t launch_flash_attention_simt(FlashAttentionParams params, cudaStream_t stream);

@@ -9,8 +9,8 @@
 
 namespace wide::kernels {
 
-/// Queries per block of simt, tensor_core and wgmma.
-inline constexpr int kSimtQueries = 64, kMmaQueries = 128, kWgmmaQueries = 128;
+/// Queries per block of tensor_core and wgmma, and the fewest of simt.
+inline constexpr int kMmaQueries = 128, kWgmmaQueries = 128, kSimtLeastQueries = 56;
 /// For short: queries per tile, and the most tiles per block.
 inline constexpr int kTileQueries = 16, kTilesPerBlock = 16;
 

@@ -24,8 +24,8 @@
 #include "kernels/attention/flash_attention_blocks.hpp"
 #include "kernels/attention/flash_attention_decode.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
-#include "kernels/attention/flash_attention_shared.hpp"
 #include "kernels/common/launch.hpp"
+#include "kernels/common/shared_bytes.hpp"
 #include "kernels/common/vector_load.cuh"
 
 namespace wide::kernels {
@@ -35,17 +35,17 @@ constexpr int kDecodeTileRows = static_cast<int>(kDecodeRows);
 
 enum class DecodeWidth : uint8_t { d32, d64, d128, d256 };
 
-/// A tile of keys with its values takes 8 KiB, of the widest heads 16.
+/// A tile of keys with its values takes 8 KiB, of the widest heads 16: rings of 64 KiB a block.
 constexpr AttentionMmaPolicy decode_policy_of(DecodeWidth width) {
   switch (width) {
     case DecodeWidth::d32:
-      return {32, 64, 16, 3, 2};
+      return {32, 64, 16, 2, 3};
     case DecodeWidth::d64:
-      return {64, 32, 16, 3, 2};
+      return {64, 32, 16, 2, 3};
     case DecodeWidth::d128:
-      return {128, 16, 16, 3, 2};
+      return {128, 16, 16, 2, 3};
     case DecodeWidth::d256:
-      return {256, 16, 16, 2, 1};
+      return {256, 16, 16, 1, 2};
   }
   return {};
 }
@@ -297,10 +297,11 @@ __global__ void __launch_bounds__(kDecodeThreads, decode_policy_of(width).blocks
     arch::cp_async_commit();  // empty groups keep the pending count
   };
 
-  // Queries are loaded with the first tile; they are the only thing that the warps share.
+  // Queries are the only thing that the warps share: they wait for them, not for the first tiles.
   load_decode_queries<T, policy>(p, unit, s.q);
+  arch::cp_async_commit();
   for (int i = 0; i < policy.stages - 1; ++i) begin(first_round + i);
-  arch::cp_async_wait<policy.stages - 2>();
+  arch::cp_async_wait<policy.stages - 1>();
   __syncthreads();
 
   AttentionRows<policy> rows;
@@ -371,7 +372,7 @@ template <class T, DecodeWidth width>
 cudaError_t launch_decode_width(const FlashAttentionDecodeParams& params, cudaStream_t stream) {
   constexpr AttentionMmaPolicy policy = decode_policy_of(width);
   constexpr int kSharedBytes = sizeof(DecodeStorage<policy>);
-  static_assert(kSharedBytes <= attention_decode_shared_bytes(policy.dims));
+  static_assert(kSharedBytes <= kLeastSharedBytes);
   const FlashAttentionParams& p = params.attention;
   const int64_t units = attention_units(p, p.num_members);
   const int64_t blocks = attention_decode_blocks(p, p.num_members, params.num_parts);

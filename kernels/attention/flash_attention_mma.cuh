@@ -22,7 +22,7 @@
 #include "kernels/arch/grid.cuh"
 #include "kernels/attention/flash_attention.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
-#include "kernels/attention/flash_attention_shared.hpp"
+#include "kernels/common/shared_bytes.hpp"
 
 namespace wide::kernels {
 
@@ -37,10 +37,12 @@ constexpr AttentionMmaPolicy mma_policy_of(HeadWidth width) {
       return {96, 64, 32, 3, 2};
     case HeadWidth::d128:  // 64 KiB: two blocks on compute capability 8.0, too. 64 keys would spill
       return {128, 32, 32, 4, 2};
-    case HeadWidth::d192:  // 120 KiB
-      return {192, 64, 16, 3, 1};
+    case HeadWidth::d192:  // 96 KiB
+      return {192, 32, 16, 4, 1};
     case HeadWidth::d256:  // 160 KiB
       return {256, 64, 16, 3, 1};
+    case HeadWidth::d256_lean:  // 96 KiB
+      return {256, 32, 16, 2, 1};
   }
   return {};
 }
@@ -135,7 +137,7 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
 template <class T, HeadWidth width>
 cudaError_t launch_width(const FlashAttentionParams& params, cudaStream_t stream) {
   constexpr AttentionMmaPolicy policy = mma_policy_of(width);
-  static_assert(policy.shared_bytes() <= attention_mma_shared_bytes(policy.dims));
+  static_assert(policy.shared_bytes() <= kLeastSharedBytes || width == HeadWidth::d256);
   static_assert(policy.queries() == kMmaQueries);
   return launch_query_blocks(flash_attention_mma<T, width>, params, policy.queries(),
                              policy.threads(), policy.shared_bytes(), stream);
@@ -150,8 +152,10 @@ cudaError_t launch_flash_attention_mma(FlashAttentionParams params, cudaStream_t
   if (params.head_dim <= 96 && !has_bias) return launch_width<T, HeadWidth::d96>(params, stream);
   if (params.head_dim <= 128) return launch_width<T, HeadWidth::d128>(params, stream);
   if (params.head_dim <= 192) return launch_width<T, HeadWidth::d192>(params, stream);
-  if (params.head_dim <= 256) return launch_width<T, HeadWidth::d256>(params, stream);
-  return cudaErrorInvalidValue;
+  if (params.head_dim > 256) return cudaErrorInvalidValue;
+  return params.shared_bytes_per_block >= mma_policy_of(HeadWidth::d256).shared_bytes()
+             ? launch_width<T, HeadWidth::d256>(params, stream)
+             : launch_width<T, HeadWidth::d256_lean>(params, stream);
 }
 
 }  // namespace wide::kernels

@@ -25,6 +25,7 @@ struct FlashAttentionParams {
   RowStrides q_strides, k_strides, v_strides, y_strides;
   ScoreBiasStrides bias_strides;
   int64_t key_lengths_member_stride, slopes_member_stride;
+  int64_t shared_bytes_per_block;  ///< that the device has: tiles of the widest heads differ
   float scale, soft_cap;
   bool is_causal;
   /// Whether 16 bytes may be moved at a time. Set by the launchers.

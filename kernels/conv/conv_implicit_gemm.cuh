@@ -17,6 +17,7 @@
 
 #include "kernels/arch/cp_async.cuh"
 #include "kernels/arch/grid.cuh"
+#include "kernels/common/shared_bytes.hpp"
 #include "kernels/conv/conv_implicit_gemm_store.cuh"
 #include "kernels/conv/conv_implicit_gemm_tile.hpp"
 #include "kernels/linear/linear_mma.cuh"
@@ -242,7 +243,7 @@ __global__ void __launch_bounds__(policy_of(form, tile).threads(),
   using T = typename Math::Element;
   using Shared = ConvGemmShared<T, kAxes, form, tile>;
   constexpr MmaPolicy policy = policy_of(form, tile);
-  static_assert(policy.threads() >= Shared::kPixels && Shared::kBytes <= 99 * 1024);
+  static_assert(policy.threads() >= Shared::kPixels && Shared::kBytes <= kLeastSharedBytes);
   extern __shared__ __align__(128) char shared[];
   const ConvGemmBlock block = locate_block<tile>(params, tiles_p, tiles_c);
   auto* outputs = reinterpret_cast<ConvOutputPlaces<Shared::kPixels>*>(shared + Shared::kOutputs);

@@ -5,33 +5,16 @@
 // that see nothing, alignment. Skipped without a device; sizes suit a simulated one.
 #include <cuda_runtime_api.h>
 #include <catch2/generators/catch_generators_all.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "kernels/attention/flash_attention.hpp"
 #include "kernels/attention/flash_attention_decode.hpp"
-#include "kernels/attention/flash_attention_shared.hpp"
 #include "verify/attention/flash_attention_case.hpp"
-#include "verify/support/refusals.hpp"
-#include "wide/error.hpp"
 
 namespace wide::test {
 namespace {
 
 std::string kernel_for(Dtype dtype) {
   return dtype == Dtype::fp32 ? "simt" : "tensor_core";
-}
-
-/// The check, where a block has so much shared memory. Those of 8.6, 8.9 and 12.0 have 99 KiB, and
-/// the widest heads must be refused there.
-void check_within(int64_t shared_bytes, const Context& context, const AttentionCase& made,
-                  const std::string& strategy) {
-  if (shared_bytes <= context.info().shared_bytes_per_block) {
-    check_attention(context, made, strategy);
-  } else {
-    CHECK_THAT(
-        message_of(ErrorCode::unsupported, [&] { check_attention(context, made, strategy); }),
-        Catch::Matchers::ContainsSubstring("shared memory"));
-  }
 }
 
 TEST_CASE("flash_attention on CUDA: every width, whole and not, with keys for a ring's turn") {
@@ -42,9 +25,7 @@ TEST_CASE("flash_attention on CUDA: every width, whole and not, with keys for a 
   made.problem.kv_seq = 230;  // of 64 keys four tiles, more than any ring has stages for
   made.spread = 4;
   INFO(dtype_name(dtype) << ", head_dim " << head_dim);
-  check_within(dtype == Dtype::fp32 ? kernels::attention_simt_shared_bytes(head_dim)
-                                    : kernels::attention_mma_shared_bytes(head_dim),
-               context, made, kernel_for(dtype));
+  check_attention(context, made, kernel_for(dtype));
 }
 
 TEST_CASE(
@@ -96,7 +77,7 @@ TEST_CASE("flash_attention on CUDA: decode in every width, in one part and sever
   made.spread = 4;
   INFO(dtype_name(dtype) << ", head_dim " << head_dim << ", " << size.seq << " queries of "
                          << size.heads << "/" << size.kv_heads << " heads, " << size.kv_seq);
-  check_within(kernels::attention_decode_shared_bytes(head_dim), context, made, "decode");
+  check_attention(context, made, "decode");
 }
 
 TEST_CASE("flash_attention on CUDA: decode's masks, parts that nobody sees, NaN behind lengths") {
