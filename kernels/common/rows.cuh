@@ -56,10 +56,12 @@ struct BlockRow {
   __device__ static int threads() { return static_cast<int>(blockDim.x); }
 };
 
-/// A block that cannot keep the row and rereads it.
+/// A block that cannot keep the row and rereads it: the larger, the more of a row is in flight
+/// where there are fewer rows than multiprocessors.
+template <int kThreads>
 struct LongRow {
   static constexpr bool is_block = true;
-  static constexpr int max_block = 256;
+  static constexpr int max_block = kThreads;
   static constexpr int64_t max_features = 0;  ///< that are kept
 
   static int threads_for(int64_t) { return max_block; }

@@ -185,7 +185,8 @@ constexpr int kResidentBlocks = Policy::is_block            ? 1
                                 : Policy::kept_floats == 16 ? (kKind == RowKind::chain ? 6 : 9)
                                                             : (kKind == RowKind::chain ? 4 : 6);
 
-/// Likewise of long rows.
+/// Likewise of long rows. Parameters take registers: larger blocks would spill.
+using LongNormRow = LongRow<256>;
 template <RowKind kKind>
 constexpr int kResidentLongBlocks = kKind == RowKind::chain ? 2 : 3;
 
@@ -289,23 +290,23 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKi
 
 /// Rows that no block can hold: reread for each pass.
 template <class T, RowKind kKind>
-__global__ void __launch_bounds__(LongRow::max_block, kResidentLongBlocks<kKind>)
+__global__ void __launch_bounds__(LongNormRow::max_block, kResidentLongBlocks<kKind>)
     row_norm_long_kernel(const __grid_constant__ RowNormParams p,
                          const __grid_constant__ Divisor by_members,
                          const __grid_constant__ RowAccess access) {
   constexpr int kSize = Vec16<T>::kSize, kLoads = 4;
-  constexpr int kStep = LongRow::max_block * kSize;
+  constexpr int kStep = LongNormRow::max_block * kSize;
   constexpr int kStretch = 4096 / kSize;  // chunks per thread
   constexpr bool kIsChain = kKind == RowKind::chain;
   __shared__ float shared[3][kWarp];
   const RowNormPlace<T> place(p, by_members, blockIdx.x);
   const RowPlace<T> y{place.y, place.y}, stored{place.sum, place.sum};
-  const RowShare<T, LongRow> share(access, true);
+  const RowShare<T, LongNormRow> share(access, true);
   const auto num_chunks = static_cast<int>((p.features + kStep - 1) / kStep);
   const auto inverse = 1.0f / static_cast<float>(p.features);
   arch::follow_grid();
   const RowOwner owner(p.owners, blockIdx.x, true, place.member);
-  if (owner.becomes_zeros) write_zeros<LongRow, kKind>(p, access, place, num_chunks);
+  if (owner.becomes_zeros) write_zeros<LongNormRow, kKind>(p, access, place, num_chunks);
   if (!owner.is_computed) return;
   const ScaleAndShift<T> parameters(p, owner.member);
 
@@ -351,8 +352,8 @@ __global__ void __launch_bounds__(LongRow::max_block, kResidentLongBlocks<kKind>
       }
     }
     sums[0] += before[0], sums[1] += before[1];
-    if (pass == kMean) of.rough_mean = row_sum<LongRow>(sums[0], shared) * inverse;
-    if (pass == kMoments) take_moments<LongRow, kKind>(p, sums, inverse, shared + 1, of);
+    if (pass == kMean) of.rough_mean = row_sum<LongNormRow>(sums[0], shared) * inverse;
+    if (pass == kMoments) take_moments<LongNormRow, kKind>(p, sums, inverse, shared + 1, of);
   }
 }
 
@@ -409,7 +410,7 @@ cudaError_t launch_row_norm(Dtype dtype, const RowNormParams& p, cudaStream_t st
     if (p.features <= BlockRow::max_features) {
       return launch(row_norm_kernel<T, BlockRow, kKind>, launch_of<T, BlockRow>(p));
     }
-    return launch(row_norm_long_kernel<T, kKind>, launch_of<T, LongRow>(p));
+    return launch(row_norm_long_kernel<T, kKind>, launch_of<T, LongNormRow>(p));
   });
 }
 

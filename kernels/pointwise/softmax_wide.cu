@@ -6,7 +6,7 @@
 // Plan: a row is read once, kept in the registers of 4 to 32 lanes (up to 1024 features) or of a
 // block of 2 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row,
 // member), members fastest: neighbours in the packed x. Longer rows are read twice by a block of
-// 256 threads: once for the largest value and the sum together, each thread rescaling its sum
+// 1024 threads: once for the largest value and the sum together, each thread rescaling its sum
 // whenever its largest value grows, and once, from L2, to write. Memory: two floats per warp, and a
 // block's rows where they are not whole vectors of 16 bytes. Source of the method: Milakov,
 // Gimelshein, "Online normalizer calculation for softmax", 2018, arXiv:1805.02867.
@@ -39,6 +39,11 @@ struct Place {
     y = row * p.y_row_stride + member * p.y_member_stride;
   }
 };
+
+/// exp(difference), which is not positive.
+__device__ inline float power_of(float difference) {
+  return arch::exp2_gradually(kLog2E * difference);
+}
 
 /// Blocks of short rows a multiprocessor: as many as registers hold without spills. 0: no minimum.
 template <class Policy>
@@ -87,7 +92,7 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy>)
   float sum = 0.0f;
   for_values(access, values, [&](float& value, int) {
     const float difference = value - largest;
-    const float power = arch::exp2_gradually(kLog2E * difference);
+    const float power = power_of(difference);
     sum += power;
     value = p.is_log ? difference : power;
   });
@@ -110,17 +115,20 @@ __global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy>)
   tile.write(kept, y_of);
 }
 
+/// A large block: the logits of a vocabulary are often those of few rows.
+using LongSoftmaxRow = LongRow<1024>;
+
 /// Rows that no block can hold.
 template <class T>
-__global__ void __launch_bounds__(LongRow::max_block)
+__global__ void __launch_bounds__(LongSoftmaxRow::max_block)
     softmax_long_kernel(const __grid_constant__ SoftmaxParams p,
                         const __grid_constant__ Divisor by_members,
                         const __grid_constant__ RowAccess access) {
   constexpr int kSize = Vec16<T>::kSize;
-  constexpr int kStep = LongRow::max_block * kSize;
+  constexpr int kStep = LongSoftmaxRow::max_block * kSize;
   __shared__ float shared[2][kWarp];
   const Place place(p, by_members, blockIdx.x);
-  const RowShare<T, LongRow> share(access, true);
+  const RowShare<T, LongSoftmaxRow> share(access, true);
   const T* x = static_cast<const T*>(p.x) + place.x;
   T* y = static_cast<T*>(p.y) + place.y;
   const auto chunks = static_cast<int>((p.features + kStep - 1) / kStep);
@@ -154,27 +162,25 @@ __global__ void __launch_bounds__(LongRow::max_block)
     float next = largest;
 #pragma unroll
     for (int e = 0; e < kSize; ++e) next = fmaxf(next, values[e]);
-    // Not exp(-infinity + infinity): before the first finite value there is nothing to rescale, and
-    // -infinity adds nothing. NaN differs from everything, so it is added.
-    const float correction = next == largest ? 1.0f : expf(largest - next);
+    const float correction = next == largest ? 1.0f : power_of(largest - next);
     sum_before *= correction;
     sum *= correction;
+    // Not exp(-infinity + infinity), before the first finite value: -infinity adds nothing.
+    const float base = next == -INFINITY ? 0.0f : next;
 #pragma unroll
-    for (int e = 0; e < kSize; ++e) {
-      sum += values[e] == -INFINITY ? 0.0f : expf(values[e] - next);
-    }
+    for (int e = 0; e < kSize; ++e) sum += power_of(values[e] - base);
     largest = next;
   });
   sum += sum_before;
-  const float top = row_max<LongRow>(largest, shared);
-  sum = row_sum<LongRow>(largest == top ? sum : sum * expf(largest - top), shared + 1);
+  const float top = row_max<LongSoftmaxRow>(largest, shared);
+  sum = row_sum<LongSoftmaxRow>(largest == top ? sum : sum * power_of(largest - top), shared + 1);
   const float factor = p.is_log ? 1.0f : 1.0f / sum, shift = p.is_log ? logf(sum) : 0.0f;
   for_each_chunk([&](int c, const float(&values)[kSize]) {
     Vec16<T> out;
 #pragma unroll
     for (int e = 0; e < kSize; ++e) {
       const float difference = values[e] - top;
-      out.v[e] = from_float<T>(p.is_log ? difference - shift : expf(difference) * factor);
+      out.v[e] = from_float<T>(p.is_log ? difference - shift : power_of(difference) * factor);
     }
     share.store({y, y}, c, out);
   });
@@ -215,7 +221,7 @@ cudaError_t launch_softmax_wide(Dtype dtype, const SoftmaxParams& p, cudaStream_
     if (p.features <= BlockRow::max_features) {
       return launch(softmax_kernel<T, BlockRow>, launch_of<T, BlockRow>(p));
     }
-    return launch(softmax_long_kernel<T>, launch_of<T, LongRow>(p));
+    return launch(softmax_long_kernel<T>, launch_of<T, LongSoftmaxRow>(p));
   });
 }
 
