@@ -12,7 +12,7 @@ namespace wide {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__)
 
-namespace detail {
+namespace vectorised_detail {
 
 template <class Body>
 [[gnu::flatten]] void call_baseline(const Body& body) {
@@ -44,18 +44,18 @@ inline VectorSet best_vector_set() {
   return best;
 }
 
-}  // namespace detail
+}  // namespace vectorised_detail
 
 /// body(), in the best version there is.
 template <class Body>
 void call_vectorised(const Body& body) {
-  switch (detail::best_vector_set()) {
-    case detail::VectorSet::avx512:
-      return detail::call_avx512(body);
-    case detail::VectorSet::avx2:
-      return detail::call_avx2(body);
-    case detail::VectorSet::baseline:
-      return detail::call_baseline(body);
+  switch (vectorised_detail::best_vector_set()) {
+    case vectorised_detail::VectorSet::avx512:
+      return vectorised_detail::call_avx512(body);
+    case vectorised_detail::VectorSet::avx2:
+      return vectorised_detail::call_avx2(body);
+    case vectorised_detail::VectorSet::baseline:
+      return vectorised_detail::call_baseline(body);
   }
 }
 

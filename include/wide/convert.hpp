@@ -17,7 +17,21 @@
 
 namespace wide {
 
+// The library's copies and an engine's, which may be compiled by other flags, have different names:
+// otherwise a linker would take one of them for both.
+#ifdef WIDE_BUILDS_LIBRARY
+inline namespace library {
+#else
+inline namespace engine {
+#endif
+
 namespace detail {
+
+/// Also where a compiler is told that there is none.
+constexpr bool is_nan(double value) {
+  constexpr uint64_t kMagnitude = ~uint64_t{0} >> 1, kInfinity = uint64_t{0x7ff} << 52;
+  return (std::bit_cast<uint64_t>(value) & kMagnitude) > kInfinity;
+}
 
 /// A binary format of sign, exponent and `mantissa_bits` in `total_bits`.
 struct SmallFloat {
@@ -90,7 +104,7 @@ constexpr uint32_t encode(float value) {
 inline float round_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
   const auto back = static_cast<double>(nearest);
-  if (std::isnan(value) || back == value) return nearest;
+  if (is_nan(value) || back == value) return nearest;
   const uint32_t bits = std::bit_cast<uint32_t>(nearest);
   if ((bits & 1u) != 0) return nearest;
   return std::bit_cast<float>(std::fabs(back) > std::fabs(value) ? bits - 1 : bits + 1);
@@ -101,7 +115,7 @@ Integer round_to_integer(double value) {
   // Both limits as doubles: the upper one of int64_t rounds up, hence >=.
   constexpr auto low = static_cast<double>(std::numeric_limits<Integer>::min());
   constexpr auto high = static_cast<double>(std::numeric_limits<Integer>::max());
-  if (std::isnan(value)) return 0;
+  if (is_nan(value)) return 0;
   const double rounded = std::nearbyint(value);
   if (rounded <= low) return std::numeric_limits<Integer>::min();
   if (rounded >= high) return std::numeric_limits<Integer>::max();
@@ -249,5 +263,7 @@ inline void encode_row(Dtype dtype, const float* source, void* out, int64_t coun
       return each([](float value) { return detail::round_to_integer<uint8_t>(value); });
   }
 }
+
+}  // namespace library or engine
 
 }  // namespace wide

@@ -143,7 +143,8 @@ function(wide_libraries)
   target_compile_options(wide PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-trapping-math> $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno>)
   target_compile_definitions(wide PRIVATE WIDE_HAS_CUDA=$<BOOL:${WIDE_HAS_CUDA}> WIDE_HAS_NVTX=$<AND:$<BOOL:${WIDE_HAS_CUDA}>,$<BOOL:${WIDE_NVTX}>>
                              WIDE_PROGRAMMATIC_LAUNCH=$<BOOL:${WIDE_PROGRAMMATIC_LAUNCH}>
-                             WIDE_LACKS_SM90A=$<AND:$<BOOL:${WIDE_HAS_CUDA}>,$<NOT:$<BOOL:${WIDE_HAS_SM90A}>>>)
+                             WIDE_LACKS_SM90A=$<AND:$<BOOL:${WIDE_HAS_CUDA}>,$<NOT:$<BOOL:${WIDE_HAS_SM90A}>>>
+                             $<$<COMPILE_LANGUAGE:CXX>:WIDE_BUILDS_LIBRARY>)
   list(JOIN CMAKE_CUDA_ARCHITECTURES "," architectures)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/host/core/device_code.cpp APPEND PROPERTY COMPILE_DEFINITIONS WIDE_CUDA_ARCHITECTURES="${architectures}")
   # An installed library does not need these headers.
@@ -186,6 +187,7 @@ function(wide_onnx_library)
   add_library(wide::onnx ALIAS wide_onnx)
   target_include_directories(wide_onnx PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(wide_onnx PUBLIC wide)
+  target_compile_definitions(wide_onnx PRIVATE WIDE_BUILDS_LIBRARY)
   wide_target(wide_onnx)
   wide_precompile(wide_onnx)
   wide_unite(wide_onnx)

@@ -185,6 +185,14 @@ class PackageTest(unittest.TestCase):
         code, out, err = run("cmake", "--install", self.path / "sub", "--prefix", self.path / "sub_prefix", "--component", "wide")
         self.assertFalse((self.path / "sub_prefix/include").exists(), "a subproject installs nothing of itself: " + out + err)
 
+    @unittest.skipUnless(shutil.which("nm"), "needs nm")
+    def test_conversions_have_names_of_their_own(self):
+        """An engine's are compiled by its flags: a linker may not take them for the library's."""
+        for library in self.prefix.rglob("libwide.a"):
+            names = re.findall(r" W (wide::\S*(?:decode_row|encode_row|store_element|load_element))\(", self.succeeds("nm", "-C", library))
+            self.assertTrue(names)
+            self.assertEqual([name for name in names if not name.startswith("wide::library::")], [])
+
     def test_what_is_installed(self):
         files = {path.relative_to(self.prefix).as_posix() for path in self.prefix.rglob("*") if path.is_file()}
         for header in ("wide.h", "wide_runtime.h", "wide_builder.h", "wide_onnx.h", "wide.hpp", "onnx.hpp"):
