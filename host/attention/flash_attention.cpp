@@ -105,6 +105,7 @@ FlashAttentionProblem describe_flash_attention(const FlashAttentionArguments& a,
   p.is_causal = like.is_causal;
   p.window = like.window;
   p.soft_cap = like.soft_cap;
+  p.aligns_to_lengths = like.aligns_to_lengths;
   p.dtype = a.q.dtype;
   for (const auto& [name, view] : {std::pair{"q", &a.q}, {"k", &a.k}}) {
     WIDE_REQUIRE(view->rank() == 3 || view->rank() == 4,

@@ -95,7 +95,8 @@ class HeadBlocks {
   }
 
   int64_t position_of(const Place& place, int query) const {
-    return place.first_query + query + *p_.kv_seq - p_.seq;
+    return place.first_query + query - p_.seq +
+           (p_.aligns_to_lengths ? place.key_length : *p_.kv_seq);
   }
 
   /// The largest range of keys that the queries from `from` to `to` see.

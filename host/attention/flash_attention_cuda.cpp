@@ -63,6 +63,7 @@ kernels::FlashAttentionParams params_of(const Context& context,
   params.scale = *problem.scale;
   params.soft_cap = problem.soft_cap;
   params.is_causal = problem.is_causal;
+  params.aligns_to_lengths = problem.aligns_to_lengths;
   return params;
 }
 

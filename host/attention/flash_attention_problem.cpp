@@ -44,6 +44,9 @@ void check_sizes(const FlashAttentionProblem& p) {
                                               ", expected a divisor of heads = " + text(p.heads));
   require_float_dtype("flash_attention", p.dtype);
   require_enumerator("flash_attention", "key_lengths", p.key_lengths, KeyLengths::per_member);
+  WIDE_REQUIRE(!p.aligns_to_lengths || p.key_lengths != KeyLengths::none,
+               "flash_attention: aligns_to_lengths is true, but key_lengths is none, expected "
+               "lengths to align with");
   require_flash_attention_scale(*p.scale);
   require_flash_attention_soft_cap(p.soft_cap);
   const int64_t bytes = dtype_bytes(p.dtype);
@@ -144,6 +147,7 @@ constexpr auto kFlashAttentionFields = [](const auto& same, const FlashAttention
   same("is_causal", got.is_causal, plan.is_causal);
   same("window", got.window, plan.window);
   same("soft_cap", got.soft_cap, plan.soft_cap);
+  same("aligns_to_lengths", got.aligns_to_lengths, plan.aligns_to_lengths);
 };
 
 void require_same_flash_attention_problem(const FlashAttentionProblem& got,

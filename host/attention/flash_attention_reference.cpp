@@ -5,6 +5,7 @@
 // what it judges.
 #include "host/attention/flash_attention_reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -20,6 +21,11 @@ struct Score {
 };
 
 constexpr double kRoundoff = unit_roundoff(Dtype::fp32);  ///< of sums
+
+int64_t position_of(const FlashAttentionProblem& p, int64_t query, int64_t key_length) {
+  if (!p.aligns_to_lengths) return query + *p.kv_seq - p.seq;
+  return query + std::clamp<int64_t>(key_length, 0, *p.kv_seq) - p.seq;
+}
 
 Score score_of(const FlashAttentionProblem& p, const FlashAttentionReferenceRow& row, int64_t key) {
   const auto dim = static_cast<size_t>(p.head_dim);
@@ -41,7 +47,7 @@ Score score_of(const FlashAttentionProblem& p, const FlashAttentionReferenceRow&
     score.error += 16 * kRoundoff * cap;
   }
   if (p.has_slopes) {
-    const int64_t distance = row.position + *p.kv_seq - p.seq - key;
+    const int64_t distance = position_of(p, row.position, row.key_length) - key;
     const double bias = row.slope * static_cast<double>(std::abs(distance));
     score.value -= bias;
     score.error += 4 * kRoundoff * std::fabs(bias);
@@ -81,7 +87,7 @@ double operand_error(const FlashAttentionProblem& p, const FlashAttentionReferen
 }  // namespace
 
 bool sees_key(const FlashAttentionProblem& p, int64_t query, int64_t key, int64_t key_length) {
-  const int64_t position = query + *p.kv_seq - p.seq;
+  const int64_t position = position_of(p, query, key_length);
   if (p.key_lengths != KeyLengths::none && key >= key_length) return false;
   if (p.is_causal && key > position) return false;
   return p.window == 0 || std::abs(position - key) < p.window;

@@ -32,6 +32,7 @@ FlashAttentionProblem problem_of(const Case& point) {
   p.key_lengths = point.word("lengths") == "no"       ? KeyLengths::none
                   : point.word("lengths") == "shared" ? KeyLengths::shared
                                                       : KeyLengths::per_member;
+  p.aligns_to_lengths = point.word("lengths") == "cached";
   p.has_slopes = point.word("slopes") == "yes";
   p.has_bias = point.word("bias") == "yes";
   if (p.has_bias) {  // a bias of each score; strides of 0 would be of one that is shared
@@ -73,9 +74,11 @@ class FlashAttentionWorkload final
     v_ = &add_operand(operands::flash_attention_v, p.dtype, keys, uniform.finite(hides_keys));
     if (p.key_lengths != KeyLengths::none) {
       // From 1 on: a query that sees no key would mask a poisoned member.
-      lengths_ = &add_operand(operands::flash_attention_key_lengths, Dtype::int32, {p.batch},
-                              {Distribution::Kind::ids, 1, static_cast<double>(*p.kv_seq), 1},
-                              p.key_lengths == KeyLengths::shared);
+      const int64_t least = p.aligns_to_lengths ? std::clamp<int64_t>(p.seq, 1, *p.kv_seq) : 1;
+      lengths_ = &add_operand(
+          operands::flash_attention_key_lengths, Dtype::int32, {p.batch},
+          {Distribution::Kind::ids, static_cast<double>(least), static_cast<double>(*p.kv_seq), 1},
+          p.key_lengths == KeyLengths::shared);
     }
     if (p.has_slopes) {
       slopes_ = &add_operand(operands::flash_attention_slopes, Dtype::fp32, {p.heads},
@@ -163,7 +166,8 @@ class FlashAttentionWorkload final
   /// The visible keys, which are one range, [first, last).
   std::pair<int64_t, int64_t> seen_keys(int64_t query, int64_t key_length) const {
     const FlashAttentionProblem& p = like();
-    const int64_t position = query + *p.kv_seq - p.seq;
+    const int64_t end = p.aligns_to_lengths ? key_length : *p.kv_seq;
+    const int64_t position = query + end - p.seq;
     int64_t first = 0, last = std::min(*p.kv_seq, key_length);
     if (p.is_causal) last = std::min(last, position + 1);
     if (p.window > 0) {
@@ -179,29 +183,30 @@ class FlashAttentionWorkload final
 
 std::vector<AxisInfo> axes() {
   // Sizes for tests divide each other where they must, and keep heads few.
-  return {{"n", "members", int64_t{4}, {}, 1},
-          {"batch", "batch rows B", int64_t{8}, {}, 0, {2, 1}},
-          {"seq", "queries of a batch row Tq", int64_t{128}, {}, 0, {5, 19, 131}},
-          {"kv_seq", "keys of a batch row Tk; 0: seq", int64_t{0}, {}, 0, {7, 37, 139}},
-          {"heads", "of queries, per member", int64_t{8}, {}, 1, {3, 2}},
-          {"kv_heads", "of keys and values, divides heads; 0: heads", int64_t{0}, {}, 0, {1}},
-          {"head_dim", "elements of a head D", int64_t{32}, {}, 1, {3, 20, 72}},
-          dtype_axis("of q, k, v and y"),
-          {"causal", "whether a query sees no later key", "no", {"no", "yes"}},
-          {"window", "keys nearer than this are seen; 0: all", int64_t{0}, {}, 0, {0}},
-          {"lengths",
-           "of the keys: all, one set for all members, or one each",
-           "no",
-           {"no", "shared", "own"}},
-          {"slopes", "ALiBi", "no", {"no", "yes"}},
-          {"bias", "of each score of each member, batch row and head", "no", {"no", "yes"}},
-          {"soft_cap", "of the scores; 0: none", int64_t{0}, {}, 0, {0}},
-          {"spread",
-           "q lies in [-spread, spread]: large makes softmax sharp",
-           int64_t{1},
-           {},
-           0,
-           {3, 2, 1}}};
+  return {
+      {"n", "members", int64_t{4}, {}, 1},
+      {"batch", "batch rows B", int64_t{8}, {}, 0, {2, 1}},
+      {"seq", "queries of a batch row Tq", int64_t{128}, {}, 0, {5, 19, 131}},
+      {"kv_seq", "keys of a batch row Tk; 0: seq", int64_t{0}, {}, 0, {7, 37, 139}},
+      {"heads", "of queries, per member", int64_t{8}, {}, 1, {3, 2}},
+      {"kv_heads", "of keys and values, divides heads; 0: heads", int64_t{0}, {}, 0, {1}},
+      {"head_dim", "elements of a head D", int64_t{32}, {}, 1, {3, 20, 72}},
+      dtype_axis("of q, k, v and y"),
+      {"causal", "whether a query sees no later key", "no", {"no", "yes"}},
+      {"window", "keys nearer than this are seen; 0: all", int64_t{0}, {}, 0, {0}},
+      {"lengths",
+       "of the keys: all, one set for all members, or one each, which positions follow if cached",
+       "no",
+       {"no", "shared", "own", "cached"}},
+      {"slopes", "ALiBi", "no", {"no", "yes"}},
+      {"bias", "of each score of each member, batch row and head", "no", {"no", "yes"}},
+      {"soft_cap", "of the scores; 0: none", int64_t{0}, {}, 0, {0}},
+      {"spread",
+       "q lies in [-spread, spread]: large makes softmax sharp",
+       int64_t{1},
+       {},
+       0,
+       {3, 2, 1}}};
 }
 
 std::vector<StrategyInfo> strategies() {

@@ -171,7 +171,7 @@ static_assert(offsetof(wide_attention_layer, has_no_bias) == 8 &&
               offsetof(wide_attention_layer, key_lengths) == 16 &&
               offsetof(wide_attention_layer, key) == 20 &&
               offsetof(wide_attention_layer, value) == 24);
-static_assert(has_layout<wide_flash_attention_layer>(48, 9));
+static_assert(has_layout<wide_flash_attention_layer>(56, 10));
 static_assert(offsetof(wide_flash_attention_layer, kv_heads) == 8 &&
               offsetof(wide_flash_attention_layer, scale) == 16 &&
               offsetof(wide_flash_attention_layer, is_causal) == 20 &&
@@ -179,7 +179,8 @@ static_assert(offsetof(wide_flash_attention_layer, kv_heads) == 8 &&
               offsetof(wide_flash_attention_layer, bias) == 28 &&
               offsetof(wide_flash_attention_layer, window) == 32 &&
               offsetof(wide_flash_attention_layer, soft_cap) == 40 &&
-              offsetof(wide_flash_attention_layer, slopes) == 44);
+              offsetof(wide_flash_attention_layer, slopes) == 44 &&
+              offsetof(wide_flash_attention_layer, aligns_to_lengths) == 48);
 static_assert(has_layout<wide_recurrent_layer>(56, 10));
 static_assert(offsetof(wide_recurrent_layer, is_gru) == 8 &&
               offsetof(wide_recurrent_layer, has_no_bias) == 12 &&

@@ -106,7 +106,8 @@ wide_status wide_builder_flash_attention(wide_builder* builder, const char* name
                                       .soft_cap = given.soft_cap,
                                       .key_lengths = optional_value_of(g, given.key_lengths),
                                       .bias = optional_value_of(g, given.bias),
-                                      .slopes = optional_value_of(g, given.slopes)};
+                                      .slopes = optional_value_of(g, given.slopes),
+                                      .aligns_to_lengths = given.aligns_to_lengths != 0};
     if (given.scale != 0) layer.scale = given.scale;
     return layers::flash_attention(g, own, value_of(g, q), value_of(g, k), value_of(g, v), heads,
                                    layer);

@@ -42,8 +42,13 @@ class Attention {
     return ((b * tk_ + j) * kv_heads_ + h / (op_.heads / kv_heads_)) * d_;
   }
 
+  int64_t position_of(int64_t b, int64_t i) const {
+    if (!op_.aligns_to_lengths) return i + tk_ - tq_;
+    const auto length = static_cast<int64_t>(o_.key_lengths.values[z(b)]);
+    return i + std::clamp<int64_t>(length, 0, tk_) - tq_;
+  }
   bool sees(int64_t b, int64_t i, int64_t j) const {
-    const int64_t position = i + tk_ - tq_;
+    const int64_t position = position_of(b, i);
     const bool is_there =
         o_.key_lengths.values.empty() || static_cast<double>(j) < o_.key_lengths.values[z(b)];
     const bool is_near = op_.window == 0 || std::abs(position - j) < op_.window;
@@ -67,7 +72,7 @@ class Attention {
     const double cap = double{op_.soft_cap};
     if (cap > 0) s = cap * std::tanh(s / cap);
     if (!o_.slopes.values.empty())
-      s -= o_.slopes.values[z(h)] * static_cast<double>(std::abs(i + tk_ - tq_ - j));
+      s -= o_.slopes.values[z(h)] * static_cast<double>(std::abs(position_of(b, i) - j));
     return s + bias_of(b, h, i, j);
   }
 

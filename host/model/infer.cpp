@@ -122,6 +122,8 @@ Types infer(const FlashAttentionOp& op, const Operands& at) {
     require_flash_attention_soft_cap(op.soft_cap);
   });
   check_key_lengths(at);
+  at.require(!op.aligns_to_lengths || at.has("key_lengths"),
+             "aligns_to_lengths is true without key_lengths, expected lengths to align with");
   check_score_bias(at, op.heads, q, k);
   at.optional_parameter("slopes", {op.heads}, Dtype::fp32);
   return {q};

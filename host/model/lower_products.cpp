@@ -179,6 +179,7 @@ void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
   like.is_causal = op.is_causal;
   like.window = op.window;
   like.soft_cap = op.soft_cap;
+  like.aligns_to_lengths = op.aligns_to_lengths;
   l.add(node, "flash_attention", "flash_attention",
         describe_flash_attention(arguments(l.example()), like), make_flash_attention_plan,
         arguments);

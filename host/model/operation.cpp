@@ -71,6 +71,7 @@ void list(const FlashAttentionOp& op, Attributes& a) {
   if (op.scale) a.add("scale", *op.scale, 0.0f);
   a.add("window", op.window, int64_t{0});
   a.add("soft_cap", op.soft_cap, 0.0f);
+  a.add("aligns_to_lengths", op.aligns_to_lengths, false);
 }
 void list(const RecurrentOp& op, Attributes& a) {
   a.add<std::string_view>("cell", recurrent_cell_name(op.cell), "");

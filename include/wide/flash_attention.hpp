@@ -37,6 +37,8 @@ struct FlashAttentionProblem {
   /// Scores become soft_cap tanh(score / soft_cap), within 2^-22 soft_cap; at most 65536; 0: off.
   float soft_cap = 0;
   KeyLengths key_lengths = KeyLengths::none;
+  /// A row's last query aligns with the last of its key_lengths keys, not with the last of Tk.
+  bool aligns_to_lengths = false;
   bool has_slopes = false;        ///< of ALiBi
   bool has_bias = false;          ///< a bias is added to each score
   ScoreBiasStrides bias{};        ///< 0 along an axis: one for all of it (it does not mean packed)
@@ -55,7 +57,7 @@ struct FlashAttentionArguments {
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, heads,
-/// kv_heads, scale, is_causal, window and soft_cap.
+/// kv_heads, scale, is_causal, window, soft_cap and aligns_to_lengths.
 FlashAttentionProblem describe_flash_attention(const FlashAttentionArguments& arguments,
                                                const FlashAttentionProblem& like);
 
@@ -73,9 +75,12 @@ class FlashAttentionPlan : public PrimitivePlan<FlashAttentionProblem> {
   ///   j < key_lengths[n, b]   (below 0 counts as 0, above Tk as Tk),
   ///   j <= i'                 where the problem is causal, and
   ///   |i' - j| < window       where it has one.
-  /// Key lengths hide keys and move no positions. A bias is finite, or -infinity, which hides the
-  /// key: a mask of any shape. A query that sees no key, or only keys so hidden, gives 0.
-  /// Layout: as FlashAttentionArguments says, packed or with members explicit ([B, T, N,
+  /// Key lengths hide keys and move no positions, unless aligns_to_lengths: then the length stands
+  /// for Tk in i', so that rows of a batch may be at different places of their caches, whose slots
+  /// behind are hidden; queries before a row's first key see none where causal. A bias is finite,
+  /// or -infinity, which hides the key: a mask of any shape. A query that sees no key, or only keys
+  /// so hidden, gives 0. Layout: as FlashAttentionArguments says, packed or with members explicit
+  /// ([B, T, N,
   ///         heads*D]); D contiguous, heads adjacent, any row and member strides, any
   ///         alignment of an element. y overlaps nothing.
   /// Types: q, k, v, y share a dtype in {fp32, fp16, bf16}; scores, softmax and sums in fp32. On

@@ -56,12 +56,13 @@ Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads
 struct FlashAttentionLayer {
   int64_t kv_heads = 0;  ///< 0: heads
   bool is_causal = false;
-  std::optional<float> scale{};  ///< absent: 1 / sqrt of a head's features
-  int64_t window = 0;            ///< a query sees keys nearer to it than this; 0: all
-  float soft_cap = 0;            ///< scores become soft_cap tanh(score / soft_cap); 0: off
-  Value key_lengths{};           ///< int32 [B]
-  Value bias{};                  ///< added to scores, as FlashAttentionOp says
-  Value slopes{};                ///< of ALiBi: a parameter, fp32 [heads]
+  std::optional<float> scale{};    ///< absent: 1 / sqrt of a head's features
+  int64_t window = 0;              ///< a query sees keys nearer to it than this; 0: all
+  float soft_cap = 0;              ///< scores become soft_cap tanh(score / soft_cap); 0: off
+  Value key_lengths{};             ///< int32 [B]
+  Value bias{};                    ///< added to scores, as FlashAttentionOp says
+  Value slopes{};                  ///< of ALiBi: a parameter, fp32 [heads]
+  bool aligns_to_lengths = false;  ///< positions end at a row's key length instead of at Tk
 };
 /// Attention without projections: q [B, Tq, heads*D], k and v [B, Tk, kv_heads*D] -> as q
 Value flash_attention(GraphBuilder& g, const std::string& name, Value q, Value k, Value v,

@@ -64,9 +64,10 @@ struct FlashAttentionOp {
   int64_t heads = 1;
   int64_t kv_heads = 0;  ///< 0: as heads
   bool is_causal = false;
-  std::optional<float> scale{};  ///< absent: 1 / sqrt(D)
-  int64_t window = 0;            ///< a query sees keys nearer to it than this; 0: all
-  float soft_cap = 0;            ///< scores become soft_cap tanh(score / soft_cap); 0: off
+  std::optional<float> scale{};    ///< absent: 1 / sqrt(D)
+  int64_t window = 0;              ///< a query sees keys nearer to it than this; 0: all
+  float soft_cap = 0;              ///< scores become soft_cap tanh(score / soft_cap); 0: off
+  bool aligns_to_lengths = false;  ///< positions end at a row's key length instead of at Tk
   friend bool operator==(const FlashAttentionOp&, const FlashAttentionOp&) = default;
 };
 

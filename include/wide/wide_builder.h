@@ -98,9 +98,10 @@ typedef struct wide_flash_attention_layer {
   wide_value key_lengths; /* int32 [B]; 0: none */
   /* Added to scores: [B, heads or 1, Tq or 1, Tk], or a parameter without the batch; 0: none. */
   wide_value bias;
-  int64_t window;    /* a query sees keys nearer to it than this; 0: all */
-  float soft_cap;    /* scores become soft_cap tanh(score / soft_cap); 0: off */
-  wide_value slopes; /* of ALiBi: a parameter, fp32 [heads]; 0: none */
+  int64_t window;            /* a query sees keys nearer to it than this; 0: all */
+  float soft_cap;            /* scores become soft_cap tanh(score / soft_cap); 0: off */
+  wide_value slopes;         /* of ALiBi: a parameter, fp32 [heads]; 0: none */
+  int32_t aligns_to_lengths; /* positions end at a row's key length instead of at Tk */
 } wide_flash_attention_layer;
 /* Attention without projections: q [B, Tq, heads*D], k and v [B, Tk, kv_heads*D] -> as q */
 WIDE_API wide_status wide_builder_flash_attention(wide_builder* builder, const char* name,

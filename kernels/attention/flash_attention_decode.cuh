@@ -96,7 +96,7 @@ __device__ inline QueryBlock decode_unit(const FlashAttentionParams& p, uint32_t
   block.batch_row = unit / kv_heads % batch;
   block.member = unit / kv_heads / batch;
   block.num_queries = p.seq;
-  block.key_length = key_length_of(p, block);
+  find_keys(p, block);
   return block;
 }
 
@@ -167,7 +167,7 @@ __device__ inline float finish_decode_scores(const FlashAttentionParams& p, cons
       for (int i = 0; i < 2; ++i) {
         const int key = first_key + 8 * n + lane % 4 * 2 + i;
         float& score = s[0][n][2 * half + i];
-        if (is_modified) score = modified_score(p, slope, score, position_of(p, query) - key);
+        if (is_modified) score = modified_score(p, slope, score, position_of(block, query) - key);
         if (bias != nullptr) score += score_bias(p, bias, key);
         if (key < own.first || key >= own.last) score = -std::numeric_limits<float>::infinity();
       }

@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
         const float slope = slope_of(params, block);
         for_each_score<policy>(
             s, first_query, first_key, policy.keys, [&](float& score, int query, int key) {
-              score = modified_score(params, slope, score, position_of(params, query) - key);
+              score = modified_score(params, slope, score, position_of(block, query) - key);
             });
         if constexpr (takes_bias(width)) {
           add_bias<T, policy>(params, block, s, first_query, first_key, policy.keys);

@@ -28,6 +28,7 @@ struct FlashAttentionParams {
   int64_t shared_bytes_per_block;  ///< that the device has: tiles of the widest heads differ
   float scale, soft_cap;
   bool is_causal;
+  bool aligns_to_lengths;  ///< positions end at the key length instead of at kv_seq
   /// Whether 16 bytes may be moved at a time. Set by the launchers.
   bool q_is_aligned, k_is_aligned, v_is_aligned, y_is_aligned;
 };

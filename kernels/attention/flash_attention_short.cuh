@@ -72,7 +72,7 @@ __device__ inline QueryBlock locate_unit(const FlashAttentionParams& p, uint32_t
   block.kv_head = unit % kv_heads;
   block.batch_row = unit / kv_heads % batch;
   block.member = unit / kv_heads / batch;
-  block.key_length = key_length_of(p, block);
+  find_keys(p, block);
   return block;
 }
 
@@ -148,7 +148,7 @@ __device__ inline void update_softmax_of_tile(const FlashAttentionParams& params
   if (is_modified) {
     const float slope = slope_of(params, block);
     for_each_score<policy>(s, block.first_query, 0, keys, [&](float& score, int query, int key) {
-      score = modified_score(params, slope, score, position_of(params, query) - key);
+      score = modified_score(params, slope, score, position_of(block, query) - key);
     });
     add_bias<T, policy>(params, block, s, block.first_query, 0, keys);
   }

@@ -18,6 +18,7 @@
 #include <limits>
 
 #include "kernels/arch/grid.cuh"
+#include "kernels/arch/opaque.cuh"
 #include "kernels/attention/flash_attention.hpp"
 #include "kernels/attention/flash_attention_tile.cuh"
 #include "kernels/common/shared_bytes.hpp"
@@ -281,7 +282,8 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
           for (int j = 0; j < policy.keys / kColumns; ++j) {
             const int key = first_key + column + kColumns * j;
             if (is_modified) {
-              s[i][j] = modified_score(params, slope, s[i][j], position_of(params, query) - key);
+              s[i][j] = modified_score(params, slope, s[i][j],
+                                       position_of(block, arch::opaque(query)) - key);
               if (params.bias != nullptr) {
                 s[i][j] += score_bias(params, bias_row<float>(params, block, query), key);
               }

@@ -61,6 +61,7 @@ struct QueryBlock {
   uint32_t member, batch_row, head, kv_head;
   int first_query, num_queries;
   int key_length;
+  int first_position;  ///< of the head's first query among the keys; may be negative
 };
 
 __device__ inline int key_length_of(const FlashAttentionParams& p, const QueryBlock& block) {
@@ -68,6 +69,12 @@ __device__ inline int key_length_of(const FlashAttentionParams& p, const QueryBl
   const int32_t length =
       p.key_lengths[block.member * p.key_lengths_member_stride + block.batch_row];
   return min(max(length, 0), p.kv_seq);
+}
+
+/// What a member's batch row decides.
+__device__ inline void find_keys(const FlashAttentionParams& p, QueryBlock& block) {
+  block.key_length = key_length_of(p, block);
+  block.first_position = (p.aligns_to_lengths ? block.key_length : p.kv_seq) - p.seq;
 }
 
 /// A block of the `index`-th of all heads: a member's batch rows one after another, so that heads
@@ -89,7 +96,7 @@ __device__ inline void take_queries(const FlashAttentionParams& p, uint32_t bloc
                                     uint32_t place, int queries, QueryBlock& block) {
   block.first_query = static_cast<int>(p.is_causal ? blocks_per_head - 1 - place : place) * queries;
   block.num_queries = min(p.seq - block.first_query, queries);
-  block.key_length = key_length_of(p, block);
+  find_keys(p, block);
 }
 
 /// Blocks of one head are adjacent, then the heads that share their keys.
@@ -101,8 +108,8 @@ __device__ inline QueryBlock locate_queries(const FlashAttentionParams& p, uint3
 }
 
 /// A query's position among the keys.
-__device__ inline int position_of(const FlashAttentionParams& p, int query) {
-  return query + p.kv_seq - p.seq;
+__device__ inline int position_of(const QueryBlock& block, int query) {
+  return query + block.first_position;
 }
 
 /// The range that contains what any of the queries [from, to] sees; for one query, exactly what it
@@ -110,10 +117,10 @@ __device__ inline int position_of(const FlashAttentionParams& p, int query) {
 __device__ inline KeyRange visible_keys(const FlashAttentionParams& p, const QueryBlock& block,
                                         int from, int to) {
   KeyRange range{0, block.key_length};
-  if (p.is_causal) range.last = min(range.last, position_of(p, to) + 1);
+  if (p.is_causal) range.last = min(range.last, position_of(block, to) + 1);
   if (p.window > 0) {
-    range.first = max(range.first, position_of(p, from) - p.window + 1);
-    range.last = min(range.last, position_of(p, to) + p.window);
+    range.first = max(range.first, position_of(block, from) - p.window + 1);
+    range.last = min(range.last, position_of(block, to) + p.window);
   }
   return range;
 }

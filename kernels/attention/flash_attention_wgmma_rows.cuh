@@ -100,7 +100,7 @@ __device__ inline float finish_scores(const FlashAttentionParams& p, const Query
     if (p.slopes != nullptr) {
       const float slope = slope_of(p, block);
       for_each([&](float& score, int query, int key) {
-        score -= slope * static_cast<float>(abs(position_of(p, query) - key));
+        score -= slope * static_cast<float>(abs(position_of(block, query) - key));
       });
     }
   }

@@ -94,6 +94,7 @@ TEST_CASE("flash_attention on CUDA: decode's masks, parts that nobody sees, NaN 
   made.has_nan_behind_lengths = true;
   made.problem.is_causal = GENERATE(false, true);
   made.problem.window = GENERATE(0, 700);
+  made.problem.aligns_to_lengths = made.problem.window > 0;
   if (made.problem.window == 0) {
     made.slopes = {0.01, 0.5, 0.125, 1, 0.25, 0.02, 0, 0.03};
     made.problem.soft_cap = 3;

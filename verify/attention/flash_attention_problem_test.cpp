@@ -55,6 +55,12 @@ TEST_CASE("flash_attention: sizes and strides that no kernel could run are refus
       {[](P& p) { p.bias.head = -1; }, "flash_attention: a stride of bias is -1, expected >= 0"},
       {[](P& p) { p.key_lengths_member_stride = -2; },
        "flash_attention: key_lengths_member_stride is -2, expected >= 0"},
+      {[](P& p) {
+         p.key_lengths = KeyLengths::none;
+         p.aligns_to_lengths = true;
+       },
+       "flash_attention: aligns_to_lengths is true, but key_lengths is none, expected lengths to "
+       "align with"},
       {[](P& p) { p.slopes_member_stride = -4; },
        "flash_attention: slopes_member_stride is -4, expected >= 0"}};
   test::check_refusals(good(), refusals, complete_flash_attention_problem);
@@ -114,7 +120,9 @@ TEST_CASE("flash_attention: operands of another problem than the plan's are told
        "flash_attention: the operands' stride of bias is {member 120, batch 60, head 15, query 1}, "
        "expected the plan's = {member 120, batch 60, head 15, query 5}"},
       {[](P& p) { p.is_causal = true; },
-       "flash_attention: the operands' is_causal is true, expected the plan's = false"}};
+       "flash_attention: the operands' is_causal is true, expected the plan's = false"},
+      {[](P& p) { p.aligns_to_lengths = true; },
+       "flash_attention: the operands' aligns_to_lengths is true, expected the plan's = false"}};
   test::check_refusals(plan, refusals,
                        [&](const P& got) { require_same_flash_attention_problem(got, plan); });
 }

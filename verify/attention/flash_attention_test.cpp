@@ -107,6 +107,37 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("flash_attention: rows at different places of their caches see what each has") {
+  const auto nan = std::nan("");
+  // Of two rows' slots three and four are used; a window of two keys: the means of the last two.
+  const Reals values{1, 2, 8, nan, 16, 32, 64, 128};
+  for (const Context& context : devices_at_hand()) {
+    for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+      AttentionCase made{{.batch = 2, .seq = 1, .head_dim = 1, .dtype = dtype}};
+      made.problem.kv_seq = 4;
+      for (const std::string& strategy : strategies_for(context, made)) {
+        INFO(to_string(context.device()) << " " << strategy << " " << dtype_name(dtype));
+        Tensor q = upload(context, dtype, {2, 1, 1}, {0, 0}),
+               v = upload(context, dtype, {2, 4, 1}, values), y(context, dtype, {2, 1, 1}),
+               lengths = upload(context, Dtype::int32, {2}, {3, 4});
+        const FlashAttentionArguments arguments{q, v, v, lengths, {}, y};
+        const auto run = [&](bool is_causal, int64_t window) {
+          const FlashAttentionProblem like{
+              .is_causal = is_causal, .window = window, .aligns_to_lengths = true};
+          run_plan(context,
+                   make_flash_attention_plan(context, describe_flash_attention(arguments, like),
+                                             {.strategy = strategy}),
+                   arguments);
+          return download(context, y);
+        };
+        CHECK(run(false, 2) == Reals{5, 96});
+        CHECK(run(true, 1) == Reals{8, 128});
+        CHECK(run(true, 4)[1] == 60);
+      }
+    }
+  }
+}
+
 TEST_CASE("flash_attention: masks, heads and lengths within the bound") {
   const Dtype dtype = GENERATE(Dtype::fp32, Dtype::bf16);
   AttentionCase made{{.num_members = 2,
@@ -140,6 +171,12 @@ TEST_CASE("flash_attention: masks, heads and lengths within the bound") {
   }
   SECTION("shared lengths") {
     made.lengths = {7, 1};
+  }
+  SECTION("lengths that positions follow") {
+    made.lengths = {40, 5, 99, 0};  // some of fewer keys than queries
+    made.problem.aligns_to_lengths = true;
+    made.problem.window = GENERATE(0, 9);
+    made.slopes = {0.5, 0, 0.125, 2};
   }
   SECTION("slopes") {
     made.slopes = {0.5, 0, -0.125, 4};

@@ -81,6 +81,7 @@ TEST_CASE("flash_attention by wgmma: key lengths, with NaN behind them, and scor
     made.problem.soft_cap = 3;
     made.slopes = {0.5, 0.25, 0.125, 1};
     made.problem.scale = -0.25f;
+    made.problem.aligns_to_lengths = head_dim != 128;
     made.spread = 3;
   }
   INFO("head_dim " << head_dim << ", causal and bent " << made.problem.is_causal);

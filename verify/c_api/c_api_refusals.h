@@ -165,6 +165,13 @@ static void refuse_graphs(void) {
                      wide_builder_concat(b, "cat", (const wide_value[]){x, 0}, 2, 1, &y));
   REFUSED_BY_BUILDER("parts is null", wide_builder_concat(b, "cat", NULL, 2, 1, &y));
   REFUSED_BY_BUILDER("an input or a parameter", wide_builder_output(b, "y", x));
+  const int64_t three_axes[3] = {WIDE_BATCH, 2, kIn};
+  const wide_flash_attention_layer without = {.struct_size = sizeof without,
+                                              .aligns_to_lengths = 1};
+  wide_value core = 0;
+  REFUSED_BY_BUILDER("aligns_to_lengths is true without key_lengths, expected lengths",
+                     (wide_builder_input(b, "q", WIDE_FP32, three_axes, 3, &core),
+                      wide_builder_flash_attention(b, "core", core, core, core, 1, &without, &y)));
   CHECK(graph == NULL && builder == NULL);
 
   /* The first error stays, and the last call tells it. */

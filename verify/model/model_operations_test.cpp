@@ -350,7 +350,16 @@ TEST_CASE("model: attention to near keys, with capped scores, and slopes of each
                    .key_lengths = lengths,
                    .bias = g.parameter("bias", {4, 5, 7}),
                    .slopes = slopes});
+    attend("cached", {.is_causal = true,
+                      .window = 3,
+                      .key_lengths = lengths,
+                      .slopes = slopes,
+                      .aligns_to_lengths = true});
   });
+  GraphBuilder g("wrong");
+  const Value x = g.input("x", {kBatch, 3, 8});
+  CHECK_THROWS_WITH(layers::flash_attention(g, "attend", x, x, x, 2, {.aligns_to_lengths = true}),
+                    ContainsSubstring("attend: aligns_to_lengths is true without key_lengths"));
 }
 
 TEST_CASE("model: attention's scores are those of the primitive, bit for bit") {
