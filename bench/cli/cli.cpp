@@ -277,6 +277,7 @@ struct Program {
     add_verify(*verify_command, verify);
     add_checking(*verify_command, verify);
     add_output(*verify_command, verify.output);
+    verify.command = "verify";
     verify.content = ReportContent::checks;
     tune_command = app.add_subcommand("tune", "find the fastest strategy and policy for auto");
     add_selection(*tune_command, tune);

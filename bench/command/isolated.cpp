@@ -64,11 +64,11 @@ void run_isolated(const RunPlan& plan, const std::vector<std::string>& command, 
     try {
       RunResult child = load_result(file);
       if (child.cases.size() != 1)
-        return case_not_run(turn.spec, turn.point, Status::failed, how_it_ended(code));
+        return case_not_run(plan, turn.spec, turn.point, Status::failed, how_it_ended(code));
       take_over(child, result);
       return std::move(child.cases.front());
     } catch (const Error& error) {  // what it left is no result, or contradicts itself
-      return case_not_run(turn.spec, turn.point, Status::failed, error.what());
+      return case_not_run(plan, turn.spec, turn.point, Status::failed, error.what());
     }
   });
   sweep.check_ceilings();

@@ -52,6 +52,7 @@ struct CompareArguments {
 };
 
 struct RunOptions {
+  std::string command = "run";  ///< that cases are reproduced by: run or verify
   Selection selection;
   RunConfig config;
   OutputOptions output;

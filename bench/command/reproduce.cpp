@@ -8,6 +8,7 @@
 
 #include "bench/command/options.hpp"
 #include "bench/process/run_program.hpp"
+#include "bench/process/simulation.hpp"
 
 namespace wide::bench {
 
@@ -27,6 +28,13 @@ constexpr Option<std::string RunOptions::*> kTexts[] = {
     {"--lock-clocks", &RunOptions::lock_clocks},
     {"--tuning", &RunOptions::tuning},
 };
+constexpr Option<bool RunOptions::*> kModes[] = {
+    {"--adversarial", &RunOptions::is_adversarial},
+    {"--all", &RunOptions::compares_all},
+    {"--profile", &RunOptions::is_profiled},
+};
+constexpr Option<int64_t RunOptions::*> kCalls[] = {{"--launches", &RunOptions::profiled_calls}};
+constexpr Option<double RunOptions::*> kShares[] = {{"--budget", &RunOptions::budget_s}};
 constexpr Option<std::string RunConfig::*> kWords[] = {
     {"--verify", &RunConfig::verify},
     {"--interleave", &RunConfig::interleave},
@@ -60,14 +68,22 @@ std::string word_of(const T& value) {
   return fmt::format("{}", value);
 }
 
+/// Flags are given by their names alone.
+std::string argument(const char* name, bool) {
+  return std::string(" ") + name;
+}
+template <class T>
+std::string argument(const char* name, const T& value) {
+  return fmt::format(" {} {}", name, word_of(value));
+}
+
 /// Those of `options` that differ from a default-constructed object.
 template <class Options, class Object>
 std::string given(const Options& options, const Object& object) {
   const Object usual{};
   std::string text;
   for (const auto& [name, member] : options) {
-    if (object.*member != usual.*member)
-      text += fmt::format(" {} {}", name, word_of(object.*member));
+    if (object.*member != usual.*member) text += argument(name, object.*member);
   }
   return text;
 }
@@ -77,13 +93,10 @@ std::string given(const Options& options, const Object& object) {
 std::string reproduce_suffix(const RunOptions& options, const Device& device) {
   const RunConfig& config = options.config;
   std::string text = options.selection.file.words() + " --device " + to_string(device);
-  if (options.is_adversarial) text += " --adversarial";
-  if (options.compares_all) text += " --all";
-  text += given(kTexts, options) + given(kWords, config) + given(kCounts, config) +
-          given(kReals, config) + given(kSeeds, config);
-  for (const auto& [name, flag] : kFlags) {
-    if (config.*flag) text += fmt::format(" {}", name);
-  }
+  if (is_simulated() && device.type == DeviceType::cuda) text += " --sim";
+  text += given(kModes, options) + given(kCalls, options) + given(kTexts, options) +
+          given(kWords, config) + given(kCounts, config) + given(kReals, config) +
+          given(kShares, options) + given(kSeeds, config) + given(kFlags, config);
   for (const std::string& command : options.peers) text += " --peer " + shell_word(command);
   return text;
 }

@@ -49,8 +49,8 @@ void print_cases(const RunPlan& plan, const RunResult& result, const std::string
                  std::ostream& out) {
   for (const auto& [spec, cases] : plan.work) {
     for (const catalog::Case& point : cases)
-      out << spec->name << " " << point.to_string() << "\n  " << reproduce_command(point) << suffix
-          << "\n";
+      out << spec->name << " " << point.to_string() << "\n  "
+          << reproduce_command(point, plan.command) << suffix << "\n";
   }
   out << counted(plan.num_cases(), "case") << "\n";
   for (const auto& [reason, number] : result.impossible_reasons)
@@ -174,6 +174,7 @@ Cache cache_of(const std::string& text) {
 /// Parses the options that are texts. Throws invalid_argument for invalid ones.
 RunConfig config_of(const RunOptions& options) {
   RunConfig config = options.config;
+  if (config.verify == "only") config.verify = RunConfig().verify;
   config.target_ci_pct = parse_percent("--target-ci", options.target_ci);
   config.max_noise_pct = parse_percent("--max-noise", options.max_noise);
   config.init = init_of(options.init);
@@ -246,6 +247,7 @@ RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Contex
                 RunResult& result, std::string& nothing, std::ostream& err) {
   const Selection& selection = options.selection;
   RunPlan plan(context);
+  plan.command = options.command;
   plan.config = config;
   plan.config.preset = selection.preset;
   plan.verify_only = options.content != ReportContent::times;
@@ -348,11 +350,8 @@ int deliver(const GlobalOptions& global, const RunOptions& options, const std::s
 
 int run_selection(const GlobalOptions& global, RunOptions options, RunResult& result,
                   std::ostream& out, std::ostream& err) {
-  if (options.config.verify == "only") {
-    options.config.verify = RunConfig().verify;
+  if (options.config.verify == "only" || options.is_profiled)
     options.content = ReportContent::checks;
-  }
-  if (options.is_profiled) options.content = ReportContent::checks;
   if (is_simulated() && options.selection.device != "cpu") prefer_counters(options, err);
   if (!options.isolated_case.empty()) become_child(options);
   (void)goes_to_stdout(options.output);  // contradictions are reported before anything runs

@@ -448,9 +448,7 @@ CaseResult run_case(const CaseRequest& request, std::string& fatal) {
   result.point = request.point;
   result.op_version = request.spec->version;
   result.case_id = case_id(*request.spec, request.point);
-  // Only `verify` has options for hostile operands and for comparing everything.
-  const bool is_verify = request.plan->config.is_adversarial || request.plan->compares_all;
-  result.reproduce = reproduce_command(request.point, is_verify ? "verify" : "run");
+  result.reproduce = reproduce_command(request.point, request.plan->command);
   try {
     CaseRunner(request, result, fatal).run();
   } catch (...) {

@@ -42,13 +42,13 @@ std::unique_ptr<Monitor> monitor_of(const RunPlan& plan, RunResult& result) {
 
 }  // namespace
 
-CaseResult case_not_run(const catalog::PrimitiveSpec& spec, const catalog::Case& point,
-                        Status status, const std::string& reason) {
+CaseResult case_not_run(const RunPlan& plan, const catalog::PrimitiveSpec& spec,
+                        const catalog::Case& point, Status status, const std::string& reason) {
   CaseResult result;
   result.point = point;
   result.op_version = spec.version;
   result.case_id = case_id(spec, point);
-  result.reproduce = reproduce_command(point);
+  result.reproduce = reproduce_command(point, plan.command);
   result.status = status;
   result.reason = reason;
   return result;
@@ -72,7 +72,7 @@ void run_plan(const RunPlan& plan, RunResult& result) {
   std::string fatal;
   sweep.run([&](const Turn& turn) -> std::optional<CaseResult> {
     if (!fatal.empty()) {
-      return case_not_run(turn.spec, turn.point, Status::failed,
+      return case_not_run(plan, turn.spec, turn.point, Status::failed,
                           "not run: the device failed before: " + fatal);
     }
     const CaseRequest request{

@@ -30,6 +30,7 @@ struct RunPlan {
   explicit RunPlan(const Context& context_) : context(context_) {}
 
   Context context;
+  std::string command = "run";  ///< of wbench that runs a case alone: run or verify
   RunConfig config;
   std::vector<std::pair<const catalog::PrimitiveSpec*, std::vector<catalog::Case>>> work;
   std::vector<std::string> strategies;  ///< "simt", "simt:m16n64"; empty: all of the device
@@ -70,13 +71,13 @@ struct RunPlan {
 void run_plan(const RunPlan& plan, RunResult& result);
 
 /// A case with the reason why it was not run.
-CaseResult case_not_run(const catalog::PrimitiveSpec& spec, const catalog::Case& point,
-                        Status status, const std::string& reason);
+CaseResult case_not_run(const RunPlan& plan, const catalog::PrimitiveSpec& spec,
+                        const catalog::Case& point, Status status, const std::string& reason);
 
 /// "simt:m16n64" as its strategy and policy.
 PlanOptions plan_options(const std::string& name);
 
 /// "wbench run --op linear --n 4 ..", with every axis; `command` is "run" or "verify".
-std::string reproduce_command(const catalog::Case& point, const std::string& command = "run");
+std::string reproduce_command(const catalog::Case& point, const std::string& command);
 
 }  // namespace wide::bench

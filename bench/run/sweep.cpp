@@ -45,9 +45,9 @@ void Sweep::run(const std::function<std::optional<CaseResult>(const Turn&)>& run
       if (has_ended || is_interrupted()) break;
       report(point.op() + " " + point.to_string());
       const std::string impossible = spec->impossible_reason(point);
-      std::optional<CaseResult> ran = impossible.empty()
-                                          ? run_turn({*spec, point, budget_s()})
-                                          : case_not_run(*spec, point, Status::skipped, impossible);
+      std::optional<CaseResult> ran =
+          impossible.empty() ? run_turn({*spec, point, budget_s()})
+                             : case_not_run(plan_, *spec, point, Status::skipped, impossible);
       has_ended = !ran;
       if (has_ended) break;
       result_.cases.push_back(std::move(*ran));

@@ -344,6 +344,20 @@ TEST_CASE("a case's command has every option that its times depend on") {
   const RunResult again =
       parse_result(wbench(c.reproduce.substr(7) + " -q --strategy wide --json -").out);
   CHECK(again.cases.at(0).reproduce == c.reproduce);
+  for (const char* more : {"run --verify only", "run --verify off --budget 3", "verify"}) {
+    INFO(more);
+    const std::string asked = more, command = asked.substr(0, asked.find(' '));
+    const std::string same = asked + " -q --op linear --n 2 --batch 2 --d 8 -d cpu --strategy wide";
+    const CaseResult once = parse_result(wbench(same + " --json -").out).cases.at(0);
+    CHECK(once.reproduce.starts_with("wbench " + command + " --op linear"));
+    CHECK(once.reproduce.ends_with(" --device cpu" + asked.substr(command.size())));
+    CHECK_THAT(wbench(same + " --dry-run").out, ContainsSubstring("  " + once.reproduce + "\n"));
+    const CaseResult twice =
+        parse_result(wbench(once.reproduce.substr(7) + " -q --strategy wide --json -").out)
+            .cases.at(0);
+    CHECK(twice.reproduce == once.reproduce);
+    CHECK(twice.strategies.at(0).measurements.size() == once.strategies.at(0).measurements.size());
+  }
   // What is as usual is not repeated.
   const RunResult plain = parse_result(wbench("run -q " + kTiny + "--json -").out);
   CHECK_THAT(plain.cases.at(0).reproduce, !ContainsSubstring("--interleave"));

@@ -212,11 +212,15 @@ struct Inspection {
   int code;
   std::string out, err;
 };
-Inspection inspect(const std::string& path, Words words) {
-  words.insert(words.begin(), {"env", "PATH=" + path, "CUDA_HOME=", "CUDA_PATH=",
-                               WIDE_BINARY_DIR "/bench/wbench", "--sim"});
+Inspection start(const std::string& path, Words words) {
+  words.insert(words.begin(), {"env", "PATH=" + path,
+                               "CUDA_HOME=", "CUDA_PATH=", WIDE_BINARY_DIR "/bench/wbench"});
   const int code = run_program_into("out", "err", words);
   return {code, read_file("out"), read_file("err")};
+}
+Inspection inspect(const std::string& path, Words words) {
+  words.insert(words.begin(), "--sim");
+  return start(path, words);
 }
 const Words kCase{"inspect", "--op", "linear",  "--n",  "2",          "--batch", "5",
                   "--d",     "32",   "--dtype", "fp32", "--strategy", "simt",    "--what"};
@@ -261,6 +265,30 @@ TEST_CASE("inspect shows launches, and registers and code where there is a cuobj
   const Inspection table = inspect(here, with(kCase, {"launches", "--csv", "-"}));
   CHECK(table.code == kUsage);
   CHECK_THAT(table.err, ContainsSubstring("--csv is of --what counters"));
+}
+
+TEST_CASE("a case's command of the simulated GPU runs there, by the command that ran") {
+  const test::TemporaryFolder folder;
+  const std::string command = GENERATE("run", "verify", "inspect");
+  const auto case_of = [](const Inspection& ran) {
+    CHECK(ran.code == kSuccess);
+    return parse_result(ran.out).cases.at(0);
+  };
+  const Words selected{"--op", "linear", "--n",        "2",    "--batch", "4",
+                       "--d",  "32",     "--strategy", "simt", "--json",  "-"};
+  Words words{command};
+  words.insert(words.end(), selected.begin(), selected.end());
+  const CaseResult once = case_of(inspect("/bin", words));
+  const std::string named = command == "verify" ? "verify" : "run";
+  CHECK(once.reproduce.starts_with("wbench " + named + " --op linear"));
+  CHECK(once.reproduce.ends_with(" --device cuda:0 --sim"));
+  std::istringstream stream(once.reproduce.substr(7) + " --strategy simt --json -");
+  Words again;
+  for (std::string word; stream >> word;) again.push_back(word);
+  const CaseResult twice = case_of(start("/bin", again));
+  CHECK(twice.reproduce == once.reproduce);
+  CHECK(twice.strategies.at(0).launches.size() == once.strategies.at(0).launches.size());
+  CHECK(twice.strategies[0].verify == once.strategies[0].verify);
 }
 
 TEST_CASE("counters that are asked for, and no others") {

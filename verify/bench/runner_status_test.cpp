@@ -40,6 +40,7 @@ TEST_CASE("adversarial operands find what the first ones hid, and members that a
   const catalog::PrimitiveSpec spec = fake.spec();
   RunPlan plan = fake_plan(spec, short_config());
   plan.verify_only = plan.config.is_adversarial = true;
+  plan.command = "verify";
   int calls = 0, wrong_call = 0;
   fake.strategies[0].on_run = [&] { fake.strategies[0].factor = ++calls == wrong_call ? 3 : 2; };
   const auto reason = [&](int call) {
@@ -47,8 +48,7 @@ TEST_CASE("adversarial operands find what the first ones hid, and members that a
     RunResult result;
     run_plan(plan, result);
     const RunnerResult& wide = strategy(result.cases.at(0), "wide");
-    const char* command = plan.config.is_adversarial ? "wbench verify --op" : "wbench run --op";
-    CHECK(result.cases.at(0).reproduce.starts_with(command));
+    CHECK(result.cases.at(0).reproduce.starts_with("wbench " + plan.command + " --op"));
     CHECK((wide.status == Status::ok) == wide.reason.empty());
     CHECK((wide.verify.before == "pass") == wide.reason.empty());
     return wide.reason;

@@ -366,7 +366,7 @@ TEST_CASE("a case's id and command") {
   CHECK(id != case_id(later, fake_case(4)));
   // FNV-1a of "op=fake;version=1;dtype=fp32;n=4;", worked out by another program.
   CHECK(id == "3419dc941a5814a3");
-  CHECK(reproduce_command(fake_case(4)) == "wbench run --op fake --n 4 --dtype fp32");
+  CHECK(reproduce_command(fake_case(4), "run") == "wbench run --op fake --n 4 --dtype fp32");
 }
 
 }  // namespace
