@@ -20,6 +20,7 @@
 #include "bench/command/options.hpp"
 #include "bench/command/output_files.hpp"
 #include "bench/command/run_selection.hpp"
+#include "bench/history/names.hpp"
 #include "bench/machine/calibrate.hpp"
 #include "bench/machine/environment.hpp"
 #include "bench/process/exit_code.hpp"
@@ -232,6 +233,11 @@ void require_suite_outputs(const SuiteOptions& options, const Suite& suite) {
       outputs.push_back({"--results", options.results + "/" + entry.name + ".json"});
   }
   require_outputs(outputs, {{"the suite", options.suites.front()}});
+  if (options.save && !suite.entries.empty()) {
+    const std::string folder = options.results.empty() ? "results" : options.results;
+    require_saving(folder + "/" + suite.entries.front().name + ".json",
+                   store_or_default(options.store));
+  }
 }
 
 int run_suite(const GlobalOptions& global, const SuiteOptions& options, std::ostream& out,

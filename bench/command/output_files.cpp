@@ -3,12 +3,14 @@
 #include "bench/command/output_files.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "bench/cases/model_file.hpp"
 #include "bench/cases/value_spec.hpp"
 #include "bench/command/options.hpp"
+#include "bench/document/samples_file.hpp"
 #include "bench/history/names.hpp"
 #include "bench/report/exports.hpp"
 #include "host/core/file.hpp"
@@ -121,11 +123,18 @@ void require_saving(const std::string& file, const std::string& store) {
   while (!folder.empty() && !fs::exists(folder, is_absent)) folder = folder.parent_path();
   wide::require_writable(
       (folder / fs::path(file).filename()).string());  // what is missing below it will be made
-  if (has_history(store)) (void)open_history(store, true)->runs();
+  // Made now: that is the one way to know that it can be.
+  (void)open_history(store)->runs();
+  wide::require_writable(history_file(store));
 }
 
 void require_outputs(const RunOptions& options) {
   require_outputs(files_of(options.output), files_read_by(options));
+  const std::optional<SamplesIn> samples = samples_in(options.output.samples);
+  if (samples != SamplesIn::automatic && samples != SamplesIn::side_car) return;
+  for (const std::string& path : options.output.json) {
+    if (path != "-" && is_replaced(path)) wide::require_writable(pending_side_car(path));
+  }
 }
 
 }  // namespace wide::bench

@@ -33,8 +33,8 @@ void require_outputs(const NamedFiles& outputs, const NamedFiles& inputs = {});
 /// The same for a run.
 void require_outputs(const RunOptions& options);
 
-/// Throws io where a result cannot be saved to `file`, whose folders are made, or the history at
-/// `store` cannot be read.
+/// Throws io where a result cannot be saved to `file`, whose folders are made, or to the history at
+/// `store`, which is made if there is none.
 void require_saving(const std::string& file, const std::string& store);
 
 }  // namespace wide::bench

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <system_error>
 
+#include "bench/cases/value_spec.hpp"
 #include "bench/command/options.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/document/samples_file.hpp"
@@ -76,7 +77,14 @@ OutputOptions numbered(OutputOptions output, int64_t number) {
 std::string saved_path(const OutputOptions& output, const Selection& selection, std::string id) {
   if (!output.save_as.empty()) return output.save_as;
   if (!output.save && output.tag.empty()) return "";
+  constexpr size_t kLongest =
+      100;  // of 255: the id, the extension and that of samples take the rest
   std::string ops = selection.ops;
+  if (ops.size() > kLongest) {
+    const std::vector<std::string> names = parse_list("op", ops);
+    ops = names.front().substr(0, kLongest);
+    if (names.size() > 1) ops += "+" + std::to_string(names.size() - 1);
+  }
   std::replace(ops.begin(), ops.end(), ',', '+');
   for (char& c : ops) {
     if (c == ':' || c == '/') c = '-';

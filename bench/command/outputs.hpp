@@ -20,7 +20,9 @@ bool goes_to_stdout(const OutputOptions& output);
 OutputOptions numbered(OutputOptions output, int64_t number);
 
 /// results/<id>-<ops>.json: unique, even among runs of the same second. Characters that are invalid
-/// in a file name, such as the colons of times and models, are removed. Empty if nothing is saved.
+/// in a file name, such as the colons of times and models, are removed; of ops that are too long
+/// for one, the first and the number of the others are left: "linear+27". Empty if nothing is
+/// saved.
 std::string saved_path(const OutputOptions& output, const Selection& selection, std::string id);
 
 /// Writes every requested format, and to `saved` unless that is empty. Returns false if a file

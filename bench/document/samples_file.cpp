@@ -171,6 +171,10 @@ std::optional<SamplesIn> samples_in(std::string_view name) {
   return std::nullopt;
 }
 
+std::string pending_side_car(const std::string& document) {
+  return document + std::string(kSuffix) + std::string(kPending);
+}
+
 bool wants_side_car(const RunResult& result, SamplesIn where) {
   if (where != SamplesIn::automatic) return where == SamplesIn::side_car;
   int64_t most = 0, total = 0;
@@ -255,7 +259,7 @@ void write_result(const RunResult& result, const std::string& path, SamplesIn wh
     throw Error(ErrorCode::io, "cannot write samples to " + beside + ", which is no regular file");
   Json document = to_json(result);
   const std::string bytes = take_samples(document, fs::path(beside).filename().string());
-  const std::string pending = beside + std::string(kPending);
+  const std::string pending = pending_side_car(path);
   write_file(pending, bytes);
   write_file(path, dumped(document));
   fs::rename(pending, beside, error);

@@ -26,6 +26,9 @@ std::optional<SamplesIn> samples_in(std::string_view name);
 /// `automatic` uses a side-car for results with more samples than these.
 inline constexpr int64_t kMaxInlineOfOne = 4096, kMaxInline = 65536;
 
+/// The file that a document's samples are first written to, beside it.
+std::string pending_side_car(const std::string& document);
+
 /// Whether a result's samples go beside the document.
 bool wants_side_car(const RunResult& result, SamplesIn where);
 

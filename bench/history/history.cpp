@@ -113,10 +113,13 @@ HistoryRecord record_of(const RunResult& result, std::string document) {
   return record;
 }
 
+std::string history_file(const std::string& where) {
+  return where.starts_with(kJsonl) ? where.substr(kJsonl.size()) + "/index.jsonl"
+                                   : where + "/history.sqlite";
+}
+
 bool has_history(const std::string& where) {
-  return where.starts_with(kJsonl)
-             ? std::filesystem::exists(where.substr(kJsonl.size()) + "/index.jsonl")
-             : std::filesystem::exists(where + "/history.sqlite");
+  return std::filesystem::exists(history_file(where));
 }
 
 std::unique_ptr<HistoryStore> open_history(const std::string& where, bool must_exist) {

@@ -79,6 +79,8 @@ class HistoryStore {
 /// created; with `must_exist` that throws io instead.
 std::unique_ptr<HistoryStore> open_history(const std::string& where, bool must_exist = false);
 bool has_history(const std::string& where);
+/// The file whose presence makes a folder a history.
+std::string history_file(const std::string& where);
 
 std::unique_ptr<HistoryStore> open_sqlite_history(const std::string& folder, bool must_exist);
 std::unique_ptr<HistoryStore> open_jsonl_history(const std::string& folder, bool must_exist);

@@ -99,6 +99,17 @@ std::optional<int> own_descriptor(const std::string& path) {
   return std::stoi(name);
 }
 
+/// A name beside the target, nobody else's: of other threads, nor of other machines that share the
+/// folder. It is no longer than the 255 bytes that a target may have.
+std::string temporary_beside(const std::string& target) {
+  constexpr size_t kKept = 200;
+  const std::filesystem::path path(target);
+  const std::string name = path.filename().string().substr(0, kKept) + ".tmp" +
+                           std::to_string(std::random_device()()) +
+                           std::to_string(std::random_device()());
+  return (path.parent_path() / name).string();
+}
+
 void write_and_close(Descriptor&& file, std::span<const std::string_view> pieces) {
   file.write_all(pieces);
   file.sync_and_close();
@@ -126,8 +137,10 @@ bool is_replaced(const std::string& path) {
 
 void require_writable(const std::string& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
-    fail("cannot write", path, EISDIR);
+  const bool is_there = ::stat(path.c_str(), &status) == 0;
+  // What is only missing may be made; a name that is too long cannot.
+  if (!is_there && errno != ENOENT && errno != ENOTDIR) fail("cannot write", path, errno);
+  if (is_there && S_ISDIR(status.st_mode)) fail("cannot write", path, EISDIR);
   const auto require_access = [&](const std::string& target, int how) {
     if (::faccessat(AT_FDCWD, target.c_str(), how, AT_EACCESS) != 0)
       fail("cannot write", path, errno);
@@ -155,9 +168,7 @@ void write_file(const std::string& path, std::span<const std::string_view> piece
   if (is_there && !S_ISREG(old.st_mode))
     return write_and_close(Descriptor(path, O_WRONLY, 0, path), pieces);
   const std::string target = follow_links(path);  // a rename onto a link would replace the link
-  // Nobody else's: of other threads, nor of other machines that share the folder.
-  const std::string temporary = target + ".tmp" + std::to_string(std::random_device()()) +
-                                std::to_string(std::random_device()());
+  const std::string temporary = temporary_beside(target);
   // What replaces a private file is never open to others.
   Descriptor file(temporary, O_WRONLY | O_CREAT | O_EXCL, is_there ? 0600 : 0644, path);
   try {

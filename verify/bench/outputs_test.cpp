@@ -140,6 +140,43 @@ TEST_CASE("what cannot be written is known before any work") {
   CHECK(wbench(line + (line.starts_with("run") ? " --dry-run" : " --help")).code == kSuccess);
 }
 
+TEST_CASE("a name that is too long, links in a circle and a history without a place are refused") {
+  const Results folder;
+  fs::create_symlink("circle", "circle");
+  const std::string most(255, 'a'), long_name(300, 'a'), samples(240, 'a');
+  const auto [line, message] = GENERATE_COPY(table<std::string, std::string>({
+      {"run " + kTiny + "-o " + long_name, "aa: File name too long"},
+      {"run " + kTiny + "--csv in/" + most + "a", "aa: File name too long"},
+      {"run " + kTiny + "-o " + samples, "aa.samples.f64le.new: File name too long"},
+      {"run " + kTiny + "-o circle", "cannot write circle: Too many levels of symbolic links"},
+      {"run " + kTiny + "--junit circle/x", "cannot write circle/x: Too many levels"},
+      {"run " + kTiny + "-s --store a.json/h", "cannot make a.json/h: Not a directory"},
+      {"run " + kTiny + "--tag x --store jsonl:/proc/h", "cannot make /proc/h/runs: "},
+      {"suite run quick --entry linear -s --store /proc/h", "cannot make /proc/h: "},
+  }));
+  CAPTURE(line);
+  const Outcome o = wbench(line);
+  CHECK(o.code == kRuntimeError);
+  CHECK(o.out.empty());
+  CHECK_THAT(o.err, ContainsSubstring(message));
+  CHECK_FALSE(fs::exists("results"));
+  CHECK(wbench("show a.json --export md=" + most).code == kSuccess);  // by a shorter name
+  CHECK(fs::exists(most));
+  CHECK(wbench("run " + kTiny + "--samples none -o " + samples).code == kSuccess);
+}
+
+TEST_CASE("a saved run of many primitives is named by the first and the number of others") {
+  const Results folder;
+  std::string ops =
+      "softmax,layernorm,rmsnorm,groupnorm,batchnorm1d,batchnorm2d,instancenorm1d,"
+      "instancenorm2d,pointwise,binary,dropout,linear,softmax";
+  const Outcome o =
+      wbench("verify --op " + ops + " --strategy wide -p ci --n 2 -d cpu --cases 1 -s");
+  CHECK(o.code == kSuccess);
+  CHECK_THAT(o.err, ContainsSubstring("-softmax+11.json\n"));
+  CHECK(wbench("show @last").code == kSuccess);
+}
+
 TEST_CASE("a file that may not grow is an error, and nothing is left of it") {
   const Results folder;
   rlimit whole{};
