@@ -30,8 +30,8 @@ namespace {
 constexpr const char *kHistory = "history", *kAuto = "auto";
 
 /// Both sides: loaded, or measured now.
-RerunOutcome runs_of(const CompareArguments& a, std::ostream& err) {
-  if (a.is_rerun) return run_by_turns({a.base, a.candidate, a.run_arguments, a.repeat}, err);
+RerunOutcome runs_of(const CompareArguments& a, std::ostream& progress) {
+  if (a.is_rerun) return run_by_turns({a.base, a.candidate, a.run_arguments, a.repeat}, progress);
   if (!a.run_arguments.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "compare: \"" + a.run_arguments.front() + "\" is one too many; see --rerun");
@@ -130,13 +130,15 @@ void require_compare_arguments(const CompareArguments& arguments) {
 int compare_results(const GlobalOptions& global, const CompareArguments& arguments,
                     std::span<const RunResult> base, std::span<const RunResult> candidate,
                     std::ostream& out, std::ostream& err) {
+  std::ostream nowhere(nullptr);
+  std::ostream& notes = global.quiet ? nowhere : err;
   CompareOptions options = compare_options(arguments);
   const FailOn fail_on = parse_fail_on(arguments.fail_on);
   const std::string shared = shared_runs_note(base, candidate);
   for (const auto& runs : {base, candidate}) {
     for (const RunResult& run : runs) {
       for (const std::string& note : {samples_note(run), schema_note(run)})
-        if (!note.empty()) err << "wbench: compare: run " << run.id << ": " << note << "\n";
+        if (!note.empty()) notes << "wbench: compare: run " << run.id << ": " << note << "\n";
     }
   }
   // Interleaved sides were measured at the same time, so only the noise of the runs applies.
@@ -150,10 +152,11 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
         << "; --ignore-device or --pair-devices compares them all the same\n";
     return kEnvironment;
   }
-  if (!shared.empty()) err << "wbench: compare: " << shared << "\n";
-  for (const std::string& note : comparison.notes) err << "wbench: compare: " << note << "\n";
+  if (!shared.empty()) notes << "wbench: compare: " << shared << "\n";
+  for (const std::string& note : comparison.notes) notes << "wbench: compare: " << note << "\n";
+  const int code = exit_code_of(comparison, fail_on);
   if (const std::string note = unjudged_note(comparison); !note.empty())
-    err << "wbench: compare: " << note << "\n";
+    (code == kInconclusive ? err : notes) << "wbench: compare: " << note << "\n";
   const CompareView view{output_width(), wants_color(global.color), arguments.all,
                          arguments.explain};
   const std::string document = document_of(comparison, arguments, view, fail_on);
@@ -163,7 +166,6 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
     write_file(arguments.output, document);
     out << summary_line(comparison) << "\n";
   }
-  const int code = exit_code_of(comparison, fail_on);
   if (code == kNothingRan) err << "wbench: compare: no cell is in both\n";
   return code;
 }
@@ -172,7 +174,8 @@ int command_compare(const GlobalOptions& global, const CompareArguments& argumen
                     std::ostream& out, std::ostream& err) {
   require_compare_arguments(arguments);
   require_output(arguments);
-  const RerunOutcome runs = runs_of(arguments, err);
+  std::ostream nowhere(nullptr);
+  const RerunOutcome runs = runs_of(arguments, global.quiet ? nowhere : err);
   if (runs.code != kSuccess) {
     err << fmt::format("wbench: compare: cut short; finished runs: base {}, candidate {}\n",
                        runs.base.size(), runs.candidate.size());

@@ -336,7 +336,7 @@ int command_history(const GlobalOptions& global, const HistoryOptions& options, 
   const std::unique_ptr<HistoryStore> store =
       open_history(store_or_default(options.store), !writes);
   // Before a writer cuts an unfinished line off; what is added is no leftover afterwards.
-  if (!writes) {
+  if (!writes && !global.quiet) {
     for (const std::string& leftover : store->leftovers())
       err << "wbench: history: " << leftover << "\n";
   }

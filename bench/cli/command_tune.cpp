@@ -252,7 +252,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   }
   const std::string exceeded =
       budget.is_set() ? budget_text(options.budget_s, budget.passed_s()) : "";
-  if (!exceeded.empty()) err << "wbench: " << exceeded << "\n";
+  if (!exceeded.empty() && !global.quiet) err << "wbench: " << exceeded << "\n";
   int code = has_run ? exit_code_of(all, is_interrupted()) : kRuntimeError;
   if (rows.size() > 1) {
     out << listing_text(rows, output_width());
@@ -264,7 +264,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   if (code == kNothingRan) err << "wbench: nothing was tuned: no candidate ran\n";
   if (rows.size() == 1) return code;
   if (options.tuning.empty()) {
-    err << "wbench: nothing is kept without --tuning FILE\n";
+    if (!global.quiet) err << "wbench: nothing is kept without --tuning FILE\n";
     return code;
   }
   const std::optional<int64_t> size = save(measured, options.tuning, err);

@@ -90,9 +90,9 @@ void drop_foreign_strategies(const RunPlan& plan, CaseResult& c) {
 
 /// The simulated GPU has no times: shows its counters instead, for the strategies alone unless
 /// baselines are requested.
-void prefer_counters(RunOptions& options, std::ostream& err) {
+void prefer_counters(RunOptions& options, std::ostream& notes) {
   if (options.content == ReportContent::times) {
-    err << "wbench: the simulated GPU has no times; counters instead\n";
+    notes << "wbench: the simulated GPU has no times; counters instead\n";
     options.content = ReportContent::counters;
   }
   if (options.content == ReportContent::counters && options.selection.baselines.empty())
@@ -218,11 +218,11 @@ void report_gpu_options(const GlobalOptions& global, const RunOptions& options,
 }
 
 /// Applies --cases and reports it, so that "passed" is not taken for all cases.
-void take_sample(RunPlan& plan, int64_t count, std::ostream& err) {
+void take_sample(RunPlan& plan, int64_t count, std::ostream& notes) {
   const int64_t total = plan.num_cases();
   sample_cases(plan, count, plan.config.seed);
-  err << fmt::format("wbench: --cases {}: {} of {}, drawn by --seed {}\n", count, plan.num_cases(),
-                     counted(total, "case"), plan.config.seed);
+  notes << fmt::format("wbench: --cases {}: {} of {}, drawn by --seed {}\n", count,
+                       plan.num_cases(), counted(total, "case"), plan.config.seed);
 }
 
 /// Reports the case at which --exit-on-error stopped.
@@ -244,7 +244,7 @@ std::string first_reason(const RunResult& result) {
 
 /// Makes a plan of the selection's cases from the options; if there are none, `nothing` says why.
 RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Context& context,
-                RunResult& result, std::string& nothing, std::ostream& err) {
+                RunResult& result, std::string& nothing, std::ostream& notes) {
   const Selection& selection = options.selection;
   RunPlan plan(context);
   plan.command = options.command;
@@ -264,7 +264,7 @@ RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Contex
   nothing = select_work(selection, plan, result);
   if (nothing.empty()) nothing = foreign_strategies_reason(plan);
   drop_cold(plan.config);
-  if (options.sampled_cases > 0) take_sample(plan, options.sampled_cases, err);
+  if (options.sampled_cases > 0) take_sample(plan, options.sampled_cases, notes);
   if (!options.isolated_case.empty())
     take_job(plan, options.isolated_case, options.isolated_result);
   plan.reproduce_suffix = reproduce_suffix(options, plan.context.device());
@@ -350,9 +350,11 @@ int deliver(const GlobalOptions& global, const RunOptions& options, const std::s
 
 int run_selection(const GlobalOptions& global, RunOptions options, RunResult& result,
                   std::ostream& out, std::ostream& err) {
+  std::ostream nowhere(nullptr);
+  std::ostream& notes = global.quiet ? nowhere : err;
   if (options.config.verify == "only" || options.is_profiled)
     options.content = ReportContent::checks;
-  if (is_simulated() && options.selection.device != "cpu") prefer_counters(options, err);
+  if (is_simulated() && options.selection.device != "cpu") prefer_counters(options, notes);
   if (!options.isolated_case.empty()) become_child(options);
   (void)goes_to_stdout(options.output);  // contradictions are reported before anything runs
   if (!options.dry_run) require_outputs(options);
@@ -369,7 +371,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   result.note = options.output.note;
   result.context = context_of(options.output.context);
   std::string nothing;
-  RunPlan plan = plan_of(options, config, *context, result, nothing, err);
+  RunPlan plan = plan_of(options, config, *context, result, nothing, notes);
   std::optional<TuningCache> tuning;
   if (!options.tuning.empty()) tuning = TuningCache::load(options.tuning);
   if (tuning) plan.tuning = &*tuning;

@@ -72,6 +72,12 @@ TEST_CASE("two builds are run by turns") {
   for (std::string line; std::getline(lines, line);)
     CHECK_THAT(line, ContainsSubstring(".sh run --op linear -d cpu --json /"));
   CHECK(builds.order() == "bssbbs");
+  CHECK_THAT(outcome.err, ContainsSubstring("[6/6] "));
+  std::filesystem::remove(builds.log);
+  const Outcome quiet =
+      wbench("compare -q --rerun --repeat 3 " + builds.both() + " -- --op linear");
+  CHECK(builds.order() == "bssbbs");
+  CHECK((quiet.code == kRegression && quiet.err.empty()));
 }
 
 TEST_CASE("what is no build, and arguments that it cannot be given, are refused") {

@@ -336,6 +336,30 @@ TEST_CASE("of several exit codes the first of 130, 124, 2, 1, 7, 3, 4, 5, 6, 0 w
   }
 }
 
+TEST_CASE("-q leaves standard error to what explains an exit code") {
+  const test::TemporaryFolder folder;
+  REQUIRE(wbench("run " + kTiny + "-o a.json").code == kSuccess);
+  REQUIRE(wbench("run " + kTiny + "-o b.json").code == kSuccess);
+  std::string quick = kTiny;
+  quick.erase(quick.find(" -q"), 3);
+  const auto [line, note] = GENERATE_COPY(table<std::string, std::string>({
+      {"verify --op linear --n 2,3 --d 8 -d cpu --cases 1", "--cases 1: 1 of 2 cases"},
+      {"compare a.json b.json --fail-on none --noise-floor none", "no cell could be judged"},
+      {"tune " + quick, "nothing is kept without --tuning FILE"},
+  }));
+  CAPTURE(line);
+  CHECK_THAT(wbench(line).err, ContainsSubstring(note));
+  const Outcome quiet = wbench(line + " -q");
+  CHECK(quiet.code == kSuccess);
+  CHECK(quiet.err.empty());
+  const Outcome strict = wbench("run " + kTiny + "--strict");
+  CHECK(strict.code == kInconclusive);
+  CHECK_THAT(strict.err, ContainsSubstring("unreliable: 1 of 1 case"));
+  const Outcome unsure = wbench("compare -q a.json b.json --fail-on inconclusive");
+  CHECK(unsure.code == kInconclusive);
+  CHECK_THAT(unsure.err, ContainsSubstring("no cell could be judged"));
+}
+
 TEST_CASE("an interrupted run writes what it has and ends with 130") {
   set_interrupted(true);
   const Outcome o = wbench("run " + kTiny + "--json -");

@@ -95,6 +95,7 @@ TEST_CASE("what a crash left of a history of text files is named, and can be add
   const Outcome list = wbench("history list --store jsonl:store");
   CHECK(list.code == kSuccess);
   CHECK_THAT(list.out, ContainsSubstring("1 run\n"));
+  CHECK(wbench("history list -q --store jsonl:store").err.empty());
   CHECK_THAT(list.err, ContainsSubstring("store/index.jsonl:2: the line is unfinished") &&
                            ContainsSubstring("store/runs/run-2.json is no run of the history"));
   const std::string command = "history add store/runs/run-2.json --store jsonl:store";

@@ -297,6 +297,8 @@ TEST_CASE("counters that are asked for, and no others") {
               "--d", "32",   "--strategy", "simt", "--counters", "bytes,conflicts"};
   const Inspection chosen = inspect("/bin", words);
   CHECK(chosen.code == kSuccess);
+  CHECK_THAT(chosen.err, ContainsSubstring("the simulated GPU has no times; counters instead"));
+  CHECK(inspect("/bin", with(words, {"-q"})).err.empty());
   for (const char* title : {"case", "strategy", "bytes", "conflicts", "status"})
     CHECK_THAT(chosen.out, ContainsSubstring(title));
   for (const char* title : {"instructions", "rereads", "tensor", "err/tol"})
