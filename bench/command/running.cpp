@@ -132,9 +132,9 @@ std::optional<Context> make_context(const Selection& selection, std::ostream& er
 }
 
 void report_nothing(const std::string& nothing, const RunResult& result, std::ostream& err) {
-  err << "wbench: " << nothing;
+  err << "wbench: " << shown_message(nothing);
   for (const auto& [reason, count] : result.impossible_reasons)
-    err << "\n  impossible: " << counted(count, "point") << ": " << reason;
+    err << "\n  impossible: " << counted(count, "point") << ": " << shown_message(reason);
   err << "\n";
 }
 

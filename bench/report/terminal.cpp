@@ -46,8 +46,12 @@ std::string shown_message(std::string_view message) {
     std::string text;
     for (const char c : part) {
       const auto code = static_cast<unsigned char>(c);
-      const bool is_control = (code < 0x20 && c != '\n' && c != '\t') || code == 0x7f;
-      text += is_control ? fmt::format("\\x{:02x}", code) : std::string(1, c);
+      const size_t named = std::string_view("\n\r\t").find(c);
+      if (named != std::string_view::npos) {
+        text += std::string{'\\', "nrt"[named]};
+      } else {
+        text += code < 0x20 || code == 0x7f ? fmt::format("\\x{:02x}", code) : std::string(1, c);
+      }
     }
     return text;
   };

@@ -19,8 +19,8 @@ bool is_dumb_terminal();
 /// set.
 bool wants_color(const std::string& when);
 
-/// A message that quotes user input: control characters as \xNN, except newlines and tabs,
-/// and if longer than 2000 bytes only its beginning and end.
+/// A message that quotes user input, in one line: control characters as \n, \r, \t and \xNN, and if
+/// longer than 2000 bytes only its beginning and end.
 std::string shown_message(std::string_view message);
 
 }  // namespace wide::bench

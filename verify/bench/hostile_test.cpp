@@ -118,4 +118,25 @@ TEST_CASE("no option of a run takes what is no value, and nothing is written") {
   CHECK(std::filesystem::is_empty("."));
 }
 
+TEST_CASE("a message that quotes lines is one line") {
+  const test::TemporaryFolder folder;
+  const auto message_of = [](const std::vector<const char*>& words) {
+    std::vector<const char*> argv{"wbench"};
+    argv.insert(argv.end(), words.begin(), words.end());
+    std::ostringstream out, err;
+    CHECK(wbench_main(static_cast<int>(argv.size()), argv.data(), out, err) != kSuccess);
+    const std::string text = err.str();
+    CHECK(text.find('\n') == text.size() - 1);
+    CHECK(text.find_first_of("\r\t\x1b") == std::string::npos);
+    return text;
+  };
+  CHECK_THAT(message_of({"run", "--op", "lin\near"}), ContainsSubstring("\"lin\\near\""));
+  CHECK_THAT(message_of({"run", "--op", "linear", "--n", "4\r\tx\x1b"}),
+             ContainsSubstring("\"4\\r\\tx\\x1b\""));
+  CHECK_THAT(message_of({"show", "a\nb"}), ContainsSubstring("cannot read a\\nb: "));
+  CHECK_THAT(message_of({"history", "a\nb"}), ContainsSubstring("\"a\\nb\""));
+  CHECK_THAT(message_of({"run", "--op", "linear", "-d", "cpu", "--filter", "a\nb"}),
+             ContainsSubstring("no case matches --filter \"a\\nb\""));
+}
+
 }  // namespace wide::bench
