@@ -30,8 +30,9 @@ namespace {
 constexpr const char *kHistory = "history", *kAuto = "auto";
 
 /// Both sides: loaded, or measured now.
-RerunOutcome runs_of(const CompareArguments& a, std::ostream& progress) {
-  if (a.is_rerun) return run_by_turns({a.base, a.candidate, a.run_arguments, a.repeat}, progress);
+RerunOutcome runs_of(const CompareArguments& a, std::ostream& progress, std::ostream& err) {
+  if (a.is_rerun)
+    return run_by_turns({a.base, a.candidate, a.run_arguments, a.repeat}, progress, err);
   if (!a.run_arguments.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "compare: \"" + a.run_arguments.front() + "\" is one too many; see --rerun");
@@ -175,7 +176,7 @@ int command_compare(const GlobalOptions& global, const CompareArguments& argumen
   require_compare_arguments(arguments);
   require_output(arguments);
   std::ostream nowhere(nullptr);
-  const RerunOutcome runs = runs_of(arguments, global.quiet ? nowhere : err);
+  const RerunOutcome runs = runs_of(arguments, global.quiet ? nowhere : err, err);
   if (runs.code != kSuccess) {
     err << fmt::format("wbench: compare: cut short; finished runs: base {}, candidate {}\n",
                        runs.base.size(), runs.candidate.size());

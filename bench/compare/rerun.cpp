@@ -25,7 +25,13 @@ struct Turn {
   std::optional<RunResult> result;
 };
 
-Turn take_turn(const std::string& executable, const Rerun& rerun, const std::string& file) {
+/// Whether all other turns would end so, too: a usage error, nothing that runs, no device.
+bool is_of_arguments(int code) {
+  return code == kUsage || code == kNothingRan || code == kEnvironment;
+}
+
+Turn take_turn(const std::string& executable, const Rerun& rerun, const std::string& file,
+               std::ostream& err) {
   std::vector<std::string> words{executable, "run"};
   words.insert(words.end(), rerun.arguments.begin(), rerun.arguments.end());
   for (const char* word : {"--json", file.c_str(), "-q"}) words.emplace_back(word);
@@ -39,8 +45,11 @@ Turn take_turn(const std::string& executable, const Rerun& rerun, const std::str
   }
   // A signal may have ended it before its handler was installed.
   if (is_interrupted()) return {kInterrupted, std::nullopt};
-  throw Error(ErrorCode::io,
-              fmt::format("{} ended with exit code {} and left no result", executable, code));
+  const std::string how =
+      fmt::format("{} ended with exit code {} and left no result", executable, code);
+  if (!is_of_arguments(code)) throw Error(ErrorCode::io, how);
+  err << "wbench: compare: " << how << "\n";
+  return {code, std::nullopt};
 }
 
 void require_one_result(const std::vector<std::string>& arguments) {
@@ -54,16 +63,17 @@ void require_one_result(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-RerunOutcome run_by_turns(const Rerun& rerun, std::ostream& err) {
+RerunOutcome run_by_turns(const Rerun& rerun, std::ostream& progress, std::ostream& err) {
   require_one_result(rerun.arguments);
+  for (const std::string& executable : {rerun.base, rerun.candidate}) require_program(executable);
   const TemporaryFolder folder;
   install_interrupt_handler();
   RerunOutcome outcome;
   for (int64_t i = 0; i < 2 * rerun.runs && outcome.code == kSuccess; ++i) {
     const bool is_candidate = i % 4 == 1 || i % 4 == 2;
     const std::string& executable = is_candidate ? rerun.candidate : rerun.base;
-    err << fmt::format("[{}/{}] {}\n", i + 1, 2 * rerun.runs, executable) << std::flush;
-    Turn turn = take_turn(executable, rerun, fmt::format("{}/{}.json", folder.path(), i));
+    progress << fmt::format("[{}/{}] {}\n", i + 1, 2 * rerun.runs, executable) << std::flush;
+    Turn turn = take_turn(executable, rerun, fmt::format("{}/{}.json", folder.path(), i), err);
     if (turn.result)
       (is_candidate ? outcome.candidate : outcome.base).push_back(std::move(*turn.result));
     outcome.code = is_interrupted() ? kInterrupted : turn.code;

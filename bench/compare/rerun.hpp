@@ -21,12 +21,15 @@ struct Rerun {
 
 struct RerunOutcome {
   std::vector<RunResult> base, candidate;  ///< of runs that finished
-  int code = 0;  ///< 130 or 124 if an interrupt, or a run's time limit, cut them short
+  /// 130 or 124 if an interrupt, or a run's time limit, cut them short; 2, 6 or 7 if a run left no
+  /// result and ended so, for its arguments or for want of a device.
+  int code = 0;
 };
 
 /// Runs `EXECUTABLE run ARGUMENTS --json FILE -q` as often as requested; standard output of these
-/// is dropped. Throws io if an executable cannot be started or leaves no result, and
-/// invalid_argument for --repeat among the arguments, whose results have names of their own.
-RerunOutcome run_by_turns(const Rerun& rerun, std::ostream& err);
+/// is dropped. Throws io, before any is run, if an executable cannot be started, or if one failed
+/// and left no result, and invalid_argument for --repeat among the arguments, whose results have
+/// names of their own.
+RerunOutcome run_by_turns(const Rerun& rerun, std::ostream& progress, std::ostream& err);
 
 }  // namespace wide::bench

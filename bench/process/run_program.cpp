@@ -79,6 +79,20 @@ bool is_on_path(const std::string& program) {
   return false;
 }
 
+void require_program(const std::string& program) {
+  std::error_code is_absent;
+  int reason = 0;
+  if (program.find('/') == std::string::npos) {
+    reason = is_on_path(program) ? 0 : ENOENT;
+  } else if (::access(program.c_str(), X_OK) != 0) {
+    reason = errno;
+  } else if (std::filesystem::is_directory(program, is_absent)) {
+    reason = EACCES;
+  }
+  if (reason != 0)
+    throw Error(ErrorCode::io, fmt::format("cannot start {}: {}", program, std::strerror(reason)));
+}
+
 std::string shell_word(const std::string& word) {
   const bool is_plain = !word.empty() && word.find_first_not_of(
                                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

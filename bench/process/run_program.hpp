@@ -18,6 +18,8 @@ int run_program_into(const std::string& output_file, const std::string& error_fi
 std::string signal_text(int signal);
 
 bool is_on_path(const std::string& program);
+/// Throws io, as starting it would, where a program is not there or may not be executed.
+void require_program(const std::string& program);
 
 /// Quotes a word for a shell.
 std::string shell_word(const std::string& word);

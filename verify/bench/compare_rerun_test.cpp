@@ -84,7 +84,14 @@ TEST_CASE("what is no build, and arguments that it cannot be given, are refused"
   const Builds builds;
   const Outcome absent = wbench("compare --rerun " + builds.both() + "x -- --op linear");
   CHECK(absent.code == kRuntimeError);
-  CHECK_THAT(absent.err, ContainsSubstring("cannot start"));
+  CHECK_THAT(absent.err, ContainsSubstring("slow.shx: No such file or directory"));
+  for (const std::string& other :
+       {builds.path.string(), builds.log + "/x", std::string("n-o-n-e")}) {
+    const Outcome o = wbench("compare --rerun " + builds.file("base.sh") + " " + other);
+    CHECK(o.code == kRuntimeError);
+    CHECK_THAT(o.err, ContainsSubstring("wbench: cannot start " + other));
+  }
+  CHECK(!std::filesystem::exists(builds.log));  // not even what can be started
   builds.write_program("broken.sh", "exit 3");
   const std::string broken = builds.file("broken.sh");
   CHECK_THAT(wbench("compare --rerun " + broken + " " + broken).err,
@@ -97,6 +104,17 @@ TEST_CASE("what is no build, and arguments that it cannot be given, are refused"
     CHECK_THAT(nested.err, ContainsSubstring("--repeat is after --, expected before it"));
   }
   CHECK(!std::filesystem::exists(builds.log));  // before anything ran
+}
+
+TEST_CASE("arguments that a build refuses, and a device that is not there, are its exit codes") {
+  const Builds builds;
+  const int code = GENERATE(kUsage, kNothingRan, kEnvironment);
+  builds.write_program("slow.sh", "exit " + std::to_string(code));
+  const Outcome o = wbench("compare -q --rerun " + builds.both());
+  CHECK(o.code == code);
+  CHECK(builds.order() == "bs");
+  CHECK_THAT(o.err, ContainsSubstring("slow.sh ended with exit code " + std::to_string(code) +
+                                      " and left no result"));
 }
 
 TEST_CASE("what was finished is compared where the turns are cut short") {
