@@ -27,6 +27,7 @@
 #include "bench/page/assets.hpp"
 #include "bench/process/exit_code.hpp"
 #include "bench/process/interrupt.hpp"
+#include "bench/process/simulation.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
@@ -55,6 +56,12 @@ Context context_of(const DeviceInfo& info) {
   return info.device.type == DeviceType::cpu ? Context::cpu() : Context::cuda(info.device.ordinal);
 }
 
+constexpr const char* kNoTimes = "the simulated GPU has no times";
+
+bool has_times(const DeviceInfo& info) {
+  return info.device.type == DeviceType::cpu || !is_simulated();
+}
+
 /// "cuda" is the first GPU, as everywhere; empty means all.
 bool is_asked_for(const DeviceInfo& info, const std::string& device) {
   return device.empty() || to_string(info.device) == (device == "cuda" ? "cuda:0" : device);
@@ -74,8 +81,8 @@ Facts collect(bool no_gpu, const InfoOptions& options) {
   describe_environment(facts.run);
   for (const DeviceInfo& device : facts.run.devices) {
     if (!options.calibrates) break;
-    facts.calibrations.push_back(
-        is_asked_for(device, options.device) ? calibrate(context_of(device)) : Calibration());
+    const bool is_measured = is_asked_for(device, options.device) && has_times(device);
+    facts.calibrations.push_back(is_measured ? calibrate(context_of(device)) : Calibration());
   }
   return facts;
 }
@@ -159,6 +166,8 @@ std::vector<std::vector<std::string>> rows_of(const Facts& facts) {
     rows.push_back({to_string(r.devices[i].device), device_text(r.devices[i])});
     const std::string state = device_state_text(r.devices[i].state);
     if (!state.empty()) rows.push_back({"  state", state});
+    if (i < facts.calibrations.size() && !has_times(r.devices[i]))
+      rows.push_back({"  ceilings", std::string("none: ") + kNoTimes});
     if (i >= facts.calibrations.size() || facts.calibrations[i] == Calibration()) continue;
     rows.push_back({"  ceilings", ceilings_text(facts.calibrations[i])});
     rows.push_back({"  costs", costs_text(facts.calibrations[i])});
@@ -255,6 +264,8 @@ int command_info(const GlobalOptions& global, const InfoOptions& options, std::o
   asked.device = options.device;
   asked.no_gpu = global.no_gpu;
   if (!asked.device.empty() && !make_context(asked, err)) return kEnvironment;
+  if (options.calibrates && is_simulated() && asked.device.starts_with("cuda"))
+    throw Error(ErrorCode::invalid_argument, std::string("info --calibrate: ") + kNoTimes);
   if (options.checks_measuring) install_interrupt_handler();
   Facts facts = collect(global.no_gpu, options);
   if (options.checks_measuring) check_all(facts, options);

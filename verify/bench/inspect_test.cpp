@@ -314,6 +314,17 @@ TEST_CASE("counters that are asked for, and no others") {
   CHECK_THAT(launches.err, ContainsSubstring("--counters is of --what counters"));
 }
 
+TEST_CASE("the simulated GPU has no ceilings to measure") {
+  const test::TemporaryFolder folder;
+  const Inspection refused = inspect("/bin", {"info", "--calibrate", "-d", "cuda"});
+  CHECK(refused.code == kUsage);
+  CHECK_THAT(refused.err, ContainsSubstring("info --calibrate: the simulated GPU has no times"));
+  const Inspection both = inspect("/bin", {"info", "--calibrate"});
+  CHECK(both.code == kSuccess);
+  CHECK_THAT(both.out, ContainsSubstring("GFLOP/s fp32") &&
+                           ContainsSubstring("none: the simulated GPU has no times"));
+}
+
 TEST_CASE("trace --op shows what inspect shows, of one case") {
   const test::TemporaryFolder folder;
   const Words words{"trace", "--op", "linear",     "-a",   "n=2",    "--batch", "5",
