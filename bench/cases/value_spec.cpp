@@ -128,6 +128,10 @@ std::vector<catalog::AxisValue> parse_values(const catalog::AxisInfo& axis, std:
       for (const int64_t number : numbers) keep(number);
       continue;
     }
+    if (item == kAll) {
+      for (const std::string_view word : axis.words) keep(std::string(word));
+      continue;
+    }
     if (std::find(axis.words.begin(), axis.words.end(), item) == axis.words.end()) {
       throw Error(ErrorCode::invalid_argument,
                   "--" + std::string(axis.name) + ": " +
@@ -158,6 +162,22 @@ std::vector<std::string> parse_list(std::string_view what, std::string_view text
   for (const std::string_view item : split(text, ',')) {
     if (item.empty()) refuse(what, text, "names separated by single commas");
     if (std::find(names.begin(), names.end(), item) == names.end()) names.emplace_back(item);
+  }
+  return names;
+}
+
+std::vector<std::string> parse_list(std::string_view what, std::string_view text,
+                                    std::span<const std::string_view> all) {
+  std::vector<std::string> names;
+  const auto keep = [&](std::string_view name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  };
+  for (const std::string& item : parse_list(what, text)) {
+    if (item == kAll) {
+      for (const std::string_view name : all) keep(name);
+    } else {
+      keep(item);
+    }
   }
   return names;
 }

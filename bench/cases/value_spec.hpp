@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The grammar of axis values on the command line:
-//   SPEC  := ITEM { "," ITEM }
+//   SPEC  := ITEM { "," ITEM } | "all"                                   all: of an axis of words
 //   ITEM  := VALUE | LO ":" HI [ ":" STEP ] | LO ":" HI ":x" FACTOR      both ends inclusive
 //   VALUE := INT [ K | M | G ] | "2^" INT | WORD                         K, M, G are binary
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,9 @@
 #include "wide/catalog.hpp"
 
 namespace wide::bench {
+
+/// What stands for all names of a list.
+inline constexpr std::string_view kAll = "all";
 
 /// Values of one axis, without duplicates. `axis` names it in errors and determines whether
 /// integers or words are expected; with `powers` every value v stands for 2^v ("n[pow2]=1:5").
@@ -35,5 +39,8 @@ AxisOverride parse_override(std::string_view text);
 
 /// "a,b,c" -> names; empty items are refused. `what` is for the error message.
 std::vector<std::string> parse_list(std::string_view what, std::string_view text);
+/// The same, with `all` in the place of "all".
+std::vector<std::string> parse_list(std::string_view what, std::string_view text,
+                                    std::span<const std::string_view> all);
 
 }  // namespace wide::bench

@@ -47,7 +47,7 @@ void add_model_file(CLI::App& app, Selection& s) {
 }
 
 void add_strategies(CLI::App& app, Selection& s) {
-  app.add_option("--strategy", s.strategies, "strategies to run, auto or auto_unverified")
+  app.add_option("--strategy", s.strategies, "strategies to run, all, auto or auto_unverified")
       ->group("Strategies");
   app.add_option("--only", s.only, "the same")->group("Strategies");
   app.add_option("--skip", s.skip, "strategies to leave out")->group("Strategies");
@@ -85,15 +85,17 @@ void add_named_ops(CLI::App& app, Selection& s) {
 }
 
 void add_baselines(CLI::App& app, RunOptions& o) {
-  app.add_option("--baseline", o.selection.baselines, "loop,streams,graph or none; default: all")
+  app.add_option("--baseline", o.selection.baselines,
+                 "loop,streams,graph, all or none; default: all")
       ->group("Strategies");
 }
 
 template <class Options>
 void add_sampling(CLI::App& app, Options& o) {
   const char* group = "Sampling";
-  app.add_option("--regime", o.selection.regimes,
-                 "cold,graph,stream,cpu on CUDA, cpu on the CPU; default: all but CUDA's cpu")
+  app.add_option(
+         "--regime", o.selection.regimes,
+         "cold,graph,stream,cpu on CUDA, cpu on the CPU, or all; default: all but CUDA's cpu")
       ->group(group);
   app.add_option("--rounds", o.config.rounds, "rounds in which every strategy is sampled")
       ->group(group)

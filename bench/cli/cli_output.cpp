@@ -55,7 +55,7 @@ void add_output(CLI::App& app, OutputOptions& o) {
 
 void add_metrics(CLI::App& app, OutputOptions& o) {
   app.add_option("--metrics", o.metrics,
-                 "columns of the table: \"time,of floor,speedup\", and those that -v adds")
+                 "columns of the table: \"time,of floor,speedup\", and those that -v adds; or all")
       ->group("Output");
   app.add_flag_callback(
          "--roofline", [&o] { o.metrics = "time,rate,bandwidth,of floor,bound"; },
@@ -64,9 +64,10 @@ void add_metrics(CLI::App& app, OutputOptions& o) {
 }
 
 void add_counters(CLI::App& app, OutputOptions& o) {
-  app.add_option("--counters", o.counters,
-                 "columns of what the simulated GPU counts: \"instructions,bytes,conflicts\"; see "
-                 "`wbench inspect --help`")
+  app.add_option(
+         "--counters", o.counters,
+         "columns of what the simulated GPU counts: \"instructions,bytes,conflicts\", or all; see "
+         "`wbench inspect --help`")
       ->group("Output");
 }
 

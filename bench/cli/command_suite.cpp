@@ -93,7 +93,7 @@ void keep_entries(Suite& suite, const std::string& names) {
   std::vector<SuiteEntry> kept;
   std::vector<std::string_view> known;
   for (const SuiteEntry& entry : suite.entries) known.push_back(entry.name);
-  for (const std::string& name : parse_list("entry", names)) {
+  for (const std::string& name : parse_list("entry", names, known)) {
     const auto found = std::find_if(suite.entries.begin(), suite.entries.end(),
                                     [&](const SuiteEntry& e) { return e.name == name; });
     if (found == suite.entries.end()) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "bench/cases/value_spec.hpp"
 #include "bench/document/result.hpp"
 #include "bench/report/exports.hpp"
 #include "host/core/strategy_choice.hpp"
@@ -39,7 +40,8 @@ Words catalogue_words(const std::string& option) {
       if (option == axis.name) words.insert(axis.words.begin(), axis.words.end());
     }
   }
-  if (option == "op") words.insert("all");
+  if (option == "op" || option == "strategy" || option == "only" || option == "skip")
+    words.emplace(kAll);
   if (option == "strategy" || option == "only") {
     words.insert(std::string(kAuto));
     words.insert(std::string(kAutoUnverified));
@@ -265,13 +267,17 @@ Words words_of(const CLI::Option& option) {
   if (name == "regime") {
     Words regimes;
     for (const Regime regime : kRegimes) regimes.emplace_back(to_string(regime));
+    regimes.emplace_back(kAll);
     return regimes;
   }
-  if (name == "baseline") return {"loop", "streams", "graph", "none"};
+  if (name == "baseline") return {"loop", "streams", "graph", std::string(kAll), "none"};
   Words formats;
   for (const ExportFormat& format : export_formats())
     formats.push_back(std::string(format.name) + "=");
-  return name == "export" ? formats : catalogue_words(name);
+  if (name == "export") return formats;
+  Words words = catalogue_words(name);
+  if (!words.empty() && option.get_group() == "Axes") words.emplace_back(kAll);
+  return words;
 }
 
 std::string completion_script(const CLI::App& app, const std::string& shell) {

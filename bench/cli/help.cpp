@@ -104,7 +104,7 @@ Where several apply, the first of 2, 1, 7, 3, 4, 5, 6 wins.)";
 }
 
 std::string run_footer() {
-  return R"(Axis values: 4,8,16 | 4:16:4 | 1:64:x2 | 2^5 | 8K; words for dtype and the like; see `wbench list axes`.
+  return R"(Axis values: 4,8,16 | 4:16:4 | 1:64:x2 | 2^5 | 8K; words, or all, for dtype and the like; see `wbench list axes`.
 
 Meaning of the columns:
   time           median of one call of all N members; +- is the median absolute deviation

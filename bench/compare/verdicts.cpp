@@ -153,8 +153,12 @@ FailOn parse_fail_on(const std::string& names) {
                                                    "\": none stands alone, expected none or "
                                                    "outcomes");
     }
+    if (name == "all") {
+      for (const auto& entry : known) fail_on.*entry.second = true;
+      continue;
+    }
     if (found == std::end(known)) {
-      std::vector<std::string_view> all{"none"};
+      std::vector<std::string_view> all{"none", "all"};
       for (const auto& entry : known) all.push_back(entry.first);
       throw Error(ErrorCode::invalid_argument,
                   "--fail-on: " + catalog::unknown_name_message("outcome", name, all));

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
+#include "bench/cases/value_spec.hpp"
 #include "bench/document/doubts.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/report/details.hpp"
@@ -231,18 +231,17 @@ std::string sample_text(const std::vector<ReportRow>& rows) {
                      all);
 }
 
-/// The names of a list, which must be `known` ones.
+/// The names of a list, which must be `known` ones; none of an empty one.
 std::vector<std::string> parse_columns(const std::string& what, const std::string& list,
                                        const std::vector<std::string>& known) {
   const std::vector<std::string_view> views(known.begin(), known.end());
-  std::vector<std::string> names;
-  std::istringstream items(list);
-  for (std::string name; std::getline(items, name, ',');) {
+  if (list.empty()) return {};
+  std::vector<std::string> names = parse_list(what + "s", list, views);
+  for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw Error(ErrorCode::invalid_argument,
                   "--" + what + "s: " + catalog::unknown_name_message(what, name, views));
     }
-    names.push_back(name);
   }
   return names;
 }

@@ -12,6 +12,7 @@
 #include "bench/cases/expand.hpp"
 #include "bench/cases/filter.hpp"
 #include "bench/cases/model_file.hpp"
+#include "bench/cases/value_spec.hpp"
 #include "bench/cases/where.hpp"
 #include "bench/run/contender.hpp"
 #include "bench/run/counting_allocator.hpp"
@@ -22,8 +23,6 @@
 namespace wide::bench {
 
 namespace {
-
-constexpr const char* kBaselineNames = "loop,streams,graph";
 
 std::vector<AxisOverride> overrides_of(const Selection& selection) {
   std::vector<AxisOverride> overrides;
@@ -66,6 +65,7 @@ std::vector<std::string> checked_strategies(const char* option, const std::strin
                                             const Specs& ops) {
   const auto names = text.empty() ? std::vector<std::string>() : parse_list(option, text);
   for (const std::string& name : names) {
+    if (name == kAll) continue;
     const PlanOptions options = plan_options(name);
     if (std::find(known.begin(), known.end(), options.strategy) == known.end()) {
       throw_invalid_argument("--" + std::string(option) + ": " +
@@ -122,16 +122,21 @@ std::string lack_of(const catalog::PrimitiveSpec& spec, const Specs& ops,
   return fits_another ? lack : "";
 }
 
+template <class Enum>
+std::vector<std::string_view> names_of(std::initializer_list<Enum> values) {
+  std::vector<std::string_view> names;
+  for (const Enum value : values) names.push_back(to_string(value));
+  return names;
+}
+
 /// The value of `values` with this name; otherwise an error that lists them.
 template <class Enum>
 Enum find_named(const char* option, const std::string& name, std::initializer_list<Enum> values) {
-  std::vector<std::string_view> names;
   for (const Enum value : values) {
     if (to_string(value) == name) return value;
-    names.push_back(to_string(value));
   }
   throw_invalid_argument("--" + std::string(option) + ": " +
-                         catalog::unknown_name_message(option, name, names));
+                         catalog::unknown_name_message(option, name, names_of(values)));
 }
 
 /// As find_primitive(), but a name that was meant as a file's path says what such a path has.
@@ -168,7 +173,7 @@ Context select_context(const Selection& selection) {
 std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops) {
   std::vector<const catalog::PrimitiveSpec*> specs;
   for (const std::string& name : parse_list("op", ops)) {
-    if (name == "all") {
+    if (name == kAll) {
       specs.insert(specs.end(), catalog::primitives().begin(), catalog::primitives().end());
     } else if (name == "model:all") {
       const auto models = catalog::models();
@@ -218,8 +223,9 @@ std::optional<std::vector<std::string>> select_strategies(
       names.push_back(std::move(name));
   }
   const auto skipped = checked_strategies("skip", selection.skip, known, ops);
+  const bool are_all = names.empty() || std::erase(names, kAll) > 0;
   if (names.empty() && skipped.empty()) return std::nullopt;
-  if (names.empty()) {
+  if (are_all) {
     for (const catalog::PrimitiveSpec* spec : ops) {
       for (const catalog::StrategyInfo& info : spec->strategies) {
         const bool is_named = std::find(names.begin(), names.end(), info.name) != names.end();
@@ -227,9 +233,10 @@ std::optional<std::vector<std::string>> select_strategies(
       }
     }
   }
-  std::erase_if(names, [&](const std::string& name) {
+  const auto is_skipped = [&](std::string_view name) {
     return std::find(skipped.begin(), skipped.end(), name) != skipped.end();
-  });
+  };
+  std::erase_if(names, [&](const auto& name) { return is_skipped(kAll) || is_skipped(name); });
   return names;
 }
 
@@ -237,9 +244,9 @@ std::vector<Regime> select_regimes(const std::string& names, DeviceType device) 
   const bool is_cpu = device == DeviceType::cpu;
   if (names.empty()) return default_regimes(device);
   std::vector<Regime> regimes;
-  for (const std::string& name : parse_list("regime", names)) {
-    const Regime regime =
-        find_named("regime", name, {Regime::cold, Regime::graph, Regime::stream, Regime::cpu});
+  const auto known = {Regime::cold, Regime::graph, Regime::stream, Regime::cpu};
+  for (const std::string& name : parse_list("regime", names, names_of(known))) {
+    const Regime regime = find_named("regime", name, known);
     if (has_regime(device, regime)) regimes.push_back(regime);
   }
   if (regimes.empty()) {
@@ -255,7 +262,8 @@ std::vector<Baseline> select_baselines(const std::string& names,
   if (names == "none") return {};
   std::vector<Baseline> baselines;
   bool has_partner = names.empty();
-  for (const std::string& name : parse_list("baseline", names.empty() ? kBaselineNames : names)) {
+  const std::string list = names.empty() ? std::string(kAll) : names;
+  for (const std::string& name : parse_list("baseline", list, names_of(kOwnBaselines))) {
     const Baseline baseline = find_named("baseline", name, kOwnBaselines);
     baselines.push_back(baseline);
     // On the CPU, streams would be the loop under another name.
@@ -282,7 +290,7 @@ std::string select_work(const Selection& selection, RunPlan& plan, RunResult& re
   const auto strategies = select_strategies(selection, ops, device);
   plan.strategies = strategies.value_or(std::vector<std::string>());
   const auto names = parse_list("op", selection.ops);
-  const bool are_all = std::find(names.begin(), names.end(), "all") != names.end();
+  const bool are_all = std::find(names.begin(), names.end(), kAll) != names.end();
   size_t num_cases = 0, num_filtered = 0;
   for (const catalog::PrimitiveSpec* spec : ops) {
     const std::string lack = are_all ? lack_of(*spec, ops, overrides, selection.where) : "";

@@ -164,6 +164,10 @@ std::vector<std::string> space_of(const std::string& list, const catalog::Primit
                                   const std::vector<const catalog::PrimitiveSpec*>& ops) {
   std::vector<std::string> names;
   for (const std::string& text : parse_list("space", list)) {
+    if (text == kAll) {
+      for (const catalog::StrategyInfo& info : spec.strategies) names.emplace_back(info.name);
+      continue;
+    }
     const SpaceItem item = space_item(text);
     const auto takes = [&](const catalog::PrimitiveSpec* one) {
       return (item.op.empty() || item.op == one->name) && has_way(*one, item);

@@ -174,4 +174,37 @@ TEST_CASE("the same options where they have one are taken") {
   CHECK(wbench(line).code == kSuccess);
 }
 
+TEST_CASE("all is a value of every option that takes a list") {
+  const std::string tiny = " --op linear --n 2 --batch 2 --d 8 -d cpu ";
+  const auto same = [&](const std::string& said, const std::string& meant) {
+    const Outcome o = wbench(said), other = wbench(meant);
+    INFO(said << ": " << o.err);
+    CHECK(o.code == other.code);
+    CHECK(o.code != kUsage);
+    CHECK(o.out == other.out);
+    return o;
+  };
+  same("run --dry-run --dtype all" + tiny,
+       "run --dry-run --dtype fp32,fp16,bf16,fp8_e4m3,fp8_e5m2" + tiny);
+  same("verify -q --strategy all --baseline all" + tiny, "verify -q" + tiny);
+  same("verify -q --only all --skip wide" + tiny, "verify -q --skip wide" + tiny);
+  CHECK_THAT(same("verify --skip all" + tiny, "verify --skip wide,sequential" + tiny).err,
+             ContainsSubstring("--skip leaves no strategy"));
+  CHECK_THAT(wbench("verify -q --strategy all,auto" + tiny).out,
+             ContainsSubstring("  sequential") && ContainsSubstring("  auto "));
+  same("run --dry-run --regime all" + tiny, "run --dry-run --regime cpu" + tiny);
+  same("tune --dry-run --space all" + tiny, "tune --dry-run" + tiny);
+  CHECK(wbench("compare --fail-on all,none x y").code == kUsage);
+  CHECK_THAT(wbench("compare --fail-on all x y").err, ContainsSubstring("cannot read x"));
+  const std::string shown =
+      wbench("run -q --metrics all --warmup-time 0 --max-samples 6 --min-samples 3 --rounds 3" +
+             tiny)
+          .out;
+  for (const char* title : {"bandwidth", "of floor", "vs loop", "autocorr"})
+    CHECK_THAT(shown, ContainsSubstring(title));
+  CHECK_THAT(wbench("run --dry-run --metrics tiem" + tiny).err,
+             ContainsSubstring("--metrics: unknown metric \"tiem\", did you mean time"));
+  CHECK_THAT(wbench("run --dry-run --n all" + tiny).err, ContainsSubstring("--n"));
+}
+
 }  // namespace wide::bench

@@ -303,6 +303,9 @@ TEST_CASE("counters that are asked for, and no others") {
     CHECK_THAT(chosen.out, ContainsSubstring(title));
   for (const char* title : {"instructions", "rereads", "tensor", "err/tol"})
     CHECK_THAT(chosen.out, !ContainsSubstring(title));
+  words.back() = "all";
+  for (const char* title : {"instructions", "bytes", "rereads", "conflicts"})
+    CHECK_THAT(inspect("/bin", words).out, ContainsSubstring(title));
   words.back() = "bytes,sectors";
   CHECK_THAT(inspect("/bin", words).err, ContainsSubstring("--counters: unknown counter"));
   const Outcome real = wbench("run --op linear --counters bytes");

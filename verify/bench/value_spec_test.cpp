@@ -57,6 +57,19 @@ TEST_CASE("every form of an axis value") {
   CHECK(integers("0", true) == List{1});
 }
 
+TEST_CASE("all stands for all words of an axis, and for all names of a list") {
+  const std::vector<catalog::AxisValue> all{"fp32", "fp16", "bf16"};
+  CHECK(parse_values(kDtype, "all") == all);
+  CHECK(parse_values(kDtype, "bf16,all").front() == catalog::AxisValue("bf16"));
+  CHECK(parse_values(kDtype, "bf16,all").size() == 3);
+  CHECK_THAT(refusal(kN, "all"), ContainsSubstring("\"all\""));
+  const std::string_view known[] = {"a", "b"};
+  using Names = std::vector<std::string>;
+  CHECK(parse_list("x", "all", known) == Names{"a", "b"});
+  CHECK(parse_list("x", "c,b,all", known) == Names{"c", "b", "a"});
+  CHECK(parse_list("x", "c", known) == Names{"c"});
+}
+
 TEST_CASE("repeated values are kept once, where they came first") {
   CHECK(integers("8,4,8,4") == std::vector<int64_t>{8, 4});
   CHECK(integers("4,2:4") == std::vector<int64_t>{4, 2, 3});

@@ -43,6 +43,9 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("run", "--op", "linear,soft"), ["linear,softmax"])
         self.assertEqual(self.bash("run", "-p", "q"), ["quick"])
         self.assertEqual(self.bash("run", "--dtype", "bf"), ["bf16"])
+        for option in ("--dtype", "--strategy", "--skip", "--baseline", "--regime"):
+            self.assertEqual(self.bash("run", option, "al"), ["all"])
+        self.assertEqual(self.bash("quantize", "--dtype", "al"), [])
         self.assertEqual(self.bash("compare", "--format", "j"), ["json", "junit"])
         self.assertIn("--threshold", self.bash("compare", "a", "b", "--"))
         self.assertEqual(self.bash("run", "--json", "x"), [])  # a file: bash's own turn
