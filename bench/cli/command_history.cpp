@@ -28,6 +28,7 @@
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/run/select.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "host/core/text.hpp"
 #include "wide/error.hpp"
 
@@ -150,32 +151,92 @@ std::map<std::string, std::set<std::string>> axis_filters(const std::vector<std:
   return filters;
 }
 
-/// Whether "n=4 batch=16" has each of the axes with one of its values.
-bool has_axes(const std::string& axes, const std::map<std::string, std::set<std::string>>& wanted) {
+/// The axes of "n=4 batch=16".
+std::map<std::string, std::string> axes_of(const std::string& text) {
   std::map<std::string, std::string> values;
-  std::istringstream words(axes);
+  std::istringstream words(text);
   for (std::string word; words >> word;) {
     const size_t equals = word.find('=');
     if (equals != std::string::npos) values[word.substr(0, equals)] = word.substr(equals + 1);
   }
+  return values;
+}
+
+/// Whether "n=4 batch=16" has each of the axes with one of its values.
+bool has_axes(const std::string& axes, const std::map<std::string, std::set<std::string>>& wanted) {
+  const std::map<std::string, std::string> values = axes_of(axes);
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& axis) {
     const auto found = values.find(axis.first);
     return found != values.end() && axis.second.contains(found->second);
   });
 }
 
+/// Of --op; empty: all. The history may have ops that the catalogue no longer has.
+std::set<std::string> selected_ops(const std::string& list, const std::vector<HistorySeries>& all) {
+  std::set<std::string> ops;
+  for (const std::string& name : parse_list("op", list.empty() ? std::string(kAll) : list)) {
+    if (name == kAll) return {};
+    const bool is_stored = std::any_of(all.begin(), all.end(), [&](const HistorySeries& series) {
+      return series.last.op == name;
+    });
+    if (is_stored) {
+      ops.insert(name);
+    } else {
+      for (const auto* spec : select_ops(name)) ops.emplace(spec->name);
+    }
+  }
+  return ops;
+}
+
+/// Names that may be asked for: those of the catalogue's ops, and those that the series have, which
+/// the catalogue may have lost.
+struct KnownNames {
+  std::set<std::string> axes, runners;
+
+  KnownNames(const std::set<std::string>& ops, const std::vector<HistorySeries>& all) {
+    const auto is_selected = [&](std::string_view op) {
+      return ops.empty() || ops.contains(std::string(op));
+    };
+    for (const catalog::PrimitiveSpec* spec : select_ops("all,model:all")) {
+      if (!is_selected(spec->name)) continue;
+      for (const catalog::AxisInfo& axis : spec->axes) axes.emplace(axis.name);
+      for (const catalog::StrategyInfo& info : spec->strategies) runners.emplace(info.name);
+    }
+    for (const std::string_view choice : {wide::kAuto, wide::kAutoUnverified})
+      runners.emplace(choice);
+    for (const Baseline baseline : kOwnBaselines)
+      runners.insert("(" + std::string(to_string(baseline)) + ")");
+    for (const HistorySeries& series : all) {
+      if (!is_selected(series.last.op)) continue;
+      runners.insert(series.last.runner);
+      for (const auto& [axis, value] : axes_of(series.last.axes)) axes.insert(axis);
+    }
+  }
+};
+
+void require_known(const char* what, const std::string& name, const std::set<std::string>& known) {
+  if (known.contains(name)) return;
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("--{}: {}", what, catalog::unknown_name_message(what, name, views)));
+}
+
 std::vector<HistorySeries> selected_series(const HistoryStore& store,
                                            const HistoryOptions& options) {
-  std::set<std::string> ops;
-  if (!options.op.empty() && options.op != "all") {
-    for (const auto* spec : select_ops(options.op)) ops.emplace(spec->name);
-  }
+  std::vector<HistorySeries> all = series_of(store.points());
+  const std::set<std::string> ops = selected_ops(options.op, all);
   const std::regex filter = parse_filter(options.filter);
   const auto wanted = axis_filters(options.axes);
-  std::vector<HistorySeries> all = series_of(store.points());
+  const KnownNames known(ops, all);
+  for (const auto& [axis, values] : wanted) require_known("axis", axis, known.axes);
+  const bool has_strategy = !options.strategy.empty() && options.strategy != kAll;
+  // A policy, as of simt:m16n64, may be one that nothing is stored of.
+  if (has_strategy && !known.runners.contains(options.strategy))
+    require_known("strategy", options.strategy.substr(0, options.strategy.find(':')),
+                  known.runners);
   std::erase_if(all, [&](const HistorySeries& s) {
     const bool is_other_op = !ops.empty() && !ops.contains(s.last.op);
-    const bool is_other_runner = !options.strategy.empty() && s.last.runner != options.strategy;
+    const bool is_other_runner = has_strategy && s.last.runner != options.strategy;
     return is_other_op || is_other_runner || !has_axes(s.last.axes, wanted) ||
            !std::regex_search(s.last.op + " " + s.last.axes, filter);
   });

@@ -437,6 +437,31 @@ TEST_CASE("bisect-hint names the runs, their commits and the command") {
   CHECK_THAT(none.out, ContainsSubstring("no change is certain: 1 series, the longest of 8 runs"));
 }
 
+TEST_CASE("axes and strategies that nothing has are refused, not those that a history alone has") {
+  const TemporaryFolder folder;
+  RunResult result = run_of(1);
+  CaseResult& old = result.cases.emplace_back(result.cases[0]);
+  old.point = catalog::Case("lost", {{"depth", int64_t{3}, false}});
+  old.case_id = case_id({}, old.point);
+  old.strategies[0].name = "gone";
+  open_history("results")->add(record_of(result, to_json(result).dump(1)));
+  const std::string history = "history " + std::string(GENERATE("trend", "noise", "bisect-hint"));
+  for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
+           {" --op linear --axis q=2", "--axis: unknown axis \"q\""},
+           {" --axis bacth=3", "--axis: unknown axis \"bacth\", did you mean batch"},
+           {" --axis depth=3 --op linear", "unknown axis \"depth\""},
+           {" --strategy wied", "--strategy: unknown strategy \"wied\", did you mean wide"},
+           {" --op linear --strategy gone", "unknown strategy \"gone\""}}) {
+    const Outcome o = wbench(history + line);
+    CHECK((o.code == kUsage && o.out.empty()));
+    CHECK_THAT(o.err, ContainsSubstring(message));
+  }
+  CHECK(wbench(history + " --op lost --strategy gone --axis depth=3").code == kSuccess);
+  CHECK(wbench(history + " --strategy all --op linear,lost").code == kSuccess);
+  CHECK(wbench(history + " --strategy wide:m16 --axis dtype=fp16").code == kNothingRan);
+  CHECK(wbench(history + " --strategy (loop)").code == kNothingRan);
+}
+
 TEST_CASE("wbench history: saved, listed, called by name, tagged, trimmed") {
   const TemporaryFolder folder;
   CHECK(wbench("history").code == kRuntimeError);  // there is none
