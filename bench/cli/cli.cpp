@@ -411,6 +411,8 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
     return kSuccess;
   }
   if (needs_simulation(p, command) && !is_simulated()) {
+    // Only where nothing is counted or timed: stand-ins compute on the host, which elsewhere would
+    // be taken for a vendor's work.
     using enum SimulatedVendors;
     restart_simulated(p.global.argv, &command == p.verify_command ? yes : no);
   }

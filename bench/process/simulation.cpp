@@ -49,6 +49,15 @@ bool is_simulated() {
   return is_present;
 }
 
+std::string simulated_reason(std::string reason) {
+  static const bool has_vendors = symbol<void(int64_t)>("wide_simvendors_fail_at") != nullptr;
+  // As cuBLAS and cuDNN call it, which find no driver.
+  const bool is_theirs = reason.find("_STATUS_NOT_INITIALIZED") != std::string::npos;
+  if (!is_theirs || !is_simulated() || has_vendors) return reason;
+  return "vendors' libraries are not simulated here, expected wbench --sim verify, which checks "
+         "their calls";
+}
+
 void restart_simulated(const std::vector<std::string>& argv, SimulatedVendors vendors) {
   prepend("LD_LIBRARY_PATH", built("simcuda/lib/libcudart.so.13", "wide_simcudart").parent_path());
   if (vendors == SimulatedVendors::yes) {

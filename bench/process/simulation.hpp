@@ -22,6 +22,10 @@ bool is_simulated();
 /// Whether cuBLAS and cuDNN run there, too: their results can be checked, but nothing is counted.
 enum class SimulatedVendors : bool { no, yes };
 
+/// A reason why a call cannot run here; where it is that a vendor's library does not start, which
+/// is so of all that are not simulated, the reason for that.
+std::string simulated_reason(std::string reason);
+
 /// Restarts this program with the simulated runtime preloaded. Does not return; throws
 /// Error{unsupported} if it, or the requested vendors' libraries, are not built.
 [[noreturn]] void restart_simulated(const std::vector<std::string>& argv, SimulatedVendors vendors);

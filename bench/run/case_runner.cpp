@@ -11,6 +11,7 @@
 
 #include "bench/document/case_id.hpp"
 #include "bench/process/interrupt.hpp"
+#include "bench/process/simulation.hpp"
 #include "bench/run/adversarial.hpp"
 #include "bench/run/choice.hpp"
 #include "bench/run/contender.hpp"
@@ -413,6 +414,10 @@ class CaseRunner {
       for (RunnerResult& place : group) {
         if (place.name == contender->result.name) place = contender->result;
       }
+    }
+    for (auto* group : {&result_.strategies, &result_.baselines}) {
+      for (RunnerResult& runner : *group)
+        runner.reason = simulated_reason(std::move(runner.reason));
     }
     for (const auto& twin : contenders_) {
       for (const RunnerResult& baseline : result_.baselines) {

@@ -317,6 +317,23 @@ TEST_CASE("counters that are asked for, and no others") {
   CHECK_THAT(launches.err, ContainsSubstring("--counters is of --what counters"));
 }
 
+TEST_CASE("vendors' calls that are not simulated say so, and which command checks them") {
+  const test::TemporaryFolder folder;
+  const auto [op, strategy] = GENERATE(table<std::string, std::string>(
+      {{"linear", "cublaslt"}, {"linear", "sequential"}, {"batchnorm2d", "cudnn"}}));
+  const Words selected{"--op", op, "--n", "2", "--batch", "2", "--strategy", strategy};
+  for (const Words& command : {Words{"run"}, Words{"inspect"},
+                               Words{"inspect", "--what", "launches"}, Words{"run", "--profile"}}) {
+    Words words = command;
+    words.insert(words.end(), selected.begin(), selected.end());
+    const Inspection ran = inspect("/bin", words);
+    INFO(ran.out << ran.err);
+    CHECK_THAT(ran.out + ran.err, !ContainsSubstring("NOT_INITIALIZED"));
+    CHECK_THAT(ran.err, ContainsSubstring("vendors' libraries are not simulated here, expected "
+                                          "wbench --sim verify"));
+  }
+}
+
 TEST_CASE("the simulated GPU has no ceilings to measure") {
   const test::TemporaryFolder folder;
   const Inspection refused = inspect("/bin", {"info", "--calibrate", "-d", "cuda"});
