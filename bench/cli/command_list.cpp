@@ -47,10 +47,19 @@ std::string verified_text(const catalog::PrimitiveSpec& spec, const catalog::Str
 using Rows = std::vector<std::vector<std::string>>;
 using Specs = std::vector<const catalog::PrimitiveSpec*>;
 
+/// The folder of host/ that describes a primitive, by which kernels and tests are sorted, too.
+std::string family_of(const catalog::PrimitiveSpec& spec) {
+  static const std::map<std::string_view, const char*> families = {
+#include "wide_families.inc"
+  };
+  const auto found = families.find(spec.name);
+  return found == families.end() ? "model" : found->second;
+}
+
 Rows ops_rows(const Specs& specs) {
-  Rows rows{{"op", "summary"}};
+  Rows rows{{"op", "family", "summary"}};
   for (const auto* spec : specs)
-    rows.push_back({std::string(spec->name), std::string(spec->summary)});
+    rows.push_back({std::string(spec->name), family_of(*spec), std::string(spec->summary)});
   return rows;
 }
 

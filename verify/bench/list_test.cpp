@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -100,6 +101,28 @@ TEST_CASE("list suites is suite list, and lists go to files") {
   CHECK(read_file("suites.json") == wbench("list suites --json -").out);
   CHECK(wbench("list dtypes --json /no/such/folder/x").code == kRuntimeError);
   CHECK_THAT(wbench("info --help").out, ContainsSubstring("--peaks"));
+}
+
+TEST_CASE("every primitive is listed with its family, the folder that it is in") {
+  const auto rows = nlohmann::json::parse(wbench("list ops --json -").out);
+  CHECK(rows.size() == catalog::primitives().size());
+  std::set<std::string> families;
+  for (const auto& row : rows) {
+    const std::string op = row.at("op"), family = row.at("family");
+    families.insert(family);
+    INFO(op << " of " << family);
+    bool is_there = false;
+    for (const auto& file :
+         std::filesystem::directory_iterator(WIDE_SOURCE_DIR "/host/" + family)) {
+      const std::string path = file.path().string();
+      is_there = is_there || (path.ends_with("_spec.cpp") &&
+                              read_file(path).find("& " + op + "_spec() {") != std::string::npos);
+    }
+    CHECK(is_there);
+  }
+  CHECK((families.contains("norm") && families.contains("conv") && families.size() >= 9));
+  for (const auto& row : nlohmann::json::parse(wbench("list models --json -").out))
+    CHECK(row.at("family") == "model");
 }
 
 TEST_CASE("every strategy is listed with device, kind, state and summary") {
