@@ -17,7 +17,19 @@ namespace {
 struct Judged {
   double value;
   double exponent = -1;
+  bool is_chosen = false;  ///< an operand, a bound or 0, as it is
 };
+
+Judged chosen(double value) {
+  return {.value = value, .is_chosen = true};
+}
+
+/// By what its last place is worth, not by a conversion: kernels convert, too.
+bool holds(Dtype dtype, double value) {
+  if (value == 0) return true;
+  const double step = std::ldexp(2 * unit_roundoff(dtype), std::ilogb(value));
+  return std::fmod(value, std::max(step, min_subnormal(dtype))) == 0;
+}
 
 /// Whether the function is a product of x and a factor that vanishes as x falls.
 bool vanishes_left(PointwiseFunction function) {
@@ -26,11 +38,13 @@ bool vanishes_left(PointwiseFunction function) {
 }
 
 Judged judge(const PointwiseProblem& p, double x, double slope) {
-  const auto negative = [&](double factor) { return Judged{x > 0 ? x : factor * x}; };
+  const auto negative = [&](double factor) {
+    return x > 0 ? chosen(x) : Judged{.value = factor * x, .is_chosen = x == 0};
+  };
   if (vanishes_left(p.function) && x == -std::numeric_limits<double>::infinity()) return {0};
   switch (p.function) {
     case PointwiseFunction::relu:
-      return {std::max(x, 0.0)};
+      return chosen(std::max(x, 0.0));
     case PointwiseFunction::gelu:
       return {x / 2 * std::erfc(-x / std::numbers::sqrt2), x < 0 ? x * x / 2 : 0};
     case PointwiseFunction::gelu_tanh: {
@@ -44,12 +58,13 @@ Judged judge(const PointwiseProblem& p, double x, double slope) {
     case PointwiseFunction::tanh:
       return {std::tanh(x), 0};
     case PointwiseFunction::elu:
-      return {x > 0 ? x : static_cast<double>(p.alpha) * std::expm1(x), 0};
+      return x > 0 ? chosen(x) : Judged{static_cast<double>(p.alpha) * std::expm1(x), 0};
     case PointwiseFunction::leaky_relu:
       return negative(static_cast<double>(p.slope));
     case PointwiseFunction::prelu:
       return negative(slope);
     case PointwiseFunction::hardswish:
+      if (x <= -3 || x >= 3) return chosen(x < 0 ? 0 : x);
       return {x * std::clamp(x + 3, 0.0, 6.0) / 6};
     case PointwiseFunction::softplus: {
       const double z = static_cast<double>(p.beta) * x;
@@ -58,7 +73,7 @@ Judged judge(const PointwiseProblem& p, double x, double slope) {
           std::max(-z, 0.0)};
     }
     case PointwiseFunction::clamp:
-      return {std::clamp(x, static_cast<double>(p.low), static_cast<double>(p.high))};
+      return chosen(std::clamp(x, static_cast<double>(p.low), static_cast<double>(p.high)));
   }
   return {0};
 }
@@ -73,11 +88,17 @@ void pointwise_reference(const PointwiseProblem& problem, std::span<const double
     const double slope = slopes.empty() ? 0 : slopes[slopes.size() == 1 ? 0 : d];
     const Judged judged = judge(problem, x[d], slope);
     const double magnitude = std::fabs(judged.value);
-    const double error = judged.exponent < 0
+    // What fp32 does not hold is no operand: another primitive's intermediate result.
+    const bool is_chosen = judged.is_chosen && holds(Dtype::fp32, judged.value);
+    const double error = is_chosen ? 0
+                         : judged.exponent < 0
                              ? 4 * u * magnitude
                              : (16 + 4 * judged.exponent) * u * magnitude + 0x1p-119;
+    const bool is_exact = is_chosen && holds(problem.dtype, judged.value);
     y[d] = judged.value;
-    tolerance[d] = error + unit_roundoff(problem.dtype) * magnitude + min_subnormal(problem.dtype);
+    tolerance[d] =
+        is_exact ? 0
+                 : error + unit_roundoff(problem.dtype) * magnitude + min_subnormal(problem.dtype);
   }
 }
 

@@ -92,9 +92,10 @@ PrimitiveSpec make_spec() {
                       {.streamed = 1.03, .is_memory_bound = true});
   spec.sweeps = sweeps();
   spec.tolerance_formula =
-      "[relu, leaky_relu, prelu, hardswish, clamp: 4 2^-24 |y|; others: (16 + 4 z) 2^-24 |y| + "
-      "2^-119] + u_out |y| + min_subnormal; z, where x < 0, what they fall with as exp(-z): gelu "
-      "x^2 / 2, gelu_tanh twice tanh's |argument|, softplus beta |x|, silu and sigmoid |x|; else 0";
+      "0 where y is x, 0 or a bound of clamp as it is; else [clamp: 0; leaky_relu, prelu, "
+      "hardswish: 4 2^-24 |y|; others: (16 + 4 z) 2^-24 |y| + 2^-119] + u_out |y| + min_subnormal; "
+      "z, where x < 0, what they fall with as exp(-z): gelu x^2 / 2, gelu_tanh twice tanh's "
+      "|argument|, softplus beta |x|, silu and sigmoid |x|; else 0";
   spec.impossible_reason = impossible_reason;
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<PointwiseWorkload>;

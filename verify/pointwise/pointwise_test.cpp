@@ -19,6 +19,7 @@
 #include "verify/support/known_devices.hpp"
 #include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
+#include "wide/convert.hpp"
 #include "wide/error.hpp"
 
 using namespace wide;
@@ -203,6 +204,47 @@ TEST_CASE("pointwise: the bound refuses forms that cancel") {
   const double exact = static_cast<double>(small);
   CHECK(passes(PointwiseFunction::elu, exact, std::expm1(small)));
   CHECK_FALSE(passes(PointwiseFunction::elu, exact, std::exp(small) - 1));
+}
+
+TEST_CASE("pointwise: what is chosen, and not computed, passes as it is alone") {
+  using enum PointwiseFunction;
+  std::vector<double> expected(1), tolerance(1);
+  const auto bound_of = [&](PointwiseProblem problem, Dtype dtype, double x) {
+    problem.dtype = dtype;
+    catalog::pointwise_reference(problem, std::vector{x}, {}, expected, tolerance);
+    return tolerance[0];
+  };
+  const double odd = 1 + 0x1p-7, tiny = 0x1p-133;  // the last places of bf16
+  for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+    for (const PointwiseFunction function : {relu, leaky_relu, prelu, elu}) {
+      for (const double x : {odd, tiny, 0x1.fep127}) {
+        INFO(pointwise_function_name(function) << " of " << x);
+        CHECK(bound_of(with(function), dtype, x) == 0);
+        CHECK(expected[0] == x);
+      }
+    }
+    for (const double x : {-odd, -0.0, 0.0}) CHECK(bound_of(with(relu), dtype, x) == 0);
+    for (const double x : {-odd, -tiny, 0.0, odd}) CHECK(bound_of(with(clamp), dtype, x) == 0);
+    for (const double x : {-4.0, -3.0, 3.0, 4 * odd}) {
+      CHECK(bound_of(with(hardswish), dtype, x) == 0);
+    }
+    CHECK(bound_of(with(leaky_relu), dtype, -1) > 0);
+    CHECK(bound_of(with(elu), dtype, -1) > 0);
+    CHECK(bound_of(with(hardswish), dtype, 2) > 0);
+  }
+  // A bound that bf16 does not hold is rounded, once.
+  PointwiseProblem tenth = with(clamp);
+  tenth.high = 0.1f;
+  CHECK(bound_of(tenth, Dtype::fp32, 1) == 0);
+  CHECK(bound_of(tenth, Dtype::bf16, 1) ==
+        0x1p-8 * static_cast<double>(0.1f) + min_subnormal(Dtype::bf16));
+  for (const Context& context : test::devices_at_hand()) {
+    const Tensor x = upload(context, Dtype::bf16, {1, 3}, {-1, 0.0625, 1});
+    Tensor y(context, Dtype::bf16, {1, 3});
+    run(context, {x, {}, y}, tenth, "wide");
+    const auto nearest = static_cast<double>(bf16_to_float(float_to_bf16(0.1f)));
+    CHECK(download(context, y) == std::vector<double>{-1, 0.0625, nearest});
+  }
 }
 
 TEST_CASE(

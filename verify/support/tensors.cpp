@@ -45,6 +45,7 @@ std::vector<double> uniform(int64_t count, double low, double high, uint64_t see
 }
 
 double worse_ratio(double worst, double got, double expected, double tolerance) {
+  if (tolerance == 0 && got == expected) return worst;
   const double ratio = std::fabs(got - expected) / tolerance;
   return std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(ratio, worst);
 }
