@@ -48,14 +48,16 @@ void dropout_reference(const DropoutProblem& problem, const DropoutReferenceMemb
   constexpr double u = unit_roundoff(Dtype::fp32);
   const double probability = member.probability;
   const bool is_probability = probability >= 0 && probability <= 1;
+  int exponent;  // ignored
+  const bool scales_exactly = is_probability && std::frexp(1 - probability, &exponent) == 0.5;
   for (size_t d = 0; d < x.size(); ++d) {
     const int64_t element = row * problem.features + static_cast<int64_t>(d);
     const double number =
         static_cast<double>(word_of(member.seed, member.sequence, element)) * 0x1p-32;
     y[d] = number < probability ? 0 : x[d] / (1 - probability);
     if (!is_probability) y[d] = std::numeric_limits<double>::quiet_NaN();
-    const double rounding = (probability == 0 ? 0 : 3 * u) + unit_roundoff(problem.dtype);
-    tolerance[d] = y[d] == 0 || !is_probability
+    const double rounding = 3 * u + unit_roundoff(problem.dtype);
+    tolerance[d] = y[d] == 0 || !is_probability || scales_exactly
                        ? 0
                        : rounding * std::fabs(y[d]) + min_subnormal(problem.dtype);
   }

@@ -77,7 +77,8 @@ PrimitiveSpec make_spec() {
                    {"d", ints({128, 256, 512, 768})}}},
                  {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
   spec.tolerance_formula =
-      "dropped: 0; kept: 3 2^-24 |y| + u_out |y| + min_subnormal; the mask is exact";
+      "dropped: 0; kept: 0 where 1 - p is a power of two, by which x is divided exactly, else 3 "
+      "2^-24 |y| + u_out |y| + min_subnormal; the mask is exact";
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<DropoutWorkload>;
   return spec;

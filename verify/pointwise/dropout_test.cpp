@@ -206,6 +206,49 @@ TEST_CASE("dropout: in place, padded, misaligned and member-explicit, by the ref
   }
 }
 
+TEST_CASE("dropout: elements that powers of two scale are exact") {
+  constexpr int64_t n = 4, d = 264;
+  const std::vector<double> rates{0, 0.5, 0.75, 1 - 0x1p-7};
+  for (const Context& context : test::devices_at_hand()) {
+    for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
+      std::vector<double> values = test::uniform(n * d, -4, 4, 9);
+      for (size_t i = 0; i < values.size(); i += 5) {
+        values[i] = min_subnormal(dtype) * static_cast<double>(i % 7 + 1);
+      }
+      const Tensor x = upload(context, dtype, {1, n * d}, values);
+      const Tensor seeds = upload(context, Dtype::int64, {n, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+      const Tensor probabilities = upload(context, Dtype::fp32, {n, 1}, rates);
+      Tensor y(context, dtype, {1, n * d});
+      run(context, {x, seeds, probabilities, y}, {.num_members = n});
+      const std::vector<double> exact = download(context, x), got = download(context, y);
+      std::vector<double> expected(d), tolerance(d);
+      for (int64_t m = 0; m < n; ++m) {
+        const double rate = rates[static_cast<size_t>(m)];
+        const auto own = std::span(exact).subspan(static_cast<size_t>(m * d), d);
+        catalog::dropout_reference({.num_members = n, .rows = 1, .features = d, .dtype = dtype},
+                                   {1 + 2 * m, 2 + 2 * m, rate}, 0, own, expected, tolerance);
+        INFO(to_string(context.device()) << " " << dtype_name(dtype) << " rate " << rate);
+        CHECK(tolerance == std::vector<double>(d));
+        int64_t wrong = 0, kept = 0;
+        for (size_t i = 0; i < d; ++i) {
+          kept += expected[i] != 0;
+          wrong += got[static_cast<size_t>(m * d) + i] != expected[i] ||
+                   (expected[i] != 0 && expected[i] != own[i] / (1 - rate));
+        }
+        CHECK(wrong == 0);
+        CHECK((kept > 0 && (kept == d) == (rate == 0)));
+      }
+    }
+  }
+  std::vector<double> expected(1), tolerance(1);
+  for (const double rate : {0.1, 0.25, 0x1p-24}) {
+    catalog::dropout_reference({.rows = 1, .features = 1}, {0, 0, rate}, 0, std::vector{1.0},
+                               expected, tolerance);
+    CHECK(expected[0] > 0);
+    CHECK(tolerance[0] > 3 * 0x1p-24);
+  }
+}
+
 TEST_CASE("dropout: empty problems run, weights go there and back, wrong operands are named") {
   const Context cpu = Context::cpu();
   Tensor seeds = upload(cpu, Dtype::int64, {2, 2}, {1, 2, 3, 4});
