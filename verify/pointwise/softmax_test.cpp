@@ -6,6 +6,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
@@ -43,6 +44,29 @@ double worst_ratio(const std::vector<double>& x, const std::vector<double>& y,
     }
   }
   return worst;
+}
+
+/// f(context, dtype, d) for rows of every kernel that have 2^k elements.
+template <class F>
+void for_each_power_of_two(const F& f) {
+  for (const Context& context : test::devices_at_hand()) {
+    for (const int64_t d : {32, 256, 1024, 4096, 16384, 32768}) {
+      for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
+        INFO(to_string(context.device()) << " " << dtype_name(dtype) << " d " << d);
+        f(context, dtype, d);
+      }
+    }
+  }
+}
+
+/// Of rows of two members.
+std::vector<double> softmax_of(const Context& context, Dtype dtype, int64_t d,
+                               const std::vector<double>& values, bool is_log = false) {
+  const Shape shape{static_cast<int64_t>(values.size()) / (2 * d), 2 * d};
+  const Tensor x = upload(context, dtype, shape, values);
+  Tensor y(context, dtype, shape);
+  run(context, {x, y}, {.num_members = 2, .is_log = is_log});
+  return download(context, y);
 }
 
 }  // namespace
@@ -90,6 +114,53 @@ TEST_CASE("softmax: every path, dtype and odd size stays within its bound") {
       }
     }
   }
+}
+
+TEST_CASE("softmax: 2^k equal values give 2^-k exactly") {
+  for_each_power_of_two([](const Context& context, Dtype dtype, int64_t d) {
+    for (const double value : {0.0, -7.25, 96.0}) {
+      const std::vector<double> x(static_cast<size_t>(2 * d), value);
+      INFO("values " << value);
+      CHECK(softmax_of(context, dtype, d, x) ==
+            std::vector<double>(x.size(), 1 / static_cast<double>(d)));
+    }
+  });
+}
+
+TEST_CASE("softmax: a row adds up to 1") {
+  for_each_power_of_two([](const Context& context, Dtype dtype, int64_t d) {
+    // The quotients are of the very exponentials that were added up, whatever their errors are: the
+    // sum's order counts, and a few roundings. Less than d u from 32 on.
+    const auto n = static_cast<double>(d);
+    const double bound = (16 + std::sqrt(n)) * unit_roundoff(Dtype::fp32) + unit_roundoff(dtype) +
+                         n * min_subnormal(dtype) / 2;
+    for (const double reach : {1.0, 8.0}) {
+      const auto y = softmax_of(context, dtype, d, test::uniform(2 * d, -reach, reach, 8));
+      for (const int64_t member : {0, 1}) {
+        const auto first = y.begin() + member * d;
+        const double error = std::fabs(std::accumulate(first, first + d, -1.0));
+        INFO("reach " << reach << ", off by " << error << " of " << bound);
+        CHECK(error <= bound);
+      }
+    }
+  });
+}
+
+TEST_CASE("softmax: what is added to all of a row changes no bit") {
+  for_each_power_of_two([](const Context& context, Dtype dtype, int64_t d) {
+    // Every dtype holds sixteenths from -12 to 12: values and their differences are exact.
+    std::vector<double> x = test::uniform(2 * d, -64, 64, 9);
+    for (double& value : x) value = std::floor(value) / 16;
+    for (const bool is_log : {false, true}) {
+      const std::vector<double> expected = softmax_of(context, dtype, d, x, is_log);
+      for (const double shift : {-8.0, 8.0}) {
+        std::vector<double> moved = x;
+        for (double& value : moved) value += shift;
+        INFO("log " << is_log << " shift " << shift);
+        CHECK(softmax_of(context, dtype, d, moved, is_log) == expected);
+      }
+    }
+  });
 }
 
 TEST_CASE("softmax: what is added up in stretches is the whole row") {
