@@ -28,7 +28,7 @@ RoutedMlpOperands read_operands(const RoutedMlpArguments& arguments, const Route
   const RoutedRows rows = read_routed_rows(
       kRoutedMlpName, {arguments.x, y, arguments.gates, arguments.first_rows, arguments.order},
       {weights.num_members, like.widths.front(), like.widths.back(), like.dtype, like.gathers,
-       like.choices});
+       like.scatters, like.choices});
   require_device(kRoutedMlpName, "y", y, arguments.x.device);
   for (const auto& [name, input] : {std::pair{"x", &arguments.x},
                                     {"weights", &arguments.weights},

@@ -72,10 +72,9 @@ void describe_routed_residual(const ConstTensorView& residual, const RoutedLinea
           : "routed_linear: residual is " + to_string(residual.shape) +
                 ", expected none: the problem does not say where it is added");
   if (residual.is_absent()) return;
-  require_routed_axes(kRoutedLinearName, "residual", residual, 2, "[R, out]");
+  p.residual_row_stride = read_routed_outputs(kRoutedLinearName, "residual", residual, p.scatters,
+                                              p.num_rows, p.out_features);
   require_dtype(kRoutedLinearName, "residual", residual, p.dtype);
-  require_shape(kRoutedLinearName, "residual", residual, "[R, out]", {p.num_rows, p.out_features});
-  p.residual_row_stride = require_step(kRoutedLinearName, "residual", residual);
 }
 
 void check_routed_memory(const RoutedLinearArguments& arguments) {
@@ -114,7 +113,7 @@ RoutedLinearProblem describe_routed_linear(const RoutedLinearArguments& argument
   const RoutedRows rows = read_routed_rows(
       kRoutedLinearName,
       {arguments.x, arguments.y, arguments.gates, arguments.first_rows, arguments.order},
-      {p.num_members, p.in_features, p.out_features, p.dtype, p.gathers, like.choices});
+      {p.num_members, p.in_features, p.out_features, p.dtype, p.gathers, p.scatters, like.choices});
   p.num_rows = rows.num_rows, p.choices = rows.choices, p.has_gates = rows.has_gates;
   p.x_row_stride = rows.x_row_stride, p.y_row_stride = rows.y_row_stride;
   describe_routed_parameters(arguments, p);

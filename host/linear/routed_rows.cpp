@@ -7,17 +7,38 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/same_problem.hpp"
+#include "host/core/text.hpp"
 
 namespace wide {
 
 namespace {
 
-/// A vector of the routing, or the gates.
+/// A vector of the routing.
 void require_numbers(std::string_view primitive, std::string_view argument,
                      const ConstTensorView& view, Dtype dtype, std::string_view axes) {
   require_routed_axes(primitive, argument, view, 1, axes);
   require_dtype(primitive, argument, view, dtype);
+}
+
+/// As they are counted, rows or [B, K] of them: top_k writes the latter.
+void require_gates(std::string_view primitive, const ConstTensorView& gates, int64_t num_rows) {
+  require_view(primitive, "gates", gates);
+  const bool has_axes = gates.rank() == 1 || gates.rank() == 2;
+  const ArgumentName name = name_of(primitive, "gates");
+  WIDE_REQUIRE(has_axes && gates.num_elements() == num_rows,
+               name + " is " + to_string(gates.shape) + ", expected [R] = [" + text(num_rows) +
+                   "], or [B, K] of as many");
+  WIDE_REQUIRE(gates.is_contiguous(),
+               name + " has strides " + to_string(gates.strides) + ", expected contiguous ones");
+  require_dtype(primitive, "gates", gates, Dtype::fp32);
+}
+
+/// Whether it is [B, K*out] with more than one row of R side by side.
+bool is_side_by_side(const ConstTensorView& view, int64_t num_rows, int64_t out) {
+  if (view.rank() != 2 || out <= 0 || view.shape[1] <= out || view.shape[1] % out != 0)
+    return false;
+  const int64_t choices = view.shape[1] / out;
+  return num_rows % choices == 0 && view.shape[0] == num_rows / choices;
 }
 
 /// Its rows show how often they are read.
@@ -69,6 +90,21 @@ int64_t require_step(std::string_view primitive, std::string_view argument,
   return view.strides[0];
 }
 
+int64_t read_routed_outputs(std::string_view primitive, std::string_view argument,
+                            const ConstTensorView& view, bool scatters, int64_t num_rows,
+                            int64_t out) {
+  if (scatters && is_side_by_side(view, num_rows, out)) {
+    require_view(primitive, argument, view);
+    WIDE_REQUIRE(view.is_contiguous(),
+                 name_of(primitive, argument) + " is " + to_string(view.shape) + " with strides " +
+                     to_string(view.strides) + ", expected contiguous ones, as of [R, out]");
+    return out;
+  }
+  require_routed_axes(primitive, argument, view, 2, "[R, out]");
+  require_shape(primitive, argument, view, "[R, out]", {num_rows, out});
+  return require_step(primitive, argument, view);
+}
+
 RoutedRows read_routed_rows(std::string_view primitive, const RoutedOperands& operands,
                             const RoutedShape& shape) {
   const auto& [x, y, gates, first_rows, order] = operands;
@@ -79,14 +115,10 @@ RoutedRows read_routed_rows(std::string_view primitive, const RoutedOperands& op
   require_shape(primitive, "first_rows", first_rows, "[num_members + 1]", {shape.num_members + 1});
   read_routed_x(primitive, x, shape, rows);
   rows.has_gates = !gates.is_absent();
-  if (rows.has_gates) {
-    require_numbers(primitive, "gates", gates, Dtype::fp32, "[R]");
-    require_shape(primitive, "gates", gates, "[R]", {rows.num_rows});
-  }
-  require_routed_axes(primitive, "y", y, 2, "[R, out]");
+  if (rows.has_gates) require_gates(primitive, gates, rows.num_rows);
+  rows.y_row_stride =
+      read_routed_outputs(primitive, "y", y, shape.scatters, rows.num_rows, shape.out);
   require_dtype(primitive, "y", y, shape.dtype);
-  require_shape(primitive, "y", y, "[R, out]", {rows.num_rows, shape.out});
-  rows.y_row_stride = require_step(primitive, "y", y);
   return rows;
 }
 

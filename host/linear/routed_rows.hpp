@@ -31,9 +31,15 @@ struct RoutedOperands {
 struct RoutedShape {
   int64_t num_members, in, out;
   Dtype dtype;  ///< of y; x's is its caller's
-  bool gathers;
+  bool gathers, scatters;
   int64_t choices;  ///< K where there are no rows to show it
 };
+
+/// From one row of y or a residual to the next: of [R, out], or where it scatters also of [B,
+/// K*out], contiguous. Throws where it does not fit.
+int64_t read_routed_outputs(std::string_view primitive, std::string_view argument,
+                            const ConstTensorView& view, bool scatters, int64_t num_rows,
+                            int64_t out);
 
 /// What they show of a problem.
 struct RoutedRows {

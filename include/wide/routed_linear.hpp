@@ -54,10 +54,10 @@ struct RoutedLinearArguments {
   ConstTensorView x;           ///< [R, in]; that gathers: [R / K, in]
   ConstTensorView weight;      ///< [N, out, in]; quantised: uint8 [N, linear_member_bytes(problem)]
   ConstTensorView bias{};      ///< [N, out]
-  TensorView y;                ///< [R, out]
+  TensorView y;                ///< [R, out]; that scatters also [B, K*out], contiguous
   ConstTensorView scale{};     ///< fp32: [N, 1] or [N, out]
   ConstTensorView residual{};  ///< lies as y; either y itself or separate memory
-  ConstTensorView gates{};     ///< fp32 [R], by rows, whether y lies so or not
+  ConstTensorView gates{};     ///< fp32 [R] or [B, K], by rows, whether y lies so or not
   ConstTensorView first_rows;  ///< int32 [N + 1]: of a routing of R rows to N members
   ConstTensorView order;       ///< int32 [R]
 };

@@ -42,8 +42,8 @@ struct RoutedMlpProblem {
 struct RoutedMlpArguments {
   ConstTensorView x;           ///< [R, in]; that gathers: [R / K, in]
   ConstTensorView weights;     ///< [N, mlp_member_elements(..)], as mlp's, aligned to kMlpAlignment
-  TensorView y;                ///< [R, out]
-  ConstTensorView gates{};     ///< fp32 [R], by rows, whether y lies so or not
+  TensorView y;                ///< [R, out]; that scatters also [B, K*out], contiguous
+  ConstTensorView gates{};     ///< fp32 [R] or [B, K], by rows, whether y lies so or not
   ConstTensorView first_rows;  ///< int32 [N + 1]: of a routing of R rows to N members
   ConstTensorView order;       ///< int32 [R]
 };

@@ -8,7 +8,7 @@
 //   linear      {one member}                     x [B, in] -> scores [B, N], the router
 //   top_k       {.choices = K}                   scores    -> ids [B, K], gates [B, K]
 //   routing     {N members, R rows}              ids       -> first_rows, order
-//   routed_mlp  {.gathers, .scatters, .choices = K, gates [R]}
+//   routed_mlp  {.gathers, .scatters, .choices = K}, gates
 //                                                x [B, in] -> y [B, K*out]
 //   ensemble    {sum, K members}                 y         -> [B, out]
 // Nothing is decided on the host: the calls can be captured once, for any x. A model does all but

@@ -11,6 +11,7 @@
 #include "host/linear/routed_linear_strategy.hpp"
 #include "verify/linear/routed_linear_mixture.hpp"
 #include "verify/support/known_devices.hpp"
+#include "verify/support/refusals.hpp"
 
 namespace wide::test {
 namespace {
@@ -58,6 +59,41 @@ TEST_CASE("routed_linear: two members and three rows, one dropped, worked out by
   RoutedLinearProblem like{.gathers = true};
   like.epilogue.activation = Activation::relu;
   CHECK(run(like) == Values{21, 0, 0});
+}
+
+TEST_CASE(
+    "routed_linear: what top_k writes, and y and a residual of a row's choices side by side") {
+  // Row 0 of x goes to members 1 and 0, row 1 to 0 and 1.
+  std::vector<int32_t> first_rows{0, 2, 4}, order{1, 2, 0, 3};
+  std::vector<float> x{1, 2, 3, 4}, weight{1, 1, 2, -1}, gates{1, 2, 3, 4}, y{100, 200, 300, 400};
+  RoutedLinearArguments arguments{.x = view(x, Dtype::fp32, {2, 2}),
+                                  .weight = view(weight, Dtype::fp32, {2, 1, 2}),
+                                  .y = view(y, Dtype::fp32, {2, 2}),
+                                  .residual = view(y, Dtype::fp32, {2, 2}),
+                                  .gates = view(gates, Dtype::fp32, {2, 2}),
+                                  .first_rows = view(first_rows, Dtype::int32, {3}),
+                                  .order = view(order, Dtype::int32, {4})};
+  RoutedLinearProblem like{.gathers = true, .scatters = true};
+  like.epilogue.residual = Residual::after_activation;
+  const RoutedLinearProblem problem = describe_routed_linear(arguments, like);
+  CHECK((problem.num_rows == 4 && problem.choices == 2 && problem.out_features == 1));
+  CHECK((problem.y_row_stride == 1 && problem.residual_row_stride == 1));
+  make_routed_linear_plan(cpu().context(), problem).run(arguments, cpu().execution(0));
+  CHECK(y == std::vector<float>{100, 2 * 203, 3 * 307, 4 * 402});
+
+  RoutedLinearArguments flat = arguments;
+  flat.y = view(y, Dtype::fp32, {4, 1});
+  flat.residual = flat.y;
+  flat.gates = view(gates, Dtype::fp32, {4});
+  CHECK(describe_routed_linear(flat, like) == problem);
+  // In routed order the choices of a row do not lie side by side.
+  like.scatters = false;
+  CHECK(refusal_of([&] { describe_routed_linear(arguments, like); }) ==
+        "routed_linear: y is [2, 2], expected [R, out] = [4, 1]");
+  like.scatters = true;
+  arguments.y.strides = {3, 1};
+  CHECK(refusal_of([&] { describe_routed_linear(arguments, like); }) ==
+        "routed_linear: y is [2, 2] with strides [3, 1], expected contiguous ones, as of [R, out]");
 }
 
 TEST_CASE("routed_linear on the CPU: both strategies, exactly, wherever rows lie") {

@@ -78,7 +78,13 @@ class RefusedOperands {
        "x is [3, 2], expected [R / K, in], R = order's rows = 6, in = 3");
     is([](A& a) { a.x.shape[0] = 2; }, "the operands' choices is 3, expected the plan's = 2");
     begins([](A& a) { a.first_rows.shape[0] = 2; }, "first_rows is [2], expected");
-    begins([](A& a) { a.gates.shape[0] = 5; }, "gates is [5], expected");
+    is([](A& a) { a.gates.shape[0] = 5; },
+       "gates is [5], expected [R] = [6], or [B, K] of as many");
+    is(
+        [](A& a) {
+          a.gates.shape = {3, 1}, a.gates.strides = {1, 1};
+        },
+        "gates is [3, 1], expected [R] = [6], or [B, K] of as many");
     begins([](A& a) { a.y.shape[0] = 5; }, "y is [5, 4], expected");
   }
 
@@ -98,6 +104,11 @@ class RefusedOperands {
         "x has strides [1, 2], expected the last axis contiguous: stride 1");
     is([](A& a) { a.order.strides[0] = 2; },
        "order has strides [2], expected the last axis contiguous: stride 1");
+    is(
+        [](A& a) {
+          a.gates.shape = {3, 2}, a.gates.strides = {3, 1};
+        },
+        "gates has strides [3, 1], expected contiguous ones");
     is([](A& a) { a.y.strides[0] = 0; },
        "y has strides [0, 1], expected places of their own: a first stride > 0");
     is([](A& a) { a.x.strides[0] = 4; },

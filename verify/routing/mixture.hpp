@@ -113,7 +113,6 @@ class MixtureCalls {
         order_(context, Dtype::int32, {m.batch * m.choices}),
         parts_(context, dtype, {m.batch, m.choices * m.out}),
         y_(context, dtype, {m.batch, m.out}) {
-    const Device device = context.device();
     const int64_t rows = m.batch * m.choices;
 
     add(make_linear_plan, describe_linear,
@@ -135,8 +134,8 @@ class MixtureCalls {
     add(make_routed_mlp_plan, describe_routed_mlp,
         RoutedMlpArguments{.x = x_,
                            .weights = weights_,
-                           .y = TensorView(parts_.data(), dtype, {rows, m.out}, device),
-                           .gates = ConstTensorView(gates_.data(), Dtype::fp32, {rows}, device),
+                           .y = parts_,
+                           .gates = gates_,
                            .first_rows = first_rows_,
                            .order = order_},
         experts, by.routed_mlp);
