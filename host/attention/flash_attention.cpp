@@ -11,6 +11,7 @@
 #include "host/core/heuristic_policy.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_operands.hpp"
 #include "host/core/plan_state.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/text.hpp"
@@ -221,10 +222,28 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
   return FlashAttentionPlan(std::make_shared<const FlashAttentionPlan::State>(std::move(state)));
 }
 
+/// q and k, by which the others are measured.
+static void require_plan_operands(const FlashAttentionArguments& a,
+                                  const FlashAttentionProblem& p) {
+  require_plan_dtype(kFlashAttentionName, "q", a.q, p.dtype);
+  for (const auto& [name, view] : {std::pair{"q", &a.q}, {"k", &a.k}}) {
+    if (view->rank() != 3 && view->rank() != 4) continue;
+    const bool is_q = view == &a.q;
+    const int64_t heads = is_q ? p.heads : p.kv_heads;
+    const int64_t members = view->rank() == 3 ? p.num_members : 1;
+    require_plan_extent(kFlashAttentionName, name, *view, 0, "batch", p.batch);
+    require_plan_extent(kFlashAttentionName, name, *view, 1, is_q ? "seq" : "kv_seq",
+                        is_q ? p.seq : *p.kv_seq);
+    require_plan_extent(kFlashAttentionName, name, *view, -1, "features of a row",
+                        members * heads * p.head_dim);
+  }
+}
+
 void FlashAttentionPlan::run(const FlashAttentionArguments& arguments,
                              const Execution& execution) const {
   const State& s = *state_;
   require_device(kFlashAttentionName, "y", arguments.y, s.context.device());
+  require_plan_operands(arguments, s.problem);
   require_same_flash_attention_problem(describe_flash_attention(arguments, s.problem), s.problem);
   if (is_empty(s.problem)) return;
   require_workspace(kFlashAttentionName, execution, workspace_bytes());

@@ -9,6 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_operands.hpp"
 #include "host/core/plan_state.hpp"
 #include "host/core/text.hpp"
 #include "host/core/tuned_choice.hpp"
@@ -84,9 +85,26 @@ void EmbeddingPlan::restore_weights(const ConstTensorView& table,
   dequantize_tables(state_->context, p.table_format, table, members, stream);
 }
 
+/// Those by which y, and the ids' offsets, are measured.
+static void require_plan_operands(const EmbeddingArguments& a, const EmbeddingProblem& p) {
+  require_plan_shape(kEmbeddingName, "table", a.table, "[num_members, vocab, elements of a row]",
+                     {p.num_members, p.vocab, row_elements(p)});
+  if (p.table_format == WeightFormat::packed) {
+    require_plan_dtype(kEmbeddingName, "table", a.table, p.dtype);
+  }
+  require_plan_dtype(kEmbeddingName, "ids", a.ids, p.id_dtype);
+  if (p.bag != Bag::none) {
+    return require_plan_extent(kEmbeddingName, "offsets", a.offsets, -1, "bags + 1", p.batch + 1);
+  }
+  if (a.ids.rank() != (p.shared_ids ? 2 : 3)) return;
+  require_plan_extent(kEmbeddingName, "ids", a.ids, 0, "batch", p.batch);
+  require_plan_extent(kEmbeddingName, "ids", a.ids, -1, "seq", p.seq);
+}
+
 void EmbeddingPlan::run(const EmbeddingArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kEmbeddingName, "y", arguments.y, s.context.device());
+  require_plan_operands(arguments, s.problem);
   require_same(describe_embedding(arguments, s.problem), s.problem);
   require_workspace(kEmbeddingName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());

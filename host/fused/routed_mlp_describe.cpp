@@ -59,10 +59,13 @@ RoutedMlpProblem describe_routed_mlp(const RoutedMlpArguments& arguments,
 
 void require_same_routed_mlp_operands(const RoutedMlpArguments& arguments,
                                       const RoutedMlpProblem& plan, const MlpProblem& mlp) {
+  require_plan_routed_rows(kRoutedMlpName, arguments.x, arguments.order,
+                           {.num_rows = plan.num_rows, .choices = plan.choices},
+                           plan.widths.front(), plan.dtype);
   const RoutedMlpOperands expected{
       {plan.num_members, plan.weights_member_stride},
       {plan.num_rows, plan.choices, plan.has_gates, plan.x_row_stride, plan.y_row_stride}};
-  if (arguments.x.dtype == plan.dtype && read_operands(arguments, plan, mlp) == expected) return;
+  if (read_operands(arguments, plan, mlp) == expected) return;
   require_same_routed_mlp_problem(describe_routed_mlp(arguments, plan), plan);
 }
 

@@ -10,6 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_operands.hpp"
 #include "host/core/plan_state.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/linear/linear_cublaslt.hpp"
@@ -52,6 +53,12 @@ LinearChoice resolve_strategy(const LinearProblem& problem, const DeviceInfo& de
 void require_weight_shape(const LinearProblem& problem, const ConstTensorView& weight) {
   require_shape("linear", "weight", weight, "[num_members, out, in]",
                 {problem.num_members, problem.out_features, problem.in_features});
+}
+
+void require_plan_x(const LinearProblem& problem, const ConstTensorView& x) {
+  const int64_t members = problem.shared_input ? 1 : problem.num_members;
+  require_plan_dtype("linear", "x", x, problem.dtype);
+  require_plan_rows("linear", "x", x, members * problem.in_features, "batch", problem.batch);
 }
 
 LinearWeights weights_of(const LinearProblem& problem) {
@@ -140,6 +147,7 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
   require_device("linear", "x", arguments.x, state.context.device());
   // First: in a description it is x that does not fit a weight of other features.
   if (!is_quantized(problem)) require_weight_shape(problem, arguments.weight);
+  require_plan_x(problem, arguments.x);
   require_same_linear_problem(describe_linear(arguments, problem), problem);
   if (is_empty(problem)) return;
   require_workspace("linear", execution, state.workspace.bytes());

@@ -7,11 +7,13 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_operands.hpp"
 #include "host/core/plan_state.hpp"
 #include "host/core/tuned_choice.hpp"
 #include "host/linear/linear_weight.hpp"
 #include "host/linear/routed_linear_problem.hpp"
 #include "host/linear/routed_linear_run.hpp"
+#include "host/linear/routed_rows.hpp"
 
 namespace wide {
 
@@ -63,11 +65,22 @@ void RoutedLinearPlan::restore_weights(const ConstTensorView& weight, const Cons
                          member_biases, stream);
 }
 
+/// Those by which the others are measured.
+static void require_plan_operands(const RoutedLinearArguments& a, const RoutedLinearProblem& p) {
+  if (!is_quantized(p)) {
+    require_plan_shape(kRoutedLinearName, "weight", a.weight, "[num_members, out, in]",
+                       {p.num_members, p.out_features, p.in_features});
+  }
+  require_plan_routed_rows(kRoutedLinearName, a.x, a.order,
+                           {.num_rows = p.num_rows, .choices = p.choices}, p.in_features, p.dtype);
+}
+
 void RoutedLinearPlan::run(const RoutedLinearArguments& arguments,
                            const Execution& execution) const {
   const State& state = *state_;
   const RoutedLinearProblem& problem = state.problem;
   require_device(kRoutedLinearName, "y", arguments.y, state.context.device());
+  require_plan_operands(arguments, problem);
   require_same_routed_linear_problem(describe_routed_linear(arguments, problem), problem);
   if (is_empty(problem)) return;
 

@@ -7,6 +7,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_operands.hpp"
 #include "host/core/text.hpp"
 
 namespace wide {
@@ -120,6 +121,18 @@ RoutedRows read_routed_rows(std::string_view primitive, const RoutedOperands& op
       read_routed_outputs(primitive, "y", y, shape.scatters, rows.num_rows, shape.out);
   require_dtype(primitive, "y", y, shape.dtype);
   return rows;
+}
+
+void require_plan_routed_rows(std::string_view primitive, const ConstTensorView& x,
+                              const ConstTensorView& order, const RoutedRows& plan, int64_t in,
+                              Dtype dtype) {
+  if (order.rank() == 1)
+    require_plan_extent(primitive, "order", order, 0, "num_rows", plan.num_rows);
+  require_plan_dtype(primitive, "x", x, dtype);
+  if (x.rank() != 2) return;
+  require_plan_extent(primitive, "x", x, 1, "in", in);
+  require_plan_extent(primitive, "x", x, 0, plan.choices == 1 ? "num_rows" : "num_rows / choices",
+                      plan.num_rows / plan.choices);
 }
 
 void require_apart(std::string_view primitive, std::string_view argument,

@@ -53,6 +53,12 @@ struct RoutedRows {
 RoutedRows read_routed_rows(std::string_view primitive, const RoutedOperands& operands,
                             const RoutedShape& shape);
 
+/// Throws where order or x, by which the others are measured, is not of the plan's R rows and K, or
+/// x of its dtype.
+void require_plan_routed_rows(std::string_view primitive, const ConstTensorView& x,
+                              const ConstTensorView& order, const RoutedRows& plan, int64_t in,
+                              Dtype dtype);
+
 /// Throws where an input that is there is on another device than `y`, or shares memory with it.
 void require_apart(std::string_view primitive, std::string_view argument,
                    const ConstTensorView& input, const ConstTensorView& y);

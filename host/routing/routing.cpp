@@ -9,6 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_operands.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/core/workspace.hpp"
@@ -129,6 +130,8 @@ RoutingPlan make_routing_plan(const Context& context, const RoutingProblem& prob
 void RoutingPlan::run(const RoutingArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kRoutingName, "order", arguments.order, s.context.device());
+  require_plan_dtype(kRoutingName, "ids", arguments.ids, s.problem.id_dtype);
+  require_plan_rows(kRoutingName, "ids", arguments.ids, 1, "num_rows", s.problem.num_rows);
   require_same_problem(kRoutingName, describe_routing(arguments, s.problem), s.problem,
                        kRoutingFields);
   require_workspace(kRoutingName, execution, workspace_bytes());

@@ -7,6 +7,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/plan_operands.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/core/wide_plan.hpp"
@@ -129,6 +130,10 @@ TopKPlan make_top_k_plan(const Context& context, const TopKProblem& problem,
 void TopKPlan::run(const TopKArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kTopKName, "ids", arguments.ids, s.context.device());
+  const TopKProblem& p = s.problem;
+  require_plan_dtype(kTopKName, "scores", arguments.scores, p.dtype);
+  require_plan_extent(kTopKName, "scores", arguments.scores, -1, "num_members", p.num_members);
+  require_plan_rows(kTopKName, "scores", arguments.scores, p.num_members, "rows", p.rows);
   require_same_problem(kTopKName, describe_top_k(arguments, s.problem), s.problem, kTopKFields);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {

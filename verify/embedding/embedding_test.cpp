@@ -216,7 +216,7 @@ TEST_CASE("embedding: each wrong operand is named, with what was got and expecte
   const EmbeddingPlan plan = make_embedding_plan(cpu, describes({ids, table, y}));
   Tensor fewer(cpu, Dtype::int64, {1, 3}), fewer_y(cpu, Dtype::fp32, {1, 3, 24});
   CHECK_THROWS_MATCHES(plan.run({fewer, table, fewer_y}, {Stream::cpu()}), Error,
-                       Message("embedding: the operands' batch is 1, expected the plan's = 2"));
+                       Message("embedding: ids is [1, 3], expected the plan's batch = 2"));
   Tensor wide_ids(cpu, Dtype::int64, {2, 4}), wide_y(cpu, Dtype::fp32, {6, 25});
   CHECK_THROWS_MATCHES(
       plan.run({wide_ids.view().narrow(1, 0, 3), table, y}, {Stream::cpu()}), Error,

@@ -401,7 +401,7 @@ TEST_CASE("LinearPlan::run names the first difference from its problem") {
   };
   SECTION("batch") {
     problem.batch = 2;
-    CHECK(message() == "linear: the operands' batch is 3, expected the plan's = 2");
+    CHECK(message() == "linear: x is [3, 8] with 3 rows, expected the plan's batch = 2");
   }
   SECTION("weight of other features") {
     o.arguments.weight = {o.arguments.weight.data, Dtype::fp32, {2, 5, 3}, Device{}};

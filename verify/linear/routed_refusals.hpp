@@ -72,11 +72,10 @@ class RefusedOperands {
   }
 
   void check_shapes() const {
-    is([](A& a) { a.x.shape[0] = 4; },
-       "x is [4, 3], expected [R / K, in], R = order's rows = 6, in = 3");
-    is([](A& a) { a.x.shape[1] = 2; },
-       "x is [3, 2], expected [R / K, in], R = order's rows = 6, in = 3");
-    is([](A& a) { a.x.shape[0] = 2; }, "the operands' choices is 3, expected the plan's = 2");
+    is([](A& a) { a.x.shape[0] = 4; }, "x is [4, 3], expected the plan's num_rows / choices = 3");
+    is([](A& a) { a.x.shape[1] = 2; }, "x is [3, 2], expected the plan's in = 3");
+    is([](A& a) { a.x.shape[0] = 2; }, "x is [2, 3], expected the plan's num_rows / choices = 3");
+    is([](A& a) { a.order.shape[0] = 4; }, "order is [4], expected the plan's num_rows = 6");
     begins([](A& a) { a.first_rows.shape[0] = 2; }, "first_rows is [2], expected");
     is([](A& a) { a.gates.shape[0] = 5; },
        "gates is [5], expected [R] = [6], or [B, K] of as many");
@@ -89,6 +88,7 @@ class RefusedOperands {
   }
 
   void check_types() const {
+    is([](A& a) { a.x.dtype = Dtype::bf16; }, "x is bf16, expected the plan's dtype = fp32");
     is([](A& a) { a.order.dtype = Dtype::int64; }, "order is int64, expected dtype = int32");
     is([](A& a) { a.first_rows.dtype = Dtype::fp32; },
        "first_rows is fp32, expected dtype = int32");

@@ -109,8 +109,9 @@ TEST_CASE("routing: a plan takes its own problem's operands, device and workspac
   Tensor workspace(kCpu, Dtype::uint8, {256});
   CHECK_NOTHROW(run({workspace.data(), 256}));
   operands.arguments.ids.shape = operands.arguments.order.shape = {5};
-  CHECK_THROWS_MATCHES(run({workspace.data(), 256}), Error,
-                       Message("routing: the operands' num_rows is 5, expected the plan's = 6"));
+  CHECK_THROWS_MATCHES(
+      run({workspace.data(), 256}), Error,
+      Message("routing: ids is [5] with 5 rows, expected the plan's num_rows = 6"));
   operands.arguments.order.device = {DeviceType::cuda, 0};
   CHECK_THROWS_MATCHES(run({workspace.data(), 256}), Error,
                        Message("routing: order is on cuda:0, expected the plan's device = cpu"));
