@@ -20,6 +20,32 @@ void copy_short_rows(const RowBlock& block) {
   }
 }
 
+/// Strides with their extents, the smallest first; axes that a view has not: zeros.
+using Axes = std::array<std::pair<int64_t, int64_t>, kMaxRank>;
+Axes sorted_axes(const ConstTensorView& view) {
+  Axes axes{};
+  for (int axis = 0; axis < view.rank(); ++axis) {
+    axes[static_cast<size_t>(axis)] = {view.strides[axis], view.shape[axis]};
+  }
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+/// Whether steps between elements along the first `count` of these axes, of a view that lies apart,
+/// come within an element's `bytes` of `distance`. Smaller axes reach less than one step of a
+/// larger one: of that, two numbers of steps come into question.
+bool is_near_step(const Axes& axes, size_t count, int64_t distance, int64_t bytes) {
+  while (count > 0 && axes[count - 1].second <= 1) --count;
+  if (count == 0) return -bytes < distance && distance < bytes;
+  const int64_t step = axes[count - 1].first * bytes, most = axes[count - 1].second - 1;
+  const int64_t below = distance / step - (distance < 0 ? 1 : 0);
+  for (const int64_t steps : {below, below + 1}) {
+    if (steps < -most || steps > most) continue;
+    if (is_near_step(axes, count - 1, distance - steps * step, bytes)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ByteRows byte_rows(const ConstTensorView& source, const Strides& destination) {
@@ -58,19 +84,24 @@ void copy_block(const RowBlock& block) {
 }
 
 bool lies_apart(const ConstTensorView& view) {
-  std::array<std::pair<int64_t, int64_t>, kMaxRank> axes{};  // stride, extent; none: zeros
-  for (int axis = 0; axis < view.rank(); ++axis) {
-    if (view.shape[axis] == 0) return true;
-    axes[static_cast<size_t>(axis)] = {view.strides[axis], view.shape[axis]};
-  }
-  std::sort(axes.begin(), axes.end());
+  if (std::find(view.shape.begin(), view.shape.end(), 0) != view.shape.end()) return true;
   int64_t span = 1;  // of the smaller strides
-  for (const auto& [stride, extent] : axes) {
+  for (const auto& [stride, extent] : sorted_axes(view)) {
     if (extent <= 1) continue;
     if (stride < span) return false;
     span += stride * (extent - 1);
   }
   return true;
+}
+
+bool share_elements(const ConstTensorView& a, const ConstTensorView& b) {
+  const int64_t a_bytes = a.span_bytes(), b_bytes = b.span_bytes();
+  if (a_bytes == 0 || b_bytes == 0) return false;
+  const auto from = reinterpret_cast<uintptr_t>(a.data), to = reinterpret_cast<uintptr_t>(b.data);
+  const uintptr_t distance = from < to ? to - from : from - to;
+  if (distance >= static_cast<uintptr_t>(from < to ? a_bytes : b_bytes)) return false;
+  return is_near_step(sorted_axes(a), kMaxRank, static_cast<int64_t>(distance),
+                      dtype_bytes(a.dtype));
 }
 
 }  // namespace wide

@@ -64,4 +64,8 @@ void copy_block(const RowBlock& block);
 /// the smaller ones.
 bool lies_apart(const ConstTensorView& view);
 
+/// Whether an element of one has a byte of the other's: of two views of one shape, dtype and
+/// device, the same strides along axes of more than one element, and lies_apart().
+bool share_elements(const ConstTensorView& a, const ConstTensorView& b);
+
 }  // namespace wide

@@ -148,6 +148,18 @@ Tensor& Tensor::operator=(Tensor&& other) noexcept {
   return *this;
 }
 
+namespace {
+
+/// Of views of one shape: whether their elements lie alike, apart from where they begin.
+bool has_same_steps(const ConstTensorView& a, const ConstTensorView& b) {
+  for (int axis = 0; axis < a.rank(); ++axis) {
+    if (a.shape[axis] > 1 && a.strides[axis] != b.strides[axis]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 void copy(const ConstTensorView& source, const TensorView& destination, Stream stream) {
   WIDE_REQUIRE(source.shape == destination.shape && source.dtype == destination.dtype,
                "copy: source is " + std::string(dtype_name(source.dtype)) + " " +
@@ -162,6 +174,12 @@ void copy(const ConstTensorView& source, const TensorView& destination, Stream s
   WIDE_REQUIRE(source.data != nullptr && destination.data != nullptr,
                std::string("copy: ") + (source.data == nullptr ? "source" : "destination") +
                    " is a null pointer, expected " + to_string(source.shape) + " elements");
+  if (source.device == destination.device && has_same_steps(source, destination)) {
+    if (source.data == destination.data) return;
+    WIDE_REQUIRE(!share_elements(source, destination),
+                 "copy: source and destination share elements of " + to_string(source.shape) +
+                     ", expected memory of their own");
+  }
   const ByteRows rows = byte_rows(source, destination.strides);
   const bool from_device = source.device.type == DeviceType::cuda;
   const bool to_device = destination.device.type == DeviceType::cuda;

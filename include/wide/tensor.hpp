@@ -98,7 +98,8 @@ class Tensor {
 /// (member_view). On CUDA equidistant rows are copied by one call, fast where the last axis is
 /// contiguous in both. Does not allocate, nor wait, unless the host's memory is pageable: CUDA then
 /// stages the copy, and may wait for the stream (pinned.hpp). May be captured: host memory must
-/// stay valid. The views do not overlap.
+/// stay valid. Views of the same strides share no element, which is checked: members side by side
+/// may be copied to each other, and a view onto itself is left alone. Others must not overlap.
 /// Errors: invalid_argument, cuda.
 void copy(const ConstTensorView& source, const TensorView& destination, Stream stream);
 
