@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "wide/model.hpp"
@@ -24,6 +25,11 @@ class ChunkedModel {
   int64_t workspace_bytes() const;
   /// Operands with the extent `batch` in front, else as the plan's. As Model::run.
   void run(const ModelArguments& arguments, const Execution& execution) const;
+  /// The same, of operands spelled out: run({x}, {y}, {stream, workspace}).
+  void run(std::initializer_list<ConstTensorView> inputs, std::initializer_list<TensorView> outputs,
+           const Execution& execution) const {
+    run({{inputs.begin(), inputs.size()}, {outputs.begin(), outputs.size()}}, execution);
+  }
 
  private:
   Model model_;

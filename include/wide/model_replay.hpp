@@ -4,6 +4,7 @@
 // model_replay: a model's run as one launch.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 
 #include "wide/model.hpp"
@@ -27,6 +28,14 @@ class ModelReplay {
   /// than the model's, and where nothing is dropped that the options would advance.
   ModelReplay(const Context& context, const Model& model, const ModelArguments& arguments,
               const Execution& execution, const ReplayOptions& options = {});
+  /// The same, of operands spelled out: ModelReplay(context, model, {x}, {y}, {stream, workspace}).
+  ModelReplay(const Context& context, const Model& model,
+              std::initializer_list<ConstTensorView> inputs,
+              std::initializer_list<TensorView> outputs, const Execution& execution,
+              const ReplayOptions& options = {})
+      : ModelReplay(context, model,
+                    {{inputs.begin(), inputs.size()}, {outputs.begin(), outputs.size()}}, execution,
+                    options) {}
   ~ModelReplay();
   ModelReplay(ModelReplay&&) noexcept;
   ModelReplay& operator=(ModelReplay&&) = delete;

@@ -150,6 +150,25 @@ TEST_CASE("model: operands that overlap are refused, whole or in chunks") {
   CHECK_THAT(runs(8, 128, 512, 0, 768), ContainsSubstring("output a overlaps input x"));
 }
 
+TEST_CASE("model: a replay and a model in chunks take operands spelled out, as a model does") {
+  const Context cpu = Context::cpu();
+  ModelRun run(cpu, small_model("mlp"), {.num_members = 2, .batch = 3});
+  const ConstTensorView x = run.arguments().inputs[0];
+  const TensorView y = run.arguments().outputs[0];
+  const auto expected = run.run();
+  const Execution execution = run.execution();
+  run.poison();
+  ModelReplay(cpu, run.model(), {x}, {y}, execution).run(Stream::cpu());
+  CHECK(run.read().at("y")[1].values == expected.at("y")[1].values);
+  run.poison();
+  ModelReplay(cpu, run.model(), {x}, {y}, {execution.stream, execution.workspace}, {})
+      .run(Stream::cpu());
+  CHECK(run.read().at("y")[1].values == expected.at("y")[1].values);
+  run.poison();
+  ChunkedModel(run.model(), 3).run({x}, {y}, execution);
+  CHECK(run.read().at("y")[1].values == expected.at("y")[1].values);
+}
+
 TEST_CASE(
     "model: what the last rows of a chunked model lack is refused before the first ones run") {
   GraphBuilder g("net");
