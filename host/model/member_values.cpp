@@ -217,17 +217,26 @@ std::string member_name(int64_t member) {
   return "model: member " + std::to_string(member);
 }
 
-[[noreturn]] void refuse_unknown(const Graph& source, int64_t member, std::string_view given) {
+/// ", did you mean fc1.bias?" or ", it has fc1.weight, fc1.bias and 12 more".
+std::string known_names(const Graph& source, std::string_view given) {
+  constexpr size_t kMostNames = 8;
   std::vector<std::string_view> known;
   for (const Value p : source.parameters()) known.push_back(source.name(p));
-  throw_invalid_argument(member_name(member) + " has a parameter " + std::string(given) +
-                         ", which " + source.name() + " has not" + did_you_mean(given, known));
+  const std::string near = did_you_mean(given, known);
+  if (!near.empty()) return near;
+  std::string names = known.empty() ? ", it has none" : ", it has ";
+  for (size_t i = 0; i < known.size() && i < kMostNames; ++i) {
+    names += (i == 0 ? "" : ", ") + std::string(known[i]);
+  }
+  const bool has_more = known.size() > kMostNames;
+  return names + (has_more ? " and " + std::to_string(known.size() - kMostNames) + " more" : "");
 }
 
 void require_known(const Graph& source, int64_t member, const MemberParameters& parameters) {
   for (const auto& [given, view] : parameters) {
     if (!source.find_parameter(given).is_absent() || is_batchnorm_counter(source, given)) continue;
-    refuse_unknown(source, member, given);
+    throw_invalid_argument(member_name(member) + " has a parameter " + given + ", which " +
+                           source.name() + " has not" + known_names(source, given));
   }
 }
 
@@ -238,16 +247,19 @@ HostValue converted(HostValue value, Dtype dtype) {
   return as_dtype(as_doubles(value), {dtype, value.type.shape});
 }
 
-Value known_parameter(const Graph& source, int64_t member, std::string_view parameter) {
+Value known_parameter(const Graph& source, std::string_view parameter) {
   const Value value = source.find_parameter(parameter);
-  if (value.is_absent()) refuse_unknown(source, member, parameter);
+  WIDE_REQUIRE(!value.is_absent(), "model: there is no parameter " + std::string(parameter) +
+                                       " in " + source.name() + known_names(source, parameter));
   return value;
 }
 
 void require_parameter(const Context& context, const Graph& source, int64_t member, Value parameter,
-                       const ConstTensorView& view) {
+                       const ConstTensorView& view, std::string_view role) {
   const ValueType& type = source.type(parameter);
-  const auto name = [&] { return member_name(member) + ": " + source.name(parameter); };
+  const auto name = [&] {
+    return member_name(member) + ": " + std::string(role) + source.name(parameter);
+  };
   const bool converts = is_wide_float(view.dtype) && is_wide_float(type.dtype);
   WIDE_REQUIRE(view.shape == type.shape && (view.dtype == type.dtype || converts),
                name() + " is " + std::string(dtype_name(view.dtype)) + " " + to_string(view.shape) +

@@ -35,12 +35,12 @@ HostValues checked_parameters(const Context& context, const Graph& source, int64
                               const MemberParameters& parameters, Stream stream);
 
 /// One of the parameters. Throws invalid_argument where there is none of that name.
-Value known_parameter(const Graph& source, int64_t member, std::string_view parameter);
+Value known_parameter(const Graph& source, std::string_view parameter);
 /// Throws invalid_argument where a parameter of `source` can be neither read from nor written to
 /// the view: another shape, a dtype that is not converted, a null pointer, another device than the
-/// CPU and the context's.
+/// CPU and the context's. `role` is what the message says in front of its name.
 void require_parameter(const Context& context, const Graph& source, int64_t member, Value parameter,
-                       const ConstTensorView& view);
+                       const ConstTensorView& view, std::string_view role = {});
 HostValue checked_parameter(const Context& context, const Graph& source, int64_t member,
                             Value parameter, const ConstTensorView& view, Stream stream);
 

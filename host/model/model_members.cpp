@@ -191,7 +191,7 @@ void Model::set(int64_t member, std::string_view parameter, const ConstTensorVie
   const ModelPlan::State& s = plan_.state();
   State& state = *state_;
   require_stream(state.context.device(), stream);
-  const Value place = known_parameter(s.source, member, parameter);
+  const Value place = known_parameter(s.source, parameter);
   const std::string& name = s.source.name(place);
   require_parameter(state.context, s.source, member, place, view);
   std::vector<std::pair<const ParameterSlot*, std::set<std::string>>> slots;  // what is made of it
@@ -258,12 +258,13 @@ void Model::get(int64_t member, std::string_view parameter, const TensorView& de
   const ModelPlan::State& s = plan_.state();
   const Context& context = state_->context;
   require_stream(context.device(), stream);
-  const Value place = known_parameter(s.source, member, parameter);
-  require_parameter(context, s.source, member, place, destination);
+  const Value place = known_parameter(s.source, parameter);
+  require_parameter(context, s.source, member, place, destination, "destination of ");
   const std::string& name = s.source.name(place);
-  WIDE_REQUIRE(destination.is_contiguous(),
-               "model: member " + std::to_string(member) + ": " + name + " has strides " +
-                   to_string(destination.strides) + ", expected it densely packed");
+  WIDE_REQUIRE(destination.is_contiguous(), "model: member " + std::to_string(member) +
+                                                ": destination of " + name + " has strides " +
+                                                to_string(destination.strides) +
+                                                ", expected it densely packed");
   const ParameterSlot* slot = raw_slot(s, name);
   if (slot != nullptr && slot->order.rank() == 0 && slot->place.dtype == destination.dtype) {
     const auto lock = state_->lock.for_read();

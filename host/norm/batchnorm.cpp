@@ -104,11 +104,12 @@ TuningKey tuning_key(const BatchnormProblem& problem) {
 
 BatchnormProblem describe_batchnorm(const BatchnormArguments& a, const BatchnormProblem& like) {
   BatchnormProblem p = like;
+  // First: without them the number of members is not known, and gamma would seem not to fit.
+  WIDE_REQUIRE(!a.running_mean.is_absent() && !a.running_variance.is_absent(),
+               "batchnorm: running_mean or running_variance is absent, expected both");
   if (a.running_mean.rank() == 2) p.num_members = a.running_mean.shape[0];
   read_channels(kBatchnormName, a, p);
   require_legal(p);
-  WIDE_REQUIRE(!a.running_mean.is_absent() && !a.running_variance.is_absent(),
-               "batchnorm: running_mean or running_variance is absent, expected both");
   p.mean_member_stride =
       read_parameters(kBatchnormName, "running_mean", a.running_mean, a.y, p, Dtype::fp32);
   p.variance_member_stride =

@@ -128,9 +128,11 @@ static void test_single_parameters(wide_device device) {
   const wide_view bias = host_view(got, 1, kShapes[1]);
   REFUSED("name is null", wide_model_set_parameter(e.model, 0, NULL, &bias, e.stream));
   REFUSED("view is null", wide_model_set_parameter(e.model, 0, "fc1.bias", NULL, e.stream));
-  REFUSED("which mlp has not", wide_model_set_parameter(e.model, 0, "fc9", &bias, e.stream));
+  REFUSED("there is no parameter fc9 in mlp",
+          wide_model_set_parameter(e.model, 0, "fc9", &bias, e.stream));
   REFUSED("model is null", wide_model_set_parameter(NULL, 0, "fc1.bias", &bias, e.stream));
-  REFUSED("fc2.bias is fp32", wide_model_get_parameter(e.model, 0, "fc2.bias", &bias, e.stream));
+  REFUSED("destination of fc2.bias is fp32",
+          wide_model_get_parameter(e.model, 0, "fc2.bias", &bias, e.stream));
   REFUSED("member is 3", wide_model_get_parameter(e.model, 3, "fc1.bias", &bias, e.stream));
   REFUSED("model is null", wide_model_get_parameter(NULL, 0, "fc1.bias", &bias, e.stream));
   REFUSED("destination: view", wide_model_get_parameter(e.model, 0, "fc1.bias", NULL, e.stream));

@@ -171,10 +171,13 @@ TEST_CASE("model parameters: what cannot be set or read is refused, and nothing 
     };
     CHECK_THAT(refusal(3, "fc1.bias", view({48})), ContainsSubstring("member is 3"));
     CHECK_THAT(refusal(1, "fc1.bais", view({48})),
-               ContainsSubstring("member 1 has a parameter fc1.bais, which mlp has not, did you "
-                                 "mean fc1.bias"));
+               ContainsSubstring("model: there is no parameter fc1.bais in mlp, did you mean "
+                                 "fc1.bias"));
+    CHECK_THAT(refusal(1, "zz", view({48})),
+               ContainsSubstring("model: there is no parameter zz in mlp, it has fc1.weight, "));
     CHECK_THAT(refusal(1, "fc1.bias", view({47})),
-               ContainsSubstring("member 1: fc1.bias is fp32 [47], expected fp32 [48]"));
+               ContainsSubstring("member 1: " + std::string(sets ? "" : "destination of ") +
+                                 "fc1.bias is fp32 [47], expected fp32 [48]"));
     CHECK_THAT(refusal(1, "fc1.bias", view({48}, Dtype::int32)),
                ContainsSubstring("fc1.bias is int32 [48]"));
     CHECK_THAT(refusal(1, "fc1.bias", TensorView(nullptr, Dtype::fp32, {48}, Device{})),
@@ -184,8 +187,9 @@ TEST_CASE("model parameters: what cannot be set or read is refused, and nothing 
                ContainsSubstring("fc1.bias is on cuda:5, expected cpu"));
   }
   const TensorView apart(data.data(), Dtype::fp32, {48}, Strides{2}, Device{});
-  CHECK_THAT(error_of([&] { model.get(1, "fc1.bias", apart, stream); }),
-             ContainsSubstring("fc1.bias has strides [2], expected it densely packed"));
+  CHECK_THAT(
+      error_of([&] { model.get(1, "fc1.bias", apart, stream); }),
+      ContainsSubstring("destination of fc1.bias has strides [2], expected it densely packed"));
   CHECK(is_same(run.run(), before));
   model.set(1, "fc1.bias", apart, stream);
   CHECK_FALSE(is_same(run.run(), before));

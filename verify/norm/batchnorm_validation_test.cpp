@@ -63,6 +63,8 @@ TEST_CASE("batchnorm: each wrong operand is named, with what was got and expecte
           "batchnorm: running_mean is fp16, expected dtype = fp32");
   refuses({x, {}, {}, p, {}, y, {}, {}}, {},
           "batchnorm: running_mean or running_variance is absent, expected both");
+  refuses({x, p, q, {}, {}, y, {}, {}}, {},
+          "batchnorm: running_mean or running_variance is absent, expected both");
   refuses({ints, {}, {}, p, q, ints, {}, {}}, {},
           "batchnorm: dtype is int32, expected fp32, fp16 or bf16");
   refuses({x, {}, {}, p, p, y, {}, {}}, {.mode = BatchnormMode::train},
