@@ -33,6 +33,8 @@ void copy_rows_async(int ordinal, const RowBlock& block, Direction direction, St
 /// Writes `byte` to the rows at block.destination.
 void fill_rows_async(int ordinal, const RowBlock& block, uint8_t byte, Stream stream);
 void synchronize(int ordinal, Stream stream);
+/// Whether a capture of the stream has begun; waiting for it would invalidate that.
+bool is_capturing(int ordinal, Stream stream);
 
 Stream create_stream(int ordinal);
 void destroy_stream(int ordinal, Stream stream) noexcept;

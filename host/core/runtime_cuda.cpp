@@ -172,6 +172,18 @@ void synchronize(int ordinal, Stream stream) {
   WIDE_CHECK_CUDA(cudaStreamSynchronize(native_stream(stream)));
 }
 
+bool is_capturing(int ordinal, Stream stream) {
+  const CurrentDevice current(ordinal);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaError_t error = cudaStreamIsCapturing(native_stream(stream), &status);
+  if (error == cudaErrorStreamCaptureImplicit) {  // of the default stream, beside another's capture
+    (void)cudaGetLastError();
+    return false;
+  }
+  WIDE_CHECK_CUDA(error);
+  return status != cudaStreamCaptureStatusNone;
+}
+
 Stream create_stream(int ordinal) {
   const CurrentDevice current(ordinal);
   const BesideCaptures beside;

@@ -43,6 +43,9 @@ void fill_rows_async(int, const RowBlock&, uint8_t, Stream) {
 void synchronize(int, Stream) {
   refuse();
 }
+bool is_capturing(int, Stream) {
+  refuse();
+}
 Stream create_stream(int) {
   refuse();
 }

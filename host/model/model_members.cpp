@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "host/core/check.hpp"
+#include "host/core/runtime.hpp"
 #include "host/model/members.hpp"
 #include "host/model/model_state.hpp"
 #include "host/model/queued_work.hpp"
@@ -60,6 +61,29 @@ bool takes_as_given(const ModelPlan::State& s, const ParameterSlot& slot,
                     const ConstTensorView& view) {
   return s.graph.kind(slot.value) == ValueKind::parameter && slot.order.rank() == 0 &&
          !is_one_for_all(s, slot) && view.dtype == slot.place.dtype && view.is_contiguous();
+}
+
+/// Before a wait, and before anything is queued: a wait would invalidate the capture, which is the
+/// caller's.
+void require_no_capture(const Context& context, Stream stream, const std::string& why) {
+  const Device device = context.device();
+  const bool is_captured =
+      device.type == DeviceType::cuda && runtime::is_capturing(device.ordinal, stream);
+  WIDE_REQUIRE(!is_captured, "model: " + why + ": expected a stream that is not being captured");
+}
+
+/// Of a change that computes with the parameters `on_host`, and writes `given` contents.
+void require_no_captured_wait(const ModelPlan::State& s, const Context& context, Stream stream,
+                              const std::set<std::string>& on_host,
+                              const std::vector<SlotContent>& given, const char* change) {
+  const std::string* name = on_host.empty() ? nullptr : &*on_host.begin();
+  for (const SlotContent& content : given) {
+    const bool is_from_host = content.given && content.given->device.type == DeviceType::cpu;
+    if (name == nullptr && is_from_host) name = &s.graph.name(content.slot->value);
+  }
+  if (name == nullptr) return;
+  require_no_capture(context, stream,
+                     *name + " passes through the host, so that " + change + " waits");
 }
 
 SlotContent content_of(const ModelPlan::State& s, const ParameterSlot& slot,
@@ -164,6 +188,8 @@ void Model::load(int64_t member, const MemberParameters& parameters, Stream stre
       on_host.merge(parameters_in(s.graph, slot.value));
     }
   }
+  require_no_captured_wait(s, state.context, stream, on_host, contents,
+                           loads.makes_model ? "making a model" : "replace");
   HostValues values;
   for (const std::string& name : on_host) {
     values.emplace(name,
@@ -202,6 +228,9 @@ void Model::set(int64_t member, std::string_view parameter, const ConstTensorVie
     is_as_given = is_as_given && takes_as_given(s, slot, view);
     slots.emplace_back(&slot, std::move(names));
   }
+  if (!is_as_given || view.device.type == DeviceType::cpu) {
+    require_no_capture(state.context, stream, name + " passes through the host, so that set waits");
+  }
   HostValue value;
   if (!is_as_given) value = checked_parameter(state.context, s.source, member, place, view, stream);
   MemberLoads loads{.host = HostContext(state.context)};
@@ -238,6 +267,7 @@ void Model::clone(int64_t from, int64_t to, Stream stream) {
 OwnedParameters Model::get(int64_t member, Stream stream) const {
   require_member(member);
   require_stream(state_->context.device(), stream);
+  require_no_capture(state_->context, stream, "get waits");
   const ModelPlan::State& s = plan_.state();
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   OwnedParameters parameters;
@@ -265,6 +295,7 @@ void Model::get(int64_t member, std::string_view parameter, const TensorView& de
                                                 ": destination of " + name + " has strides " +
                                                 to_string(destination.strides) +
                                                 ", expected it densely packed");
+  require_no_capture(context, stream, "get waits");
   const ParameterSlot* slot = raw_slot(s, name);
   if (slot != nullptr && slot->order.rank() == 0 && slot->place.dtype == destination.dtype) {
     const auto lock = state_->lock.for_read();

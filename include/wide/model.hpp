@@ -77,6 +77,8 @@ class Model {
   /// wait where all are on the device, dense, of the graph's dtype and stored as they are given:
   /// then it may be captured, and their memory must last until the stream is past this. What is
   /// converted, reordered, folded, packed, quantised or shared by members passes through the host.
+  /// What would wait for a stream that is being captured is refused by name, here and below, and
+  /// leaves the capture valid.
   void replace(int64_t member, const MemberParameters& parameters, Stream stream);
   /// Sets one parameter of a member, by its name in the graph as given. The others keep their
   /// values; what is computed from several of them is recomputed. Dtypes, places and refusals are

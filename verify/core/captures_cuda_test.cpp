@@ -257,6 +257,38 @@ TEST_CASE("captures: members are replaced from the device without a wait, also i
   CHECK(cudaGraphDestroy(graph) == cudaSuccess);
 }
 
+TEST_CASE("captures: what would wait for a captured stream is refused, and the capture goes on") {
+  const Context context = require_cuda();
+  ModelRun run(context, small_model("mlp"), {.num_members = 2, .batch = 2});
+  const MemberParameters on_host = run.parameters_of(9);
+  const ConstTensorView bias = on_host.at("fc1.bias");
+  std::vector<float> room(static_cast<size_t>(bias.num_elements()));
+  const TensorView destination(room.data(), bias.dtype, bias.shape, Device{});
+  Model& model = run.model();
+  const auto stream = static_cast<cudaStream_t>(run.stream().native());
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  CHECK(refusal_of([&] { model.set(1, "fc1.bias", bias, run.stream()); }) ==
+        "model: fc1.bias passes through the host, so that set waits: expected a stream that is not "
+        "being captured");
+  const std::string replaced = refusal_of([&] { model.replace(1, on_host, run.stream()); });
+  CHECK(
+      replaced.ends_with(" passes through the host, so that replace waits: expected a stream "
+                         "that is not being captured"));
+  for (const auto& call :
+       {std::function<void()>([&] { (void)model.get(1, run.stream()); }),
+        std::function<void()>([&] { model.get(1, "fc1.bias", destination, run.stream()); })}) {
+    CHECK(refusal_of(call) == "model: get waits: expected a stream that is not being captured");
+  }
+  run.model().run(run.arguments(), run.execution());
+  cudaGraph_t graph{};
+  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  size_t num_nodes = 0;
+  REQUIRE(cudaGraphGetNodes(graph, nullptr, &num_nodes) == cudaSuccess);
+  CHECK(num_nodes > 0);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK_NOTHROW(model.replace(1, on_host, run.stream()));
+}
+
 TEST_CASE("captures: copies to page-locked memory of the host are captured") {
   const Context context = require_cuda();
   const OwnedStream stream(context);
