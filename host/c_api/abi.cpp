@@ -112,7 +112,7 @@ static_assert(
     offsetof(wide_plan_options, router) == 128 && offsetof(wide_plan_options, gate) == 136 &&
     offsetof(wide_plan_options, first_id) == 144 &&
     offsetof(wide_plan_options, num_scores) == 152 && offsetof(wide_plan_options, id_dtype) == 160);
-static_assert(has_layout<wide_plan_info>(128, 17));
+static_assert(has_layout<wide_plan_info>(136, 18));
 static_assert(
     offsetof(wide_plan_info, num_members) == 8 && offsetof(wide_plan_info, batch) == 16 &&
     offsetof(wide_plan_info, num_inputs) == 24 && offsetof(wide_plan_info, num_outputs) == 32 &&
@@ -124,7 +124,7 @@ static_assert(
     offsetof(wide_plan_info, activation_bytes) == 96 &&
     offsetof(wide_plan_info, scratch_bytes) == 104 &&
     offsetof(wide_plan_info, table_bytes) == 112 && offsetof(wide_plan_info, calls_cublas) == 120 &&
-    offsetof(wide_plan_info, calls_cudnn) == 124);
+    offsetof(wide_plan_info, calls_cudnn) == 124 && offsetof(wide_plan_info, host_bytes) == 128);
 static_assert(has_layout<wide_operand>(96, 14));
 static_assert(offsetof(wide_operand, name) == 8 && offsetof(wide_operand, dtype) == 16 &&
               offsetof(wide_operand, rank) == 20 && offsetof(wide_operand, shape) == 24 &&

@@ -152,6 +152,7 @@ wide_status wide_plan_query(const wide_plan* plan, wide_plan_info* out) {
     value.activation_bytes = memory.activation_bytes;
     value.scratch_bytes = memory.scratch_bytes;
     value.table_bytes = memory.table_bytes;
+    value.host_bytes = memory.host_bytes;
     value.calls_cublas = own.vendor_calls().cublas;
     value.calls_cudnn = own.vendor_calls().cudnn;
     write(out, value);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <set>
+#include <string_view>
 
 #include "host/core/check.hpp"
 #include "host/core/nearest.hpp"
@@ -84,6 +86,21 @@ void lower_as(const std::string& asker, const Lower& lower) {
   }
 }
 
+/// Model::State::kept: of parameters that no slot holds as they were given.
+int64_t kept_bytes(const ModelPlan::State& s) {
+  std::set<std::string_view> stored;
+  for (const ParameterSlot& slot : s.slots) {
+    if (s.graph.kind(slot.value) == ValueKind::parameter) stored.insert(s.graph.name(slot.value));
+  }
+  int64_t bytes = 0;
+  for (const Value parameter : s.source.parameters()) {
+    if (stored.contains(s.source.name(parameter))) continue;
+    const ValueType& type = s.source.type(parameter);
+    bytes += checked_bytes(type.shape, dtype_bytes(type.dtype));
+  }
+  return checked_bytes({s.stored_members}, bytes);
+}
+
 void lower_node(Lowering& l, const Node& node) {
   if (l.is_ragged()) return lower_ragged(l, node);
   if (l.problem().is_routed) return lower_routed(l, node);
@@ -117,6 +134,7 @@ void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
   plan_memory(s, l.steps);
   s.memory.weights_bytes = l.weights_bytes;
   s.memory.table_bytes = l.table_bytes;
+  s.memory.host_bytes = kept_bytes(s);
   s.memory.input_bytes = bytes_of(s.inputs);
   s.memory.output_bytes = bytes_of(s.outputs);
   for (LoweredStep& step : l.steps) {
@@ -296,7 +314,10 @@ namespace {
 bool fits(const Context& context, const Graph& graph, const ModelProblem& problem, bool is_first,
           int64_t bytes, const ModelOptions& options) {
   try {
-    return make_model_plan(context, graph, problem, options).memory().total_bytes() <= bytes;
+    const ModelPlan plan = make_model_plan(context, graph, problem, options);
+    const bool is_on_host = context.device().type == DeviceType::cpu;
+    const ModelMemory& memory = plan.memory();
+    return memory.total_bytes() + (is_on_host ? memory.host_bytes : 0) <= bytes;
   } catch (const TooLarge&) {
     return false;
   } catch (const Error& error) {

@@ -103,7 +103,11 @@ struct ModelMemory {
   int64_t input_bytes = 0, output_bytes = 0;  ///< the caller's
   /// What a ragged plan itself owns on CUDA from its creation: the tables of ragged_linear.
   int64_t table_bytes = 0;
+  /// Of the host, on any device: a Model's parameters that its weights do not hold as they were
+  /// given, such as quantised ones and those of a folded batchnorm. get() and set() need them.
+  int64_t host_bytes = 0;
   int64_t workspace_bytes() const { return activation_bytes + scratch_bytes; }
+  /// Of the device, host_bytes not included.
   int64_t total_bytes() const {
     return weights_bytes + workspace_bytes() + input_bytes + output_bytes + table_bytes;
   }
@@ -201,15 +205,16 @@ class ModelPlan {
 ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
                           const ModelOptions& options = {});
 
-/// The largest number of members whose total_bytes() is at most `bytes`; 0 where not even one fits.
+/// The largest number of members whose total_bytes() is at most `bytes`, on the CPU together with
+/// host_bytes; 0 where not even one fits.
 /// What no plan can be made for (a value that takes 2^44 bytes or more for all members) does not
 /// fit; where members take no memory, INT64_MAX.
 int64_t largest_num_members_that_fits(const Context& context, const Graph& graph, int64_t batch,
                                       int64_t bytes, const ModelOptions& options = {});
 
-/// The largest batch, up to `most`, whose total_bytes() are at most `bytes`; 0 where not even one
-/// row fits. What no plan can be made for does not fit, as above; where none can be made for one
-/// row either, that error is thrown: the graph or the options are at fault, not the batch.
+/// The largest batch, up to `most`, whose bytes, counted likewise, are at most `bytes`; 0 where not
+/// even one row fits. What no plan can be made for does not fit, as above; where none can be made
+/// for one row either, that error is thrown: the graph or the options are at fault, not the batch.
 int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int64_t num_members,
                                 int64_t bytes, int64_t most, const ModelOptions& options = {});
 

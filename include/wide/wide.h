@@ -269,6 +269,9 @@ typedef struct wide_plan_info {
   int64_t activation_bytes, scratch_bytes; /* workspace_bytes is their sum */
   int64_t table_bytes;               /* what a ragged plan itself owns on CUDA from its creation */
   int32_t calls_cublas, calls_cudnn; /* a run needs handles of these libraries */
+  /* Of the host, on any device, not in total_bytes: a model's parameters that its weights do not
+   * hold as they were given, such as quantised ones. wide_model_get_parameter() needs them. */
+  int64_t host_bytes;
 } wide_plan_info;
 
 /* An input or output as the caller provides it: densely packed. */
@@ -317,9 +320,9 @@ WIDE_API wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_s
 WIDE_API const char* wide_plan_explain(const wide_plan* plan);
 WIDE_API void wide_plan_destroy(wide_plan* plan); /* where ragged: when its runs are complete */
 
-/* The largest number of members whose total_bytes is at most `bytes`, 0 where not even one fits; a
- * value that takes 2^44 bytes or more for all members does not fit. options.num_members is ignored;
- * options.batches is refused, here and below. */
+/* The largest number of members whose total_bytes is at most `bytes`, on the CPU together with
+ * host_bytes, 0 where not even one fits; a value that takes 2^44 bytes or more for all members does
+ * not fit. options.num_members is ignored; options.batches is refused, here and below. */
 WIDE_API wide_status wide_largest_num_members_that_fits(const wide_context* context,
                                                         const wide_graph* graph,
                                                         const wide_plan_options* options,

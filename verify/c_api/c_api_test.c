@@ -158,6 +158,7 @@ static void test_queries(wide_device device) {
   CHECK(info.num_inputs == 1 && info.num_outputs == 1 && info.num_steps == 2);
   CHECK(info.input_bytes == (int64_t)sizeof inputs);
   CHECK(info.weights_bytes > 0 && info.total_bytes > info.weights_bytes);
+  CHECK(info.host_bytes == 0);
   CHECK(info.calls_cudnn == 0 && (info.calls_cublas == 0 || device.type == WIDE_CUDA));
   wide_operand x = {.struct_size = sizeof x};
   OK(wide_plan_input(e.plan, 0, &x));

@@ -105,6 +105,16 @@ TEST_CASE("quantised model: weights lose what a format of four bits loses, and t
   const double error = all.worst_error(few.run());
   CHECK((error > 1e-3 && error < 0.5));
   CHECK(few.plan().memory().weights_bytes < all.plan().memory().weights_bytes / 4);
+  // The weights as they were given stay on the host, biases do not: they are stored so.
+  int64_t given_bytes = 0;
+  for (const ModelParameter& parameter : few.plan().parameters()) {
+    if (parameter.shape.rank() == 2) given_bytes += 2 * num_elements(parameter.shape) * 4;
+  }
+  CHECK(all.plan().memory().host_bytes == 0);
+  CHECK(few.plan().memory().host_bytes == given_bytes);
+  const int64_t all_bytes = few.plan().memory().total_bytes() + given_bytes;
+  CHECK(largest_num_members_that_fits(context, graph, 3, all_bytes) == 2);
+  CHECK(largest_num_members_that_fits(context, graph, 3, all_bytes - 1) == 1);
   CHECK_THAT(to_string(graph, GraphStyle::list),
              ContainsSubstring("weights=int4") && ContainsSubstring("format=int4"));
 }

@@ -193,7 +193,7 @@ TEST_CASE(
   CHECK(tight.memory().output_bytes == 4 * 2 * 10 * 4);
   CHECK(tight.memory().weights_bytes >= 4 * 4 * graph.num_parameters() * 9 / 10);
 
-  const int64_t bytes = tight.memory().total_bytes();
+  const int64_t bytes = tight.memory().total_bytes() + tight.memory().host_bytes;
   CHECK(largest_num_members_that_fits(cpu, graph, 2, bytes) == 4);
   CHECK(largest_num_members_that_fits(cpu, graph, 2, bytes - 1) == 3);
   CHECK(largest_num_members_that_fits(cpu, graph, 2, 1000) == 0);
