@@ -45,6 +45,7 @@ class Stream {
 };
 
 /// One device with its properties, its allocator and (CPU) its threads. Copies share them.
+/// On the CPU a call takes up to 128 KiB of its caller's stack: 512 KiB are safe for a thread.
 /// A context belongs to one owner thread at a time; plans made from it are shared freely.
 ///
 /// While another stream is captured, in any mode and by any thread, tensors, streams, models and

@@ -129,7 +129,8 @@ typedef struct wide_context_info {
 WIDE_API wide_status wide_num_cuda_devices(int32_t* out);
 
 /* `options` NULL: the CPU, whose threads serve one run at a time: others run in their own thread. A
- * process may fork while nothing runs; the child runs in the calling thread. */
+ * process may fork while nothing runs; the child runs in the calling thread. A call takes up to
+ * 128 KiB of its caller's stack: 512 KiB are safe for a thread. */
 WIDE_API wide_status wide_context_create(const wide_context_options* options, wide_context** out);
 /* The CPU as the host of `device`: its tensors lie in page-locked memory where that is on CUDA, so
  * that wide_copy between them and the device does not wait. It has one thread. Tensors are made and
