@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU device's top_k, over rows, from several threads. `wide` visits a row's scores once and
-// keeps the largest so far in order, as a player sorts cards; `sequential` visits them for each
-// choice, all rows after another. What has been chosen is in ids, and nowhere else.
+// keeps the largest so far: a few in order, as a player sorts cards, many in a heap, so that no
+// order of the scores is slow; `sequential` visits them for each choice, all rows after another.
+// What has been chosen is in ids, and nowhere else.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,6 +24,22 @@ bool is_larger(float a, float b) {
   return a > b || (std::isnan(a) && !std::isnan(b));
 }
 
+/// Scores that are passed at once where none is chosen.
+constexpr int64_t kGroup = 32;
+
+bool has_larger(const float* scores, float than) {
+  int any = 0;  // without branches: in vectors
+  for (int64_t i = 0; i < kGroup; ++i) {
+    any |= static_cast<int>(scores[i] > than) |
+           (static_cast<int>(std::isnan(scores[i])) & static_cast<int>(!std::isnan(than)));
+  }
+  return any != 0;
+}
+
+/// More choices are kept in a heap: at 32, ascending scores take as long in order, and random ones
+/// of short rows less.
+constexpr int64_t kMostInserted = 32;
+
 template <class Id>
 class TopKRow {
  public:
@@ -33,16 +50,26 @@ class TopKRow {
         gates_(p.has_gates ? static_cast<float*>(a.gates.data) + row * p.choices : nullptr) {}
 
   void choose_all() const {
+    const bool has_heap = p_.choices > kMostInserted;
     int64_t count = 0;
     float least = 0;  // of the chosen ones
-    for_each_score([&](int64_t n, float score) {
+    float list[kMostInserted];
+    const auto take = [&](int64_t n, float score) {
       const bool has_room = count < p_.choices;
       if (!has_room && !is_larger(score, least)) return;
-      int64_t k = has_room ? count++ : count - 1;
-      for (; k > 0 && is_larger(score, score_of(k - 1)); --k) ids_[k] = ids_[k - 1];
-      ids_[k] = static_cast<Id>(n);
-      least = score_of(count - 1);
-    });
+      least = has_heap ? heap_with(n, count) : list_with(n, score, count, list);
+      if (has_room) ++count;
+    };
+    cpu::for_each_chunk(
+        p_.dtype, scores_, p_.num_members, [&](const float* scores, int64_t first, int64_t left) {
+          for (int64_t i = 0; i < left; i += kGroup) {
+            const int64_t end = std::min(left, i + kGroup);
+            if (count == p_.choices && end == i + kGroup && !has_larger(scores + i, least))
+              continue;
+            for (int64_t j = i; j < end; ++j) take(first + j, scores[j]);
+          }
+        });
+    if (has_heap) std::sort_heap(ids_, ids_ + p_.choices, precedes());
   }
 
   /// The first of what comes after the choice before.
@@ -95,9 +122,45 @@ class TopKRow {
                           for (int64_t i = 0; i < count; ++i) f(first + i, scores[i]);
                         });
   }
-  float score_of(int64_t k) const {
+  float score_at(Id id) const {
     float buffer;
-    return *cpu::chunk_of(p_.dtype, scores_, static_cast<int64_t>(ids_[k]), 1, &buffer);
+    return *cpu::chunk_of(p_.dtype, scores_, static_cast<int64_t>(id), 1, &buffer);
+  }
+  float score_of(int64_t k) const { return score_at(ids_[k]); }
+
+  /// Whether one choice comes before another, which makes a heap's first element the last choice.
+  auto precedes() const {
+    return [this](Id a, Id b) {
+      const float of_a = score_at(a), of_b = score_at(b);
+      return is_larger(of_a, of_b) || (!is_larger(of_b, of_a) && a < b);
+    };
+  }
+
+  // Add a choice, n, to the `count` ones there are, the last of which leaves where these are all.
+  // Both return the score of the then last one. `list` has the scores of all.
+  float list_with(int64_t n, float score, int64_t count, float* list) const {
+    const int64_t last = count < p_.choices ? count : count - 1;
+    int64_t k = last;
+    for (; k > 0 && is_larger(score, list[k - 1]); --k) {
+      list[k] = list[k - 1];
+      ids_[k] = ids_[k - 1];
+    }
+    list[k] = score;
+    ids_[k] = static_cast<Id>(n);
+    return list[last];
+  }
+  float heap_with(int64_t n, int64_t count) const {
+    Id* const end = ids_ + p_.choices;
+    if (count < p_.choices) {
+      ids_[count] = static_cast<Id>(n);
+      if (count + 1 < p_.choices) return 0;  // not asked for before all are there
+      std::make_heap(ids_, end, precedes());
+    } else {
+      std::pop_heap(ids_, end, precedes());
+      end[-1] = static_cast<Id>(n);
+      std::push_heap(ids_, end, precedes());
+    }
+    return score_of(0);
   }
 
   const TopKProblem& p_;

@@ -201,6 +201,27 @@ TEST_CASE("top_k: any number of members and choices, with many equals, at any pl
   }
 }
 
+TEST_CASE("top_k: few and many choices among NaN, infinities and both zeros, wherever they are") {
+  const Doubles special{-0.0, kNan, 0.0, kInfinity, -kInfinity, -kNan, 1, -1};
+  std::mt19937_64 random(4);
+  for (const int64_t n : {70, 1100}) {
+    for (const int64_t k : {3, 32, 33, 70}) {
+      // Rare, as few as are chosen, or nothing else.
+      for (const uint64_t one_in : {50, 20, 1}) {
+        TopKProblem p{.num_members = n, .rows = 2, .choices = k, .has_gates = true};
+        p.gate = GateFunction::none;
+        Doubles scores = uniform(p.rows * n, -4, 4, random());
+        for (double& score : scores) {
+          if (random() % one_in == 0) score = special[random() % special.size()];
+        }
+        check(p, scores);
+        check(p, Doubles(scores.size(), scores.back()));
+        check(p, Doubles(scores.size(), kNan));
+      }
+    }
+  }
+}
+
 TEST_CASE("top_k: rows that do not fit in registers, in either order of scores") {
   const int64_t n = 8200;
   for (const bool ascends : {false, true}) {
