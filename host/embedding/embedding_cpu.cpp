@@ -10,6 +10,7 @@
 
 #include "host/core/parallel.hpp"
 #include "host/core/row_cpu.hpp"
+#include "host/core/vectorised.hpp"
 #include "host/embedding/embedding_run.hpp"
 #include "host/embedding/quantized_rows.hpp"
 #include "kernels/embedding/embedding_params.hpp"
@@ -116,16 +117,19 @@ class Gather {
   const float* read_chunk(int64_t id, int64_t member, int64_t first, int64_t count,
                           float* buffer) const {
     const char* from = table_row(id, member);
-    if (p_.table_format == WeightFormat::packed) {
-      return cpu::chunk_of(p_.dtype, from, first, count, buffer);
+    if (p_.table_format != WeightFormat::packed) {
+      decode_table_row(p_.table_format, reinterpret_cast<const uint8_t*>(from), p_.dim, first,
+                       {buffer, static_cast<size_t>(count)});
+      return buffer;
     }
-    decode_table_row(p_.table_format, reinterpret_cast<const uint8_t*>(from), p_.dim, first,
-                     {buffer, static_cast<size_t>(count)});
-    return buffer;
+    const float* values = nullptr;
+    call_vectorised([&] { values = cpu::chunk_of(p_.dtype, from, first, count, buffer); });
+    return values;
   }
 
   void write_chunk(char* row, int64_t first, const float* values, int64_t count) const {
-    encode_row(p_.dtype, values, row + first * dtype_bytes(p_.dtype), count);
+    call_vectorised(
+        [&] { encode_row(p_.dtype, values, row + first * dtype_bytes(p_.dtype), count); });
   }
 
   void note(uint64_t place) const {
