@@ -14,15 +14,16 @@
 namespace wide::test {
 namespace {
 
-/// y of one head, member and batch row.
+/// y of one batch row; rows of q are `dim` wide, those of k and v where heads share them less.
 Reals attend(const Context& context, const std::string& strategy, FlashAttentionProblem problem,
              int64_t dim, const Reals& q, const Reals& k, const Reals& v) {
-  const auto rows = [&](const Reals& values) { return static_cast<int64_t>(values.size()) / dim; };
-  const auto tensor = [&](const Reals& values) {
-    return upload(context, problem.dtype, {1, rows(values), dim}, values);
+  const auto tensor = [&](const Reals& values, int64_t width) {
+    const auto rows = static_cast<int64_t>(values.size()) / width;
+    return upload(context, problem.dtype, {1, rows, width}, values);
   };
-  Tensor q_there = tensor(q), k_there = tensor(k), v_there = tensor(v),
-         y(context, problem.dtype, {1, rows(q), dim});
+  const int64_t kv_dim = problem.kv_heads == 0 ? dim : dim / problem.heads * problem.kv_heads;
+  Tensor q_there = tensor(q, dim), k_there = tensor(k, kv_dim), v_there = tensor(v, kv_dim),
+         y(context, problem.dtype, q_there.shape());
   const FlashAttentionArguments arguments{q_there, k_there, v_there, {}, {}, y};
   run_plan(context,
            make_flash_attention_plan(context, describe_flash_attention(arguments, problem),
@@ -198,6 +199,58 @@ TEST_CASE("flash_attention: heads and sequences around the sizes of blocks") {
       check_everywhere(made);
       made.problem.dtype = Dtype::fp16;
       check_everywhere(made);
+    }
+  }
+}
+
+TEST_CASE("flash_attention: few queries of heads that share keys, with masks and biases") {
+  for (const int64_t seq : {1, 3}) {
+    AttentionCase made{{.num_members = 2,
+                        .batch = 2,
+                        .seq = seq,
+                        .heads = 6,
+                        .kv_heads = 2,
+                        .head_dim = 24,
+                        .dtype = Dtype::fp16}};
+    made.problem.kv_seq = 37;
+    check_everywhere(made);
+    made.bias = {2, 2, 6};
+    made.slopes = {0.5, 0, -0.125, 2, 1, 0.25, 0.5, 0, 1, -0.125, 2, 0.25};
+    made.lengths = {30, 8, 2, 37};
+    made.problem.is_causal = true;
+    made.problem.window = 20;
+    check_everywhere(made);
+  }
+}
+
+TEST_CASE("flash_attention: on the CPU a head has the bits that it has alone") {
+  constexpr int64_t kDim = 40, kKeys = 70;
+  const Context cpu = Context::cpu();
+  const Reals k = uniform(kKeys * kDim, -1, 1, 2), v = uniform(kKeys * kDim, -1, 1, 3);
+  for (const int64_t seq : {1, 3, 8, 16, 17, 33}) {
+    for (const int64_t heads : {2, 7, 17}) {
+      INFO(heads << " heads of " << seq << " queries");
+      Reals q = uniform(seq * heads * kDim, -4, 4, 1);
+      q[static_cast<size_t>(kDim)] = std::nan("");  // the second head's
+      FlashAttentionProblem p{.dtype = Dtype::bf16};
+      p.is_causal = seq > 1;
+      p.heads = heads, p.kv_heads = 1;
+      const Reals together = attend(cpu, "wide", p, heads * kDim, q, k, v);
+      p.heads = 1;
+      bool is_same = true;
+      for (int64_t head = 0; head < heads; ++head) {
+        const auto place = [&](int64_t i) {  // of element i of the head
+          return static_cast<size_t>((i / kDim * heads + head) * kDim + i % kDim);
+        };
+        Reals own(static_cast<size_t>(seq * kDim));
+        for (size_t i = 0; i < own.size(); ++i) own[i] = q[place(static_cast<int64_t>(i))];
+        const Reals alone = attend(cpu, "wide", p, kDim, own, k, v);
+        for (size_t i = 0; i < own.size(); ++i) {
+          const double got = together[place(static_cast<int64_t>(i))];
+          is_same = is_same && (got == alone[i] || (std::isnan(got) && std::isnan(alone[i])));
+        }
+      }
+      CHECK(is_same);
     }
   }
 }
