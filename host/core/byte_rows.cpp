@@ -83,6 +83,36 @@ void copy_block(const RowBlock& block) {
   }
 }
 
+void copy_rows(const ByteRows& rows, const void* source, void* destination) {
+  constexpr int64_t kSide = 16;  // fp32: a line of 64 bytes
+  if (rows.num_loops < 2 || rows.row_bytes > 8)
+    return for_each_block(rows, source, destination, copy_block);
+  ByteRows outer = rows;
+  const auto begin = outer.loops.begin(), end = begin + rows.num_loops;
+  std::iter_swap(begin + 1, std::min_element(begin + 1, end, [](const auto& a, const auto& b) {
+                   return a.source_step < b.source_step;
+                 }));
+  const ByteRows::Loop inner = outer.loops[0], across = outer.loops[1];
+  outer.num_loops -= 2;
+  std::fill(std::move(begin + 2, end, begin), end, ByteRows::Loop{});
+  for_each_block(outer, source, destination, [&](const RowBlock& plane) {
+    for (int64_t p = 0; p < plane.num_rows; ++p) {
+      const char* from = plane.source + p * plane.source_step;
+      char* to = plane.destination + p * plane.destination_step;
+      for (int64_t first = 0; first < across.extent; first += kSide) {
+        for (int64_t i = 0; i < inner.extent; i += kSide) {
+          for (int64_t j = first; j < std::min(first + kSide, across.extent); ++j) {
+            copy_block({from + j * across.source_step + i * inner.source_step,
+                        to + j * across.destination_step + i * inner.destination_step,
+                        rows.row_bytes, std::min(kSide, inner.extent - i), inner.source_step,
+                        inner.destination_step});
+          }
+        }
+      }
+    }
+  });
+}
+
 bool lies_apart(const ConstTensorView& view) {
   if (std::find(view.shape.begin(), view.shape.end(), 0) != view.shape.end()) return true;
   int64_t span = 1;  // of the smaller strides

@@ -60,6 +60,10 @@ void for_each_block(const ByteRows& rows, const void* source, void* destination,
 /// On the CPU.
 void copy_block(const RowBlock& block);
 
+/// All of them, on the CPU, between views that do not overlap. Where neighbours in one view are far
+/// apart in the other, as in a transpose, squares of elements keep the lines of both near.
+void copy_rows(const ByteRows& rows, const void* source, void* destination);
+
 /// False where elements may share a place: a stride of 0, or one that is shorter than the span of
 /// the smaller ones.
 bool lies_apart(const ConstTensorView& view);

@@ -1,15 +1,19 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic in double, rounded once to the dtype; nodes that only move elements move bytes.
+// Arithmetic in double, rounded once to the dtype; nodes that only move elements move bytes. What
+// is loaded is gathered and converted by the context's threads, straight from the view.
 #include "host/model/member_values.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "host/core/byte_rows.hpp"
 #include "host/core/check.hpp"
 #include "host/core/nearest.hpp"
+#include "host/core/row_cpu.hpp"
+#include "host/core/slices.hpp"
 #include "host/model/shape_text.hpp"
 #include "wide/convert.hpp"
 #include "wide/mlp.hpp"
@@ -18,43 +22,62 @@ namespace wide {
 
 namespace {
 
-/// The elements of a tensor of any strides, one after another.
-std::vector<std::byte> gathered(const std::byte* from, Dtype dtype, const Shape& shape,
-                                const Strides& strides) {
-  const auto element = static_cast<size_t>(dtype_bytes(dtype));
-  const auto count = static_cast<size_t>(num_elements(shape));
-  std::vector<std::byte> dense(count * element);
-  std::array<int64_t, kMaxRank> index{};
-  for (size_t i = 0; i < count; ++i) {
-    int64_t at = 0;
-    for (int axis = 0; axis < shape.rank(); ++axis) {
-      at += index[static_cast<size_t>(axis)] * strides[axis];
-    }
-    std::memcpy(dense.data() + i * element, from + static_cast<size_t>(at) * element, element);
-    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-      if (++index[static_cast<size_t>(axis)] < shape[axis]) break;
-      index[static_cast<size_t>(axis)] = 0;
-    }
-  }
-  return dense;
+/// The elements of a tensor on the host, of any strides, one after another.
+void gather(const ConstTensorView& from, void* dense) {
+  if (from.num_elements() == 0) return;
+  copy_rows(byte_rows(from, contiguous_strides(from.shape)), from.data, dense);
 }
 
-/// A tensor of any strides and device as dense bytes on the host.
-HostValue on_host(const Context& context, const ConstTensorView& view, Stream stream) {
-  HostValue value{{view.dtype, view.shape}, {}};
-  std::vector<std::byte> span(static_cast<size_t>(view.span_bytes()));
-  if (span.empty()) return value;
+/// Between fp32, fp16 and bf16, rounded once.
+void convert(Dtype from, const void* source, Dtype to, void* destination, int64_t count) {
+  call_vectorised([=] {
+    float values[cpu::kRowChunk];
+    for (int64_t first = 0; first < count; first += cpu::kRowChunk) {
+      const int64_t chunk = std::min(cpu::kRowChunk, count - first);
+      decode_row(from, static_cast<const char*>(source) + first * dtype_bytes(from), values, chunk);
+      encode_row(to, values, static_cast<char*>(destination) + first * dtype_bytes(to), chunk);
+    }
+  });
+}
+
+/// A tensor on the host as dense elements of `dtype`.
+std::vector<std::byte> dense(const Context& context, ConstTensorView view, Dtype dtype) {
+  const int64_t count = view.num_elements(), bytes = dtype_bytes(dtype);
+  std::vector<std::byte> out(static_cast<size_t>(count * bytes));
+  if (count == 0) return out;
+  const bool is_dense = view.is_contiguous();
+  if (is_dense) view = ConstTensorView(view.data, view.dtype, {count}, Device{});
+  const int64_t row = count / view.shape[0];
+  const int64_t step = std::max<int64_t>(1, kElementsPerTask / row);
+  parallel_for(context, (view.shape[0] + step - 1) / step, [&](int64_t task) {
+    const ConstTensorView part =
+        view.narrow(0, task * step, std::min(step, view.shape[0] - task * step));
+    const int64_t elements = part.num_elements();
+    std::byte* to = out.data() + task * step * row * bytes;
+    if (view.dtype == dtype) return gather(part, to);
+    if (is_dense) return convert(view.dtype, part.data, dtype, to, elements);
+    std::vector<std::byte> gathered(static_cast<size_t>(elements * dtype_bytes(view.dtype)));
+    gather(part, gathered.data());
+    convert(view.dtype, gathered.data(), dtype, to, elements);
+  });
+  return out;
+}
+
+/// A tensor of any strides and device as dense elements of `dtype` on the host.
+HostValue on_host(const Context& context, const ConstTensorView& view, Dtype dtype, Stream stream) {
   if (view.device.type == DeviceType::cpu) {
-    std::memcpy(span.data(), view.data, span.size());
-  } else {
+    return {{dtype, view.shape}, dense(context, view, dtype)};
+  }
+  std::vector<std::byte> span(static_cast<size_t>(view.span_bytes()));
+  if (!span.empty()) {
     const Shape flat{static_cast<int64_t>(span.size())};
     copy(ConstTensorView(view.data, Dtype::uint8, flat, view.device),
          TensorView(span.data(), Dtype::uint8, flat, Device{}), stream);
     context.synchronize(stream);
+    if (view.dtype == dtype && view.is_contiguous()) return {{dtype, view.shape}, std::move(span)};
   }
-  value.bytes = view.is_contiguous() ? std::move(span)
-                                     : gathered(span.data(), view.dtype, view.shape, view.strides);
-  return value;
+  const ConstTensorView here(span.data(), view.dtype, view.shape, view.strides, Device{});
+  return {{dtype, view.shape}, dense(context, here, dtype)};
 }
 
 bool is_wide_float(Dtype dtype) {
@@ -242,9 +265,13 @@ void require_known(const Graph& source, int64_t member, const MemberParameters& 
 
 }  // namespace
 
-HostValue converted(HostValue value, Dtype dtype) {
+ConstTensorView view_of(const HostValue& value) {
+  return {value.bytes.data(), value.type.dtype, value.type.shape, Device{}};
+}
+
+HostValue converted(const Context& context, HostValue value, Dtype dtype) {
   if (value.type.dtype == dtype) return value;
-  return as_dtype(as_doubles(value), {dtype, value.type.shape});
+  return {{dtype, value.type.shape}, dense(context, view_of(value), dtype)};
 }
 
 Value known_parameter(const Graph& source, std::string_view parameter) {
@@ -276,7 +303,7 @@ void require_parameter(const Context& context, const Graph& source, int64_t memb
 HostValue checked_parameter(const Context& context, const Graph& source, int64_t member,
                             Value parameter, const ConstTensorView& view, Stream stream) {
   require_parameter(context, source, member, parameter, view);
-  return converted(on_host(context, view, stream), source.type(parameter).dtype);
+  return on_host(context, view, source.type(parameter).dtype, stream);
 }
 
 void require_parameters(const Context& context, const Graph& source, int64_t member,
@@ -343,7 +370,9 @@ HostValue permuted(HostValue value, const Dims& order) {
     out.type.shape[axis] = value.type.shape[static_cast<int>(order[axis])];
     from[axis] = strides[static_cast<int>(order[axis])];
   }
-  out.bytes = gathered(value.bytes.data(), value.type.dtype, out.type.shape, from);
+  out.bytes.resize(value.bytes.size());
+  gather(ConstTensorView(value.bytes.data(), value.type.dtype, out.type.shape, from, Device{}),
+         out.bytes.data());
   return out;
 }
 

@@ -23,6 +23,8 @@ struct HostValue {
   friend bool operator==(const HostValue&, const HostValue&) = default;
 };
 
+ConstTensorView view_of(const HostValue& value);
+
 using HostValues = std::map<std::string, HostValue, std::less<>>;
 
 /// Throws invalid_argument, with `member`, for missing or unknown parameters and those that
@@ -44,8 +46,8 @@ void require_parameter(const Context& context, const Graph& source, int64_t memb
 HostValue checked_parameter(const Context& context, const Graph& source, int64_t member,
                             Value parameter, const ConstTensorView& view, Stream stream);
 
-/// Rounded to nearest where the dtype is another one.
-HostValue converted(HostValue value, Dtype dtype);
+/// Rounded to nearest where the dtype is another one: fp32, fp16 or bf16, both.
+HostValue converted(const Context& context, HostValue value, Dtype dtype);
 
 /// The threads that compute values: a model's own where it is on the CPU, else threads that start
 /// when first needed, once for all members that are loaded together.

@@ -196,12 +196,18 @@ void Model::load(int64_t member, const MemberParameters& parameters, Stream stre
                    checked_parameter(state.context, s.source, member, s.source.find_parameter(name),
                                      parameters.at(name), stream));
   }
-  for (const ParameterSlot* slot : computed)
-    contents.push_back(content_of(s, *slot, values, loads.host));
-  std::erase_if(values, [&](const auto& value) { return raw_slot(s, value.first) != nullptr; });
+  for (const ParameterSlot* slot : computed) {
+    const auto value = values.find(s.graph.name(slot->value));
+    if (value != values.end() && takes_as_given(s, *slot, view_of(value->second))) {
+      contents.push_back({slot, {}, view_of(value->second)});  // converted, but as it lies
+    } else {
+      contents.push_back(content_of(s, *slot, values, loads.host));
+    }
+  }
   const auto lock = state.lock.for_change();
   settle_shared(s, state, contents, member, stream, loads);
   write_slots(s, state, contents, member, stream);
+  std::erase_if(values, [&](const auto& value) { return raw_slot(s, value.first) != nullptr; });
   state.kept[static_cast<size_t>(member)].swap(values);
   if (!loads.makes_model) return;
   for (SlotContent& content : contents) {
@@ -306,7 +312,7 @@ void Model::get(int64_t member, std::string_view parameter, const TensorView& de
   }
   HostValue value = [&] {
     const auto lock = state_->lock.for_read();
-    return converted(stored_value(s, *state_, member, name, stream), destination.dtype);
+    return converted(context, stored_value(s, *state_, member, name, stream), destination.dtype);
   }();
   const TensorView from = bytes_of(value.bytes);
   copy(from, TensorView(destination.data, Dtype::uint8, from.shape, destination.device), stream);

@@ -5,8 +5,10 @@
 // whole, and read back into memory of the caller's.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "verify/support/error_of.hpp"
 #include "verify/support/model_run.hpp"
 #include "verify/support/tensors.hpp"
+#include "wide/convert.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/model_replay.hpp"
@@ -149,6 +152,47 @@ TEST_CASE("model parameters: from and into memory of the device, rounded where d
     std::vector<float> on_host(48);
     model.get(2, "fc1.bias", TensorView(on_host.data(), Dtype::fp32, {48}, Device{}), run.stream());
     CHECK(std::vector<double>(on_host.begin(), on_host.end()) == expected);
+  }
+}
+
+TEST_CASE("model parameters: of any dtype and strides, each element rounded as if alone") {
+  constexpr Dtype kDtypes[] = {Dtype::fp32, Dtype::fp16, Dtype::bf16};
+  constexpr int64_t kOut = 70, kIn = 600;  // several chunks and tasks, no multiple of a square
+  const Context cpu = Context::cpu({.num_threads = 2, .allocator = nullptr});
+  std::vector<double> values = test::uniform(kOut * 650, -4, 4, 1);
+  const double special[] = {NAN, INFINITY, -INFINITY, -0.0, 65520, 1e-40, 6e-8, 1.00390625, 3e38};
+  for (size_t i = 0; i < values.size(); i += 7) values[i] = special[i % std::size(special)];
+  for (const Dtype to : kDtypes) {
+    ModelRun run(cpu, test::built([&](GraphBuilder& g) {
+                   const Value x = g.input("x", {kBatch, kIn}, to);
+                   g.output("y", layers::linear(g, "fc", x, kOut, {.has_bias = false}));
+                 }),
+                 kProblem);
+    for (const Dtype from : kDtypes) {
+      const Tensor there = test::upload(cpu, from, {kOut * 650}, values);
+      for (const Strides& strides : {Strides{kIn, 1}, Strides{1, kOut}, Strides{650, 1}}) {
+        CAPTURE(dtype_name(from), dtype_name(to), to_string(strides));
+        const ConstTensorView view(there.data(), from, {kOut, kIn}, strides, Device{});
+        Tensor expected(cpu, to, {kOut, kIn}), back(cpu, from, {kOut, kIn});
+        for (int64_t i = 0; i < kOut * kIn; ++i) {
+          const int64_t place = i / kIn * strides[0] + i % kIn * strides[1];
+          store_element(expected.data(), to, i, load_element(there.data(), from, place));
+        }
+        const auto is_expected = [&](const Tensor& got) {
+          const auto bytes = static_cast<size_t>(got.bytes());
+          return std::memcmp(got.data(), expected.data(), bytes) == 0;
+        };
+        run.model().set(2, "fc.weight", view, run.stream());
+        CHECK(is_expected(run.model().get(2, run.stream()).at("fc.weight")));
+        run.model().replace(1, {{"fc.weight", view}}, run.stream());
+        CHECK(is_expected(run.model().get(1, run.stream()).at("fc.weight")));
+        run.model().get(1, "fc.weight", back, run.stream());
+        Tensor rounded(cpu, from, {kOut, kIn});
+        for (int64_t i = 0; i < kOut * kIn; ++i)
+          store_element(rounded.data(), from, i, load_element(expected.data(), to, i));
+        CHECK(std::memcmp(back.data(), rounded.data(), static_cast<size_t>(back.bytes())) == 0);
+      }
+    }
   }
 }
 
