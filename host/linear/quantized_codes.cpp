@@ -23,6 +23,22 @@ namespace {
 constexpr detail::SmallFloat kFp6E3m2{6, 2, 3, 0x1f, 0x1f, 0x1f};
 constexpr detail::SmallFloat kFp4E2m1{4, 1, 1, 0x7, 0x7, 0x7};
 
+/// Not the exported value_of_code(), which a shared library could not inline into loops.
+template <WeightFormat format>
+float value_of(uint32_t code) {
+  if constexpr (format == WeightFormat::fp8_e4m3) {
+    return detail::decode<detail::kFp8E4m3>(code);
+  } else if constexpr (format == WeightFormat::int8) {
+    return static_cast<float>(static_cast<int32_t>(code) - 128);
+  } else if constexpr (format == WeightFormat::fp6_e3m2) {
+    return detail::decode<kFp6E3m2>(code);
+  } else if constexpr (format == WeightFormat::int4) {
+    return static_cast<float>(static_cast<int32_t>(code) - 8);
+  } else {
+    return detail::decode<kFp4E2m1>(code);
+  }
+}
+
 using Values = std::array<float, 256>;
 
 Values make_values(WeightFormat format) {
@@ -149,15 +165,15 @@ float value_of_code(WeightFormat format, uint32_t code) {
     case WeightFormat::packed:
       return 0;
     case WeightFormat::fp8_e4m3:
-      return fp8_e4m3_to_float(static_cast<uint8_t>(code));
+      return value_of<WeightFormat::fp8_e4m3>(code);
     case WeightFormat::int8:
-      return static_cast<float>(code) - 128;
+      return value_of<WeightFormat::int8>(code);
     case WeightFormat::fp6_e3m2:
-      return detail::decode<kFp6E3m2>(code);
+      return value_of<WeightFormat::fp6_e3m2>(code);
     case WeightFormat::int4:
-      return static_cast<float>(code) - 8;
+      return value_of<WeightFormat::int4>(code);
     case WeightFormat::fp4_e2m1:
-      return detail::decode<kFp4E2m1>(code);
+      return value_of<WeightFormat::fp4_e2m1>(code);
   }
   return 0;
 }
@@ -180,6 +196,67 @@ uint32_t code_of_value(WeightFormat format, double value) {
   }
   return 0;
 }
+
+namespace {
+
+/// Codes of one output in a tile: those of a plane of `bits` bits, added to `codes` at `shift`. As
+/// code_place() says, a lane's words have the codes of two neighbouring inputs and of outputs r and
+/// r + 8, and eight inputs are in words of four lanes at the same place.
+template <int bits>
+void add_plane(const uint8_t* plane, int row, int shift, uint32_t (&codes)[kQuantizedTile]) {
+  constexpr int kVector = bits == 2 ? 8 : 16;  // contiguous bytes of a lane
+  constexpr int kInputs = 64 / bits;           // of the four lanes' words
+  constexpr auto kShifts = [] {
+    std::array<uint32_t, kQuantizedTile> shifts{};
+    for (uint32_t k = 0; k < kQuantizedTile; ++k)
+      shifts[k] = k % 2 * 16 + k % kInputs / 8 * 2 * bits;
+    return shifts;
+  }();
+  const uint8_t* lanes = plane + row % 8 * 4 * kVector;
+  uint32_t words[kQuantizedTile];  // one for each input
+  for (int first = 0; first < kQuantizedTile; first += kInputs) {
+    const int byte = 4 * first / kInputs;
+    const uint8_t* there = lanes + byte / kVector * 32 * kVector + byte % kVector;
+    for (int lane = 0; lane < 4; ++lane) {
+      const auto word = detail::load_at<uint32_t>(there + lane * kVector, 0);
+      for (int k = 0; k < kInputs; k += 8) {
+        words[first + k + 2 * lane] = words[first + k + 2 * lane + 1] = word;
+      }
+    }
+  }
+  const auto own = static_cast<uint32_t>(row / 8 * bits);
+  constexpr uint32_t kMask = (1u << bits) - 1;
+  for (size_t k = 0; k < kQuantizedTile; ++k) {
+    codes[k] |= (words[k] >> (kShifts[k] + own) & kMask) << shift;
+  }
+}
+
+struct Piece {
+  int64_t first, count;
+  float* out;
+};
+
+template <WeightFormat format>
+void decode_row_of(const QuantizedWeight& weight, const uint8_t* blob, int64_t output,
+                   const Piece& piece) {
+  constexpr int kBits = weight_format_bits(format);
+  const uint8_t* strip = blob + output / kQuantizedStrip * quantized_strip_bytes(weight);
+  const auto row = static_cast<int>(output % kQuantizedStrip);
+  for (int64_t done = 0; done < piece.count; done += kQuantizedTile) {
+    const int64_t index = (piece.first + done) / kQuantizedTile;
+    const uint8_t* tile = strip + quantized_tile_offset(weight, index);
+    const float scale = decoded_scale(
+        strip + quantized_scales_offset(weight, index * kQuantizedTile / weight.group_size), row);
+    uint32_t codes[kQuantizedTile] = {};
+    add_plane<kBits == 8 ? 8 : 4>(tile, row, 0, codes);
+    if (kBits == 6) add_plane<2>(tile + planes_of(format)[1].offset, row, 4, codes);
+    float values[kQuantizedTile];
+    for (int k = 0; k < kQuantizedTile; ++k) values[k] = scale * value_of<format>(codes[k]);
+    std::copy_n(values, std::min<int64_t>(kQuantizedTile, piece.count - done), piece.out + done);
+  }
+}
+
+}  // namespace
 
 const std::array<float, 256>& values_of_codes(WeightFormat format) {
   static const auto all = [] {
@@ -217,34 +294,22 @@ float quantized_scale(WeightFormat format, std::span<const float> weights) {
 
 void decode_quantized_row(const QuantizedWeight& weight, const uint8_t* blob, int64_t output,
                           int64_t first, int64_t count, float* out) {
-  const uint8_t* strip = blob + output / kQuantizedStrip * quantized_strip_bytes(weight);
-  const auto row = static_cast<int>(output % kQuantizedStrip);
-  const Values& values = values_of_codes(weight.format);
-  const auto planes = planes_of(weight.format);
-  std::array<CodePlace, kQuantizedTile> places[2];
-  for (size_t p = 0; p < planes.size(); ++p) {
-    for (int k = 0; k < kQuantizedTile; ++k) {
-      places[p][static_cast<size_t>(k)] = code_place(planes[p].bits, row, k);
-    }
-  }
-  for (int64_t done = 0; done < count; done += kQuantizedTile) {
-    const int64_t tile_index = (first + done) / kQuantizedTile;
-    const uint8_t* tile = strip + quantized_tile_offset(weight, tile_index);
-    const float scale = decoded_scale(
-        strip + quantized_scales_offset(weight, tile_index * kQuantizedTile / weight.group_size),
-        row);
-    const int64_t left = std::min<int64_t>(count - done, kQuantizedTile);
-    for (int64_t k = 0; k < left; ++k) {
-      uint32_t code = 0;
-      for (size_t p = 0; p < planes.size(); ++p) {
-        const CodePlace place = places[p][static_cast<size_t>(k)];
-        const uint32_t field =
-            static_cast<uint32_t>(tile[planes[p].offset + place.byte]) >> place.shift &
-            ((1u << planes[p].bits) - 1);
-        code |= field << planes[p].shift;
-      }
-      out[done + k] = scale * values[code];
-    }
+  const auto decode = [&]<WeightFormat format>() {
+    call_vectorised([&] { decode_row_of<format>(weight, blob, output, {first, count, out}); });
+  };
+  switch (weight.format) {
+    case WeightFormat::packed:
+      return;
+    case WeightFormat::fp8_e4m3:
+      return decode.operator()<WeightFormat::fp8_e4m3>();
+    case WeightFormat::int8:
+      return decode.operator()<WeightFormat::int8>();
+    case WeightFormat::fp6_e3m2:
+      return decode.operator()<WeightFormat::fp6_e3m2>();
+    case WeightFormat::int4:
+      return decode.operator()<WeightFormat::int4>();
+    case WeightFormat::fp4_e2m1:
+      return decode.operator()<WeightFormat::fp4_e2m1>();
   }
 }
 

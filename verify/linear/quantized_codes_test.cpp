@@ -6,6 +6,7 @@
 #include "host/linear/quantized_codes.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <set>
@@ -126,6 +127,52 @@ TEST_CASE("the order of a blob is a bijection, and lanes keep to their own bytes
       at += quantized_tile_bytes(how.format);
     }
     CHECK(at == quantized_strip_bytes(how));
+  }
+}
+
+TEST_CASE("rows are decoded as the places of their codes say, any piece of them") {
+  for (const WeightFormat format : kFormats) {
+    for (const int64_t group_size : {64, 128}) {
+      const QuantizedWeight how{format, group_size, 20, 5 * 64 + 9};
+      std::vector<uint8_t> blob(
+          static_cast<size_t>(quantized_strips(how) * quantized_strip_bytes(how)));
+      for (size_t i = 0; i < blob.size(); ++i)
+        blob[i] = static_cast<uint8_t>(i * 37 + i / 256 * 11);
+      const int bits = weight_format_bits(format);
+      const auto expected = [&](int64_t output, int64_t k) {
+        const uint8_t* strip = blob.data() + output / 16 * quantized_strip_bytes(how);
+        const uint8_t* tile = strip + quantized_tile_offset(how, k / 64);
+        const auto field = [&](int width, int offset) {
+          const CodePlace place =
+              code_place(width, static_cast<int>(output % 16), static_cast<int>(k % 64));
+          return static_cast<uint32_t>(tile[offset + place.byte]) >> place.shift &
+                 ((1u << width) - 1);
+        };
+        const uint32_t code = bits == 6 ? field(4, 0) | field(2, 512) << 4 : field(bits, 0);
+        const uint8_t* scale = strip + quantized_scales_offset(how, k / group_size) +
+                               2 * quantized_scale_place(output);
+        const auto high = static_cast<uint32_t>(scale[1]) << 24;
+        return std::bit_cast<float>(high | static_cast<uint32_t>(scale[0]) << 16) *
+               static_cast<float>(meaning(format, code));
+      };
+      bool are_right = true;
+      for (int64_t output = 0; output < how.out_features; ++output) {
+        for (const int64_t first : {0, 64, 256}) {
+          for (const int64_t count : {int64_t{1}, int64_t{64}, how.in_features - first}) {
+            std::vector<float> got(static_cast<size_t>(count) + 1, 0.125f);
+            decode_quantized_row(how, blob.data(), output, first, count, got.data());
+            for (int64_t i = 0; i < count; ++i) {
+              const float value = got[static_cast<size_t>(i)], right = expected(output, first + i);
+              are_right =
+                  are_right && (std::bit_cast<uint32_t>(value) == std::bit_cast<uint32_t>(right) ||
+                                (std::isnan(value) && std::isnan(right)));
+            }
+            CHECK(got.back() == 0.125f);
+          }
+        }
+      }
+      CHECK(are_right);
+    }
   }
 }
 
