@@ -11,6 +11,11 @@ namespace wide::bench {
 
 namespace {
 
+/// A sticky CUDA error is reported by whichever call comes next, of the runtime or of a library.
+bool is_of_device(ErrorCode code) {
+  return code == ErrorCode::cuda || code == ErrorCode::cublas || code == ErrorCode::cudnn;
+}
+
 /// After a sticky CUDA error the device's context is lost, and every further call fails.
 bool is_lost(const Context& context) {
   try {
@@ -31,8 +36,7 @@ Failure current_failure(const Context& context) {
     const Status status = error.code() == ErrorCode::out_of_memory ? Status::oom
                           : error.code() == ErrorCode::unsupported ? Status::skipped
                                                                    : Status::failed;
-    const bool is_cuda = error.code() == ErrorCode::cuda || error.code() == ErrorCode::cublas;
-    return {status, error.what(), is_cuda && is_lost(context)};
+    return {status, error.what(), is_of_device(error.code()) && is_lost(context)};
   } catch (const std::bad_alloc&) {
     return {Status::oom, "the host has no memory for this", false};
   } catch (const std::exception& error) {

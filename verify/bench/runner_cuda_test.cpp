@@ -4,8 +4,11 @@
 // A real primitive through the whole runner on a GPU: all its regimes, all three baselines.
 #include <catch2/catch_test_macros.hpp>
 
+#include "bench/run/failure.hpp"
 #include "bench/run/runner.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/simulation.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 namespace {
@@ -94,6 +97,29 @@ TEST_CASE("a primitive in all regimes against all baselines") {
   CHECK(c.speedups.size() == (is_cold ? 5 : 4) * num_measured);
   CHECK(num_measured >= 2);  // sequential and wide
   CHECK(result.complete);
+}
+
+TEST_CASE("a lost device is recognised by whichever library reports it") {
+  test::require_simulation();
+  const Context context = test::require_cuda();
+  constexpr int kLaunchFailure = 719;  // cudaErrorLaunchFailure: sticky
+  for (const ErrorCode code : {ErrorCode::cuda, ErrorCode::cublas, ErrorCode::cudnn}) {
+    INFO(error_code_name(code));
+    const auto failure = [&] {
+      try {
+        throw Error(code, "planned");
+      } catch (...) {
+        return current_failure(context);
+      }
+    };
+    CHECK_FALSE(failure().is_device_lost);
+    test::Simulation::fail_at(1, kLaunchFailure, true);
+    CHECK_THROWS_AS(OwnedStream(context), Error);
+    CHECK(failure().is_device_lost);
+    CHECK(failure().status == Status::failed);
+    test::Simulation::reset_device();
+    test::Simulation::clear_findings();
+  }
 }
 
 }  // namespace
