@@ -59,7 +59,7 @@ bool is_multimodal(const Measurement& m) {
 
 /// Whether the mean clocks of the samples' thirds differ as little as windows do between which a
 /// clock has settled. Single readings may: under a power cap they always do.
-bool is_steady(const std::vector<double>& sm_mhz) {
+bool is_steady(const std::vector<double>& sm_mhz, double tol_pct) {
   const auto third = static_cast<std::ptrdiff_t>(sm_mhz.size() / 3);
   if (third == 0) return false;
   std::array<double, 3> means{};
@@ -70,12 +70,12 @@ bool is_steady(const std::vector<double>& sm_mhz) {
         std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
   }
   const auto [least, most] = std::minmax_element(means.begin(), means.end());
-  return *most - *least <= RunConfig().clock_tol_pct / 100 * *most;
+  return *most - *least <= tol_pct / 100 * *most;
 }
 
 }  // namespace
 
-std::vector<std::string> doubts_of(const Measurement& m) {
+std::vector<std::string> doubts_of(const Measurement& m, double clock_tol_pct) {
   const Statistics& s = m.stats;
   const std::set<int64_t> rounds(m.samples_round.begin(), m.samples_round.end());
   std::vector<std::string> doubts;
@@ -92,7 +92,8 @@ std::vector<std::string> doubts_of(const Measurement& m) {
   doubt(has_heavy_tail(m), "heavy_tail");
   doubt(throttled_share(m) > kMaxDiscarded, "throttled");
   doubt(m.stop_reason == "timeout", "timed_out");
-  const bool has_settled = !m.clocks || m.clocks->sm_mhz_stable || is_steady(m.samples_sm_mhz);
+  const bool has_settled =
+      !m.clocks || m.clocks->sm_mhz_stable || is_steady(m.samples_sm_mhz, clock_tol_pct);
   doubt(!has_settled, "unsettled_clock");
   return doubts;
 }

@@ -38,8 +38,10 @@ inline constexpr double kMaxDiscarded = 0.2;
 ///   timed_out        --timeout or a budget ended its case before --stop was satisfied
 ///   unsettled_clock  the clock is known but was not seen stable before the samples, so none of
 ///                    them was judged by it, nor while they were taken: the means of their thirds
-///                    differ by more than 1 %. A case of little time has no 0.15 s to see it before
-std::vector<std::string> doubts_of(const Measurement& m);
+///                    differ by more than --warmup-clock-tol. A case of little time has no 0.15 s
+///                    to see it before
+std::vector<std::string> doubts_of(const Measurement& m,
+                                   double clock_tol_pct = RunConfig().clock_tol_pct);
 
 /// "multimodal: dip 0.083, p 0.001": a doubt with the numbers that caused it.
 std::string doubt_text(const Measurement& m, const std::string& doubt);

@@ -172,10 +172,10 @@ void raise_ceilings(Calibration& ceilings, const Calibration& found) {
   }
 }
 
-Calibration calibrate(const Context& context) {
+Calibration calibrate(const Context& context, double l2_factor) {
   Calibration c;
   if (context.device().type == DeviceType::cuda) {
-    calibrate_cuda(context, c);
+    calibrate_cuda(context, l2_factor, c);
     return c;
   }
   CpuCeilings windows(context);

@@ -18,8 +18,8 @@ namespace wide::bench {
 /// On the CPU a copy and a loop of multiply-adds over all threads, under a second; on CUDA a copy
 /// in device memory, products of 4096^3 by cuBLAS and event pairs. What cannot be measured (cuBLAS
 /// cannot start, out of memory) stays 0 or absent, and floors are computed without it. Throws if
-/// the device itself fails.
-Calibration calibrate(const Context& context);
+/// the device itself fails. `l2_factor`: what a flush covers, in sizes of the L2.
+Calibration calibrate(const Context& context, double l2_factor = RunConfig().l2_factor);
 
 /// The CPU's, in windows of a third of that time, for a sweep that spreads them: what one quarter
 /// of a second shows of a machine that others use is a fraction of what it can do.
@@ -65,6 +65,6 @@ double best_sample_ns(Sampler& sampler, int64_t at_most = 2000);
 /// captured, otherwise the time includes it.
 double best_captured_ns(const Context& context, Stream stream, const Call& call);
 
-void calibrate_cuda(const Context& context, Calibration& calibration);
+void calibrate_cuda(const Context& context, double l2_factor, Calibration& calibration);
 
 }  // namespace wide::bench

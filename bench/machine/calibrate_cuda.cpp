@@ -244,7 +244,7 @@ Hardware hardware_of(const Context& context) {
           attribute(cudaDevAttrGlobalMemoryBusWidth) / 8};
 }
 
-void calibrate_cuda(const Context& context, Calibration& c) {
+void calibrate_cuda(const Context& context, double l2_factor, Calibration& c) {
   const OwnedStream stream(context);
   // The ceilings first: short things are then measured at the clocks that ceilings leave.
   attempt(context, stream.get(),
@@ -261,7 +261,7 @@ void calibrate_cuda(const Context& context, Calibration& c) {
   });
   attempt(context, stream.get(), [&] {
     c.flush_ns = flush_ns(context, stream.get(),
-                          {Cache::flush, 2, context.info().last_level_cache_bytes, 0});
+                          {Cache::flush, l2_factor, context.info().last_level_cache_bytes, 0});
   });
   // The distance of launches within a graph is the device's own minimum per launch.
   attempt(context, stream.get(), [&] {

@@ -5,7 +5,7 @@
 
 namespace wide::bench {
 
-void calibrate_cuda(const Context&, Calibration&) {}
+void calibrate_cuda(const Context&, double, Calibration&) {}
 
 Hardware hardware_of(const Context&) {
   return {};

@@ -377,7 +377,8 @@ class CaseRunner {
                               config_.seed,
                               c.timer_quantum_ns,
                               peaks_of(plan_.context, c, request_.point.dtype()),
-                              !is_cpu()};
+                              !is_cpu(),
+                              config_.clock_tol_pct};
     const auto known = [](double peak) { return peak > 0 ? std::optional(peak) : std::nullopt; };
     result_.peak_flops_per_s = known(yardstick.peaks.flops_per_s);
     result_.peak_mem_bw_bytes_per_s = known(yardstick.peaks.mem_bw_bytes_per_s);

@@ -46,7 +46,8 @@ struct RunPlan {
   int64_t profiled_calls = 0;                  ///< calls made for a profiler, without timing
   bool profiles_graph = false, profiles_endlessly = false;  ///< as replays; until interrupted
   std::optional<Calibration> calibration;                   ///< none: measured first
-  std::function<Calibration()> measure_ceilings;            ///< empty: calibrate() of calibrate.hpp
+  /// Empty: calibrate() of calibrate.hpp.
+  std::function<Calibration(double l2_factor)> measure_ceilings;
   double ceilings_hold_s =
       2;  ///< after longer sweeps they are measured again; infinity: never, nor in windows
   Monitor* monitor = nullptr;  ///< of the device's clocks; null: NVML's, on CUDA

@@ -74,12 +74,12 @@ Calibration Sweep::measure_ceilings() {
   const double begin_s = elapsed_s();
   Calibration ceilings;
   if (plan_.measure_ceilings) {
-    ceilings = plan_.measure_ceilings();
+    ceilings = plan_.measure_ceilings(plan_.config.l2_factor);
   } else if (has_windows_) {
     if (!windows_) windows_ = std::make_unique<CpuCeilings>(plan_.context);
     ceilings = windows_->measure();
   } else {
-    ceilings = calibrate(plan_.context);
+    ceilings = calibrate(plan_.context, plan_.config.l2_factor);
   }
   ++num_windows_;
   last_window_s_ = elapsed_s();

@@ -123,6 +123,11 @@ TEST_CASE("each doubt has its bound") {
   CHECK(at_clocks([](int i) { return i < 40 ? 1485 : 1500; }).empty());
   CHECK(at_clocks([](int i) { return i < 40 ? 1484 : 1500; }) == Names{"unsettled_clock"});
   CHECK(at_clocks([](int i) { return i < 80 ? 1500 : 1400; }) == Names{"unsettled_clock"});
+  Measurement stepped = sound();
+  stepped.clocks = Clocks{1500, 1400, {}, {}, {}};
+  for (int i = 0; i < 120; ++i) stepped.samples_sm_mhz.push_back(i < 40 ? 1400 : 1500);
+  CHECK(doubts_of(stepped, 6.6) == Names{"unsettled_clock"});
+  CHECK(doubts_of(stepped, 6.7).empty());
   for (const char* reason : {"ci", "stdrel", "count", "max_samples", "interrupted", ""})
     CHECK(with([&](auto& m) { m.stop_reason = reason; }).empty());
   Measurement none = sound();

@@ -82,7 +82,7 @@ TEST_CASE("a case that crashes, or leaves no result, fails alone and says how it
   RunPlan watched = plan;
   watched.on_case = [&](const RunResult&, CaseResult&) { ++told; };
   watched.ceilings_hold_s = 0;
-  watched.measure_ceilings = [] { return Calibration{1, {}, 1, 1, 1}; };
+  watched.measure_ceilings = [](double) { return Calibration{1, {}, 1, 1, 1}; };
   RunResult result;
   run_isolated(watched, command, result);
   CHECK(result.complete);

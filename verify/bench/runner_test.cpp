@@ -297,7 +297,9 @@ TEST_CASE("a CPU's ceilings are the highest of windows spread over the sweep") {
   std::vector<double> bandwidths;  // of the windows, in parts of the given one
   int measured = 0;
   double measuring_us = 0;
-  plan.measure_ceilings = [&] {
+  plan.config.l2_factor = 3;
+  plan.measure_ceilings = [&](double l2_factor) {
+    CHECK(l2_factor == 3);
     Calibration ceilings = given_calibration();
     ceilings.mem_bw_bytes_per_s *= bandwidths.at(static_cast<size_t>(measured++));
     spin_us(measuring_us)();
