@@ -289,6 +289,32 @@ TEST_CASE("an interrupt ends the sweep and keeps what there is") {
   CHECK(r.seconds < 3);
 }
 
+TEST_CASE("a call without outputs is no work, of any primitive") {
+  int64_t num_empty = 0;
+  const std::vector<std::pair<std::string, catalog::AxisValue>> none{{"batch", int64_t{0}}};
+  for (const catalog::PrimitiveSpec* spec : catalog::primitives()) {
+    const auto has_batch = [](const catalog::AxisInfo& axis) {
+      return axis.name == "batch" && axis.min == 0;
+    };
+    if (std::none_of(spec->axes.begin(), spec->axes.end(), has_batch)) continue;
+    const catalog::Case point = catalog::make_case(*spec, none);
+    if (!spec->impossible_reason(point).empty()) continue;
+    INFO(point.op() << " " << point.to_string());
+    RunPlan plan(Context::cpu({.num_threads = 1, .allocator = {}}));
+    plan.verify_only = true;
+    plan.work = {{spec, {point}}};
+    RunResult result;
+    run_plan(plan, result);
+    const CaseResult& c = result.cases.at(0);
+    CHECK(c.status == Status::ok);
+    const bool is_empty = c.strategies.at(0).verify.elements == 0;
+    CHECK((c.cost.flops == 0 || !is_empty));
+    CHECK((c.cost.bytes() == 0) == is_empty);
+    num_empty += is_empty ? 1 : 0;
+  }
+  CHECK(num_empty >= 10);
+}
+
 TEST_CASE("a CPU's ceilings are the highest of windows spread over the sweep") {
   FakePrimitive fake = fake_with({{"wide", ""}});
   const catalog::PrimitiveSpec spec = fake.spec();
