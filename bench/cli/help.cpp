@@ -135,7 +135,8 @@ With -v, of each measurement and of each kernel:
                  than a twentieth of the samples severe outliers and percentiles 5 % apart; throttled:
                  more than a fifth of the samples; timed_out: before --stop was satisfied;
                  unsettled_clock: not stable before the samples, nor from one third of them to the
-                 next. --strict: exit code 5
+                 next; short_warmup: less than half of --warmup-time, and no clock known that has
+                 settled. --strict: exit code 5
 After the sweep, per primitive, regime and baseline:
 )" + summary_definitions() +
          "\n" + exit_codes();

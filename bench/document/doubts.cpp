@@ -75,7 +75,7 @@ bool is_steady(const std::vector<double>& sm_mhz, double tol_pct) {
 
 }  // namespace
 
-std::vector<std::string> doubts_of(const Measurement& m, double clock_tol_pct) {
+std::vector<std::string> doubts_of(const Measurement& m, const RunConfig& config) {
   const Statistics& s = m.stats;
   const std::set<int64_t> rounds(m.samples_round.begin(), m.samples_round.end());
   std::vector<std::string> doubts;
@@ -93,8 +93,11 @@ std::vector<std::string> doubts_of(const Measurement& m, double clock_tol_pct) {
   doubt(throttled_share(m) > kMaxDiscarded, "throttled");
   doubt(m.stop_reason == "timeout", "timed_out");
   const bool has_settled =
-      !m.clocks || m.clocks->sm_mhz_stable || is_steady(m.samples_sm_mhz, clock_tol_pct);
+      !m.clocks || m.clocks->sm_mhz_stable || is_steady(m.samples_sm_mhz, config.clock_tol_pct);
   doubt(!has_settled, "unsettled_clock");
+  const bool is_known_warm = m.clocks && has_settled;
+  doubt(!is_known_warm && m.warmup_s && *m.warmup_s < kLeastWarmUp * config.warmup_s,
+        "short_warmup");
   return doubts;
 }
 
@@ -125,6 +128,8 @@ std::string doubt_text(const Measurement& m, const std::string& doubt) {
     return fmt::format("{}: {:.0f} MHz, {:.0f} at least", doubt, m.clocks->sm_mhz_median,
                        m.clocks->sm_mhz_min);
   }
+  if (doubt == "short_warmup" && m.warmup_s)
+    return fmt::format("{}: {} s", doubt, two_digits(*m.warmup_s));
   return doubt;
 }
 

@@ -19,6 +19,10 @@ inline constexpr double kUnsteadyRounds_pct = 5, kDrift_pct = 1, kDrift_p = 0.01
 /// The largest 95th percentile in percent of the median, and the largest share of severe outliers.
 inline constexpr double kHeavyTail_pct = 200, kSevereShare = 0.05;
 
+/// The least share of --warmup-time: with all of it, a hundred cases in a minute would leave it
+/// a third of the time.
+inline constexpr double kLeastWarmUp = 0.5;
+
 /// A measurement with a larger share of discarded samples is invalid.
 inline constexpr double kMaxDiscarded = 0.2;
 
@@ -40,8 +44,9 @@ inline constexpr double kMaxDiscarded = 0.2;
 ///                    them was judged by it, nor while they were taken: the means of their thirds
 ///                    differ by more than --warmup-clock-tol. A case of little time has no 0.15 s
 ///                    to see it before
-std::vector<std::string> doubts_of(const Measurement& m,
-                                   double clock_tol_pct = RunConfig().clock_tol_pct);
+///   short_warmup     a budget or --timeout left less than half of --warmup-time to warm up, and no
+///                    clock is known that has settled
+std::vector<std::string> doubts_of(const Measurement& m, const RunConfig& config = RunConfig());
 
 /// "multimodal: dip 0.083, p 0.001": a doubt with the numbers that caused it.
 std::string doubt_text(const Measurement& m, const std::string& doubt);

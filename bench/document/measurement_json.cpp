@@ -109,6 +109,7 @@ Json measurement_json(const Measurement& m) {
       {"iters_per_sample", m.iters_per_sample},
       {"stop_reason", m.stop_reason},
       {"walltime_s", json_number(m.walltime_s)},
+      {"warmup_s", json_number(m.warmup_s)},
       {"below_resolution", m.below_resolution},
       {"few_samples", m.few_samples},
       {"samples", samples},
@@ -282,6 +283,7 @@ Measurement parse_measurement(const Field& f) {
   m.iters_per_sample = f["iters_per_sample"].count();
   m.stop_reason = f["stop_reason"].text();
   m.walltime_s = f["walltime_s"].amount_or_zero();
+  m.warmup_s = f.later_amount("warmup_s");  // since 1.19
   m.below_resolution = f["below_resolution"].boolean();
   m.few_samples = f["few_samples"].boolean();
   parse_samples(f["samples"], m);

@@ -17,7 +17,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.18.0";
+inline constexpr const char* kSchemaVersion = "1.19.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -78,9 +78,10 @@ struct Measurement {
   bool below_resolution = false;
   bool few_samples = false;  ///< fewer than 30
   double walltime_s = 0;
-  std::vector<double> samples_ns;      ///< empty if a result was read without them
-  std::vector<int64_t> samples_round;  ///< the round each sample was taken in
-  std::vector<double> samples_sm_mhz;  ///< since 1.4; empty if the clock is unknown
+  std::optional<double> warmup_s = std::nullopt;  ///< of the case, before its samples; since 1.19
+  std::vector<double> samples_ns;                 ///< empty if a result was read without them
+  std::vector<int64_t> samples_round;             ///< the round each sample was taken in
+  std::vector<double> samples_sm_mhz;             ///< since 1.4; empty if the clock is unknown
   // Since 1.7; empty in older results.
   /// How many samples of the case, of any strategy, baseline and regime, were begun before this
   /// one: sorted by it, a case's samples are in the order in which they were taken. Discarded

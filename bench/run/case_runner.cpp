@@ -387,7 +387,7 @@ class CaseRunner {
                               c.timer_quantum_ns,
                               peaks_of(plan_.context, c, request_.point.dtype()),
                               !is_cpu(),
-                              config_.clock_tol_pct};
+                              config_};
     const auto known = [](double peak) { return peak > 0 ? std::optional(peak) : std::nullopt; };
     result_.peak_flops_per_s = known(yardstick.peaks.flops_per_s);
     result_.peak_mem_bw_bytes_per_s = known(yardstick.peaks.mem_bw_bytes_per_s);

@@ -158,7 +158,7 @@ void evaluate(RunnerResult& runner, const Yardstick& y) {
     const auto iterations = static_cast<double>(m.iters_per_sample);
     m.below_resolution = !(time_ns * iterations >= kResolution * y.timer_floor_ns);
     m.stats.dip = dip_test(m.samples_ns, y.timer_quantum_ns / iterations);
-    m.stats.doubts = doubts_of(m, y.clock_tol_pct);
+    m.stats.doubts = doubts_of(m, y.config);
     if (!(time_ns > 0) || (m.regime == Regime::cpu && y.host_only_enqueues)) continue;
     m.flops_per_s = y.cost.flops / (time_ns * 1e-9);
     m.mem_bw_bytes_per_s = y.cost.bytes() / (time_ns * 1e-9);

@@ -28,7 +28,7 @@ struct Yardstick {
   Peaks peaks;
   /// In regime cpu only the host's time to enqueue is measured, which says nothing of the device.
   bool host_only_enqueues = false;
-  double clock_tol_pct = RunConfig().clock_tol_pct;
+  RunConfig config = {};  ///< what was asked for
 };
 
 /// Which part of the floor is the largest: "memory", "compute" or "launch"; empty where a ceiling

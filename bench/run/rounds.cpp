@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kWarmUpShare = 0.1;    // of the time limit, at most
+constexpr double kWarmUpShare = 0.2;    // of the time limit, at most
 constexpr double kClockShare = 0.2;     // the same until clocks are stable, if that suffices
 constexpr double kMaxClockShare = 0.5;  // if it does not
 
@@ -31,11 +31,16 @@ double most_clock_wait_s(double limit_s) {
   return std::clamp(kClockShare * limit_s, seeing_s, kMaxClockWarmUp_s);
 }
 
+struct WarmUp {
+  ThrottleRule throttle;
+  double seconds = 0;
+};
+
 /// Runs uncounted samples, of the same kind as the counted ones: calls with pauses would leave the
 /// device at another clock. Ends after the time and, if clocks are known, when they have settled.
 /// Samples are judged by the clock at which they settled.
-ThrottleRule warm_up(const std::vector<Contender*>& contenders, const Timing& timing,
-                     const Guard& guard) {
+WarmUp warm_up(const std::vector<Contender*>& contenders, const Timing& timing,
+               const Guard& guard) {
   const RunConfig& config = timing.config;
   const double least_s = std::min(config.warmup_s, kWarmUpShare * timing.limit_s);
   const bool waits = timing.monitor != nullptr && config.warmup_s > 0;
@@ -54,7 +59,8 @@ ThrottleRule warm_up(const std::vector<Contender*>& contenders, const Timing& ti
       if (mhz) clocks.add(seconds_since(start), *mhz);
     }
   } while (!is_warm() && !is_interrupted());
-  return {throttle_policy(config.throttle), config.throttle_pct, clocks.stable_mhz()};
+  return {{throttle_policy(config.throttle), config.throttle_pct, clocks.stable_mhz()},
+          seconds_since(start)};
 }
 
 /// The time of the samples, without the time between them.
@@ -137,8 +143,8 @@ void time_in_rounds(std::vector<Contender*> contenders, const Timing& timing, co
     });
     measurements += contender->num_measurements();
   }
-  const ThrottleRule throttle = warm_up(contenders, timing, guard);
-  for (Contender* contender : contenders) contender->watch(timing.monitor, throttle);
+  const WarmUp warm = warm_up(contenders, timing, guard);
+  for (Contender* contender : contenders) contender->watch(timing.monitor, warm.throttle);
   std::mt19937_64 random(config.order_seed);
   std::shuffle(contenders.begin(), contenders.end(), random);
   const StopRule rule{config.rounds,
@@ -151,6 +157,8 @@ void time_in_rounds(std::vector<Contender*> contenders, const Timing& timing, co
   SampleSequence sequence;
   const auto first_round = sequence.start;
   std::string reason;
+  // Rounds are not warmed up again: they follow one another without a pause, each block begins with
+  // an uncounted sample where caches matter, and a clock that drops is seen in every sample's.
   for (int64_t round = 0; reason.empty(); ++round) {
     for (Contender* contender : contenders) {
       if (is_interrupted()) break;
@@ -169,6 +177,7 @@ void time_in_rounds(std::vector<Contender*> contenders, const Timing& timing, co
     for (Measurement& m : contender->result.measurements) {
       m.stop_reason = reason;
       m.walltime_s = walltime_s;
+      m.warmup_s = warm.seconds;
     }
     guard(*contender, [&] { contender->measure_enqueueing(); });
     if (config.energy) guard(*contender, [&] { contender->measure_energy(idle_w); });

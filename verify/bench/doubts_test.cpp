@@ -126,8 +126,19 @@ TEST_CASE("each doubt has its bound") {
   Measurement stepped = sound();
   stepped.clocks = Clocks{1500, 1400, {}, {}, {}};
   for (int i = 0; i < 120; ++i) stepped.samples_sm_mhz.push_back(i < 40 ? 1400 : 1500);
-  CHECK(doubts_of(stepped, 6.6) == Names{"unsettled_clock"});
-  CHECK(doubts_of(stepped, 6.7).empty());
+  RunConfig config;
+  config.clock_tol_pct = 6.6;
+  CHECK(doubts_of(stepped, config) == Names{"unsettled_clock"});
+  config.clock_tol_pct = 6.7;
+  CHECK(doubts_of(stepped, config).empty());
+  CHECK(with([](auto& m) { m.warmup_s = 0.1; }).empty());
+  CHECK(with([](auto& m) { m.warmup_s = 0.099; }) == Names{"short_warmup"});
+  CHECK(with([](auto& m) {
+          m.warmup_s = 0.099, m.clocks = Clocks{1500, 1400, {}, {}, {}, 1500};
+        }).empty());
+  stepped.warmup_s = 0.05;
+  CHECK(doubts_of(stepped, config).empty());
+  CHECK(doubt_text(stepped, "short_warmup") == "short_warmup: 0.05 s");
   for (const char* reason : {"ci", "stdrel", "count", "max_samples", "interrupted", ""})
     CHECK(with([&](auto& m) { m.stop_reason = reason; }).empty());
   Measurement none = sound();

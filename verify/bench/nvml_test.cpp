@@ -209,6 +209,7 @@ TEST_CASE("warming up waits for clocks, and then judges by them") {
   const RunnerResult r = run_watched(monitor, config);
   CHECK(seconds_since(start) > 0.15);  // three windows of 50 ms
   CHECK(monitor.next > 100);
+  CHECK(r.measurements.at(0).warmup_s > 0.15);
   CHECK(r.measurements.at(0).discarded_throttle == 0);
   CHECK(r.measurements.at(0).clocks->sm_mhz_min == 1500);
   CHECK(r.measurements.at(0).clocks->sm_mhz_stable == 1500);

@@ -51,12 +51,12 @@ TEST_CASE("what is written fits the schema") {
 /// 1.0 to 1.2 are 1.3's (1.1: the simulated GPU's) without what came later, as the schemas and the
 /// writers of those versions have it, 1.13 is 1.12's with a device's clocks, 1.14 that with what is
 /// set up, 1.15 that with flags and what checks found, 1.16 that with a heavy tail, 1.17 that
-/// with a cache that cases choose, and 1.18 that with a flush; the others were written by their
-/// own.
+/// with a cache that cases choose, 1.18 that with a flush, and 1.19 that with what warming up took;
+/// the others were written by their own.
 TEST_CASE("results that earlier versions wrote are read, shown, and fit the schema") {
   for (const std::string version :
-       {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "1.9", "1.10", "1.11",
-        "1.12", "1.13", "1.14", "1.15", "1.16", "1.17", "1.18"}) {
+       {"1.0",  "1.1",  "1.2",  "1.3",  "1.4",  "1.5",  "1.6",  "1.7",  "1.8",  "1.9",
+        "1.10", "1.11", "1.12", "1.13", "1.14", "1.15", "1.16", "1.17", "1.18", "1.19"}) {
     INFO(version);
     const std::string file = WIDE_SOURCE_DIR "/verify/bench/results/" + version + ".json";
     const std::string text = read_file(file);
@@ -83,7 +83,7 @@ TEST_CASE("results that earlier versions wrote are read, shown, and fit the sche
     // Written again it is a result of today.
     CHECK(complaint(json::parse(to_json(result).dump())) == "");
   }
-  CHECK(std::string(kSchemaVersion) == "1.18.0");  // whose file has to be among them
+  CHECK(std::string(kSchemaVersion) == "1.19.0");  // whose file has to be among them
 }
 
 TEST_CASE("the schema refuses documents that are not results") {
@@ -185,6 +185,7 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/cases/0/strategies/0/measurements/0/stats/reliable", "yes"},
       {"/cases/0/strategies/0/measurements/0/stats/doubts", {"a_hunch"}},
       {"/cases/0/strategies/0/measurements/0/kept_throttle", -1},
+      {"/cases/0/strategies/0/measurements/0/warmup_s", -1},
       {"/cases/0/strategies/0/measurements/0/samples/time_ns", {{"offset", 0}}},
       {"/cases/0/strategies/0/measurements/0/samples/round", {{"offset", -1}, {"count", 1}}},
       {"/samples_file", {{"file", "x"}, {"dtype", "f32le"}, {"bytes", 0}}},
@@ -282,8 +283,9 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "scaling_fit",    "seed",         "roofline_bound",   "items",
           "items_per_s",    "saved",        "adversarial",      "peer",
           "unit",           "peaks",        "process",          "zeros",
-          "sm_mhz_stable",  "setup",        // 1.14
-          "bitwise_stable", "tolerances"};  // 1.15; and a tool's flags
+          "sm_mhz_stable",  "setup",       // 1.14
+          "bitwise_stable", "tolerances",  // 1.15; and a tool's flags
+          "warmup_s"};                     // 1.19
       // The same words are needed elsewhere.
       const std::set<std::string> needed{
           "/config/cache",

@@ -182,6 +182,7 @@ TEST_CASE("a budget takes samples, not cases") {
     const Measurement& slow = strategy(c, "slow").measurements.at(0);
     CHECK(slow.stop_reason == "timeout");
     CHECK(slow.stats.n >= 4);
+    CHECK(slow.warmup_s.value() > 0.02);
     CHECK(slow.samples_round.back() >= 3);
     CHECK(speedup(c, "slow").speedup_ratio);
   }
@@ -192,6 +193,8 @@ TEST_CASE("a budget takes samples, not cases") {
     const Measurement& m = strategy(tight.result.cases[0], "slow").measurements.at(0);
     CHECK(m.stats.n == 4);
     CHECK(m.few_samples);
+    CHECK(m.warmup_s.value() < 0.1);
+    CHECK(m.stats.doubts.value().back() == "short_warmup");
     CHECK(speedup(tight.result.cases[0], "slow").verdict == "ambiguous");
     CHECK(tight.seconds < 1.5);
   }

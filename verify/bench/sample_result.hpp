@@ -21,6 +21,7 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
   m.timer = regime == Regime::graph ? "graph" : "event";
   m.iters_per_sample = 4;
   m.stop_reason = "ci";
+  m.warmup_s = 0.2125;
   m.walltime_s = 0.1 + 0.2;  // has no short decimal form
   for (int i = 0; i < 40; ++i) {
     m.samples_ns.push_back(median_ns * (1 + 1e-3 / (i + 3)));
