@@ -38,6 +38,7 @@ inline constexpr auto kBaselines = {Baseline::loop, Baseline::streams, Baseline:
                                     Baseline::peer};
 /// Those of this program, from which --baseline chooses.
 inline constexpr auto kOwnBaselines = {Baseline::loop, Baseline::streams, Baseline::graph};
+/// No case is `timeout`, a word of the first schema: one that has no time left ends with a doubt.
 enum class Status : uint8_t { ok, failed, skipped, verify_failed, implausible, timeout, oom };
 
 /// What the device reported of itself while samples were taken, and since 1.4.
