@@ -9,6 +9,8 @@
 namespace wide::bench {
 
 /// 16 hexadecimal digits: FNV-1a, 64 bits, of "op=..;version=..;axis=value;.." with axes sorted.
+/// Not sha256 of JSON, as was planned: users' files have these, and ids that nobody forges need no
+/// more.
 std::string case_id(const catalog::PrimitiveSpec& spec, const catalog::Case& point);
 
 }  // namespace wide::bench

@@ -211,7 +211,7 @@ struct NoiseFloor {
 };
 
 struct CaseResult {
-  std::string case_id;  ///< 16 hex digits over op, version and axes
+  std::string case_id;  ///< of case_id.hpp
   catalog::Case point;
   int64_t op_version = 1;
   std::string reproduce;  ///< the command that runs this case alone
