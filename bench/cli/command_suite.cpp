@@ -140,6 +140,7 @@ class SuiteRun {
     RunResult facts;
     describe_environment(facts);
     SuiteOutcome outcome{suite.name, source, facts.started, 0, true, {}};
+    suite_name_ = suite.name;
     folder_ = options_.results;
     if (folder_.empty() && options_.save) {
       folder_ = "results/" + facts.id + "-" + suite.name;
@@ -169,6 +170,7 @@ class SuiteRun {
     run.selection.no_gpu = global_.no_gpu;
     run.dry_run = options_.dry_run;
     run.output.store = options_.store;
+    run.parent_suite = suite_name_;
     run.words = run_words(run);
     measure_ceilings(run);
     run.calibration = ceilings_.of(run.selection.device);
@@ -218,7 +220,7 @@ class SuiteRun {
   const SuiteOptions& options_;
   std::ostream& out_;
   std::ostream& err_;
-  std::string folder_;
+  std::string suite_name_, folder_;
   Ceilings ceilings_;
 };
 

@@ -72,6 +72,7 @@ struct RunOptions {
   bool is_endless = false;                     ///< keeps making such calls until interrupted
   std::string isolated_case, isolated_result;  ///< this is a child of --isolate
   std::vector<std::string> words;  ///< of this run, if the command line is that of another command
+  std::string parent_suite;        ///< of the suite that runs this; or empty
   ReportContent content = ReportContent::times;  ///< anything but times measures nothing
   CompareArguments compare;                      ///< with a base; empty: nothing is compared
   std::shared_ptr<const std::vector<RunResult>> compare_base;  ///< the base, loaded; null: none

@@ -370,6 +370,8 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
                     result.argv.end());
   result.note = options.output.note;
   result.context = context_of(options.output.context);
+  if (!options.output.tag.empty()) result.tags = {options.output.tag};
+  result.parent_suite = options.parent_suite;
   std::string nothing;
   RunPlan plan = plan_of(options, config, *context, result, nothing, notes);
   std::optional<TuningCache> tuning;

@@ -31,6 +31,7 @@ Json device(const RunDevice& d, const std::optional<LockedClocks>& locked) {
           {"sm_count", d.num_multiprocessors},
           {"l2_bytes", json_known(d.last_level_cache_bytes)},
           {"mem_bytes", json_known(d.memory_bytes)},
+          {"driver", json_text(d.state.driver)},
           {"cuda_driver", d.driver_version},
           {"cuda_runtime", d.runtime_version},
           {"mig", json_or_null(d.state.mig)},
@@ -73,6 +74,8 @@ RunDevice parse_device(const Field& f) {
   if (const auto uuid = f.later("uuid")) d.uuid = uuid->text_or_empty();  // since 1.6
   if (const auto bus = f.later("pci_bus")) d.pci_bus_id = bus->text_or_empty();
   d.state = parse_device_state(f);
+  if (const auto driver = f.later("driver"))
+    d.state.driver = driver->text_or_empty();  // since 1.19
   return d;
 }
 

@@ -14,11 +14,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kNormal_p = 0.05;
+
 Json normality(const Normality& n) {
   return {{"unit", "round_median"},
           {"test", n.test},
           {"statistic", json_number(n.statistic)},
-          {"p", json_number(n.p)}};
+          {"p", json_number(n.p)},
+          {"normal", n.p >= kNormal_p}};
 }
 
 Json dip(const Dip& d) {

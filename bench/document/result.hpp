@@ -330,6 +330,7 @@ struct DeviceState {
   std::optional<double> power_limit_w;
   std::optional<int64_t> other_processes;  ///< processes that compute on it
   std::optional<double> sm_default_mhz, sm_max_mhz, mem_mhz;
+  std::string driver = {};  ///< "580.95.05"; since 1.19, empty if unknown
   friend bool operator==(const DeviceState&, const DeviceState&) = default;
 };
 
@@ -358,6 +359,8 @@ struct RunResult {
   std::vector<std::string> argv;
   std::string note;                                          ///< of --note; since 1.6, like context
   std::vector<std::pair<std::string, std::string>> context;  ///< from --context: names and values
+  std::vector<std::string> tags;  ///< of --tag; since 1.19, like parent_suite
+  std::string parent_suite;       ///< of the suite that ran this; or empty
   std::string tool_version, git_sha, build_type, compiler, cuda_toolkit, cuda_archs;
   std::string flags, cuda_flags;  ///< compiler flags, as given to the build; since 1.15
   bool git_dirty = false;

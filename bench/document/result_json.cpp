@@ -300,6 +300,8 @@ Json to_json(const RunResult& r) {
             {"argv", r.argv},
             {"note", json_text(r.note)},
             {"context", context},
+            {"tags", r.tags},
+            {"parent_suite", json_text(r.parent_suite)},
             {"peak_host_bytes", r.peak_host_bytes},
             {"process", json_text(r.process)},
             {"process_isolated", r.config.isolate},

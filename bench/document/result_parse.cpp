@@ -265,6 +265,10 @@ RunResult parse_document(const Json& document) {
   if (const auto context = run.later("context")) {
     for (const auto& [name, value] : context->members()) r.context.emplace_back(name, value.text());
   }
+  if (const auto tags = run.later("tags")) {  // since 1.19, like the next
+    for (const Field& tag : tags->items()) r.tags.push_back(tag.text());
+  }
+  if (const auto suite = run.later("parent_suite")) r.parent_suite = suite->text_or_empty();
   r.peak_host_bytes = run["peak_host_bytes"].count();
   r.tool_version = tool["version"].text();
   r.git_sha = tool["git_sha"].text_or_empty();

@@ -32,6 +32,13 @@ std::optional<bool> ask_mode(int (*function)(nvml::Device, Number*, Number*), nv
   return present != 0;
 }
 
+std::string driver_version(const nvml::Functions& f) {
+  char text[80] = {};  // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
+  const bool is_known =
+      f.driver_version != nullptr && f.driver_version(text, sizeof(text)) == nvml::kSuccess;
+  return is_known ? text : "";
+}
+
 /// 0 means unknown.
 std::optional<double> megahertz(const std::optional<Number>& value) {
   return value && *value > 0 ? std::optional<double>(*value) : std::nullopt;
@@ -77,6 +84,7 @@ DeviceState device_state(const std::string& pci_bus_id) {
   const nvml::Functions& f = opened.session->f;
   const nvml::Device device = opened.session->device;
   DeviceState state;
+  state.driver = driver_version(f);
   state.mig = ask_mode(f.mig, device);
   state.ecc = ask_mode(f.ecc, device);
   if (const auto mode = ask(f.persistence, device)) state.persistence = *mode != 0;

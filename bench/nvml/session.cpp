@@ -33,6 +33,7 @@ const char* missing_function(const Library& library, Functions& f) {
   if (!find(library, f.clock, "nvmlDeviceGetClockInfo")) return "nvmlDeviceGetClockInfo";
   // Optional: what these would do stays unknown without them. The reasons have two names, the newer
   // first.
+  (void)find(library, f.driver_version, "nvmlSystemGetDriverVersion");
   (void)find(library, f.power, "nvmlDeviceGetPowerUsage");
   (void)find(library, f.fields, "nvmlDeviceGetFieldValues");
   (void)find(library, f.temperature, "nvmlDeviceGetTemperature");

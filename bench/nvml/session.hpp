@@ -60,6 +60,7 @@ struct Functions {
   int (*max_clock)(Device, unsigned, Number*) = nullptr;
   int (*lock_clocks)(Device, Number, Number) = nullptr;
   int (*reset_clocks)(Device) = nullptr;
+  int (*driver_version)(char*, unsigned) = nullptr;
   // The device's configuration. Modes that change at a reset have a current and a pending value.
   int (*mig)(Device, Number*, Number*) = nullptr;
   int (*ecc)(Device, Number*, Number*) = nullptr;

@@ -196,11 +196,12 @@ TEST_CASE("verify checks and measures nothing") {
 
 TEST_CASE("a saved result prints as it did when it was made") {
   const TemporaryFolder folder;
-  const Outcome run = wbench("run " + kTiny + "-o r.json --csv r.csv --md r.md -s --explain");
+  const Outcome run = wbench("run " + kTiny + "-o r.json --csv r.csv --md r.md -s --tag mine --explain");
   CHECK(run.code == kSuccess);
   const Outcome shown = wbench("show r.json --explain --color never");
   CHECK(shown.code == kSuccess);
   CHECK(shown.out == run.out);
+  CHECK(load_result("r.json").tags == std::vector<std::string>{"mine"});
   CHECK(std::filesystem::file_size("r.csv") > 100);
   CHECK(std::filesystem::file_size("r.md") > 100);
   std::filesystem::path saved;

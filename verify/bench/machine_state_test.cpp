@@ -67,8 +67,8 @@ using Codes = std::vector<std::string>;
 TEST_CASE("a device's state is what its driver says") {
   const FakeDriver driver;
   setenv("WIDE_FAKE_NVML_PIDS", ("1 " + own_pid() + " 2").c_str(), 1);
-  const DeviceState expected{false,  true,   true,  "exclusive_process", 700.0, 2,
-                             1755.0, 1980.0, 3201.0};
+  const DeviceState expected{false,  true,   true,   "exclusive_process", 700.0, 2,
+                             1755.0, 1980.0, 3201.0, "580.95.05"};
   CHECK(device_state(kBus) == expected);
 }
 
@@ -78,6 +78,7 @@ TEST_CASE("what a driver does not say is not known") {
   CHECK(device_state("0000:3c:00.0") == DeviceState());
   setenv("WIDE_FAKE_NVML_STATE", "3", 1);
   DeviceState clock_alone;
+  clock_alone.driver = "580.95.05";
   clock_alone.sm_max_mhz = 1980;  // is no matter of how the device is set up
   CHECK(device_state(kBus) == clock_alone);
 }

@@ -82,6 +82,8 @@ TEST_CASE("a result is read back as it was written, every bit of every double") 
   CHECK((loaded.flags == result.flags && loaded.cuda_flags == result.cuda_flags));
   CHECK(loaded.tolerances == result.tolerances);
   CHECK((loaded.note == result.note && loaded.context == result.context));
+  CHECK((loaded.tags == result.tags && loaded.parent_suite == result.parent_suite));
+  CHECK(loaded.devices.at(0).state == result.devices.at(0).state);
   CHECK(loaded.devices[0].uuid == result.devices[0].uuid);
   CHECK(loaded.devices[0].state == result.devices[0].state);
   CHECK(loaded.devices[0].pci_bus_id == result.devices[0].pci_bus_id);

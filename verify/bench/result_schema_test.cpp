@@ -51,8 +51,8 @@ TEST_CASE("what is written fits the schema") {
 /// 1.0 to 1.2 are 1.3's (1.1: the simulated GPU's) without what came later, as the schemas and the
 /// writers of those versions have it, 1.13 is 1.12's with a device's clocks, 1.14 that with what is
 /// set up, 1.15 that with flags and what checks found, 1.16 that with a heavy tail, 1.17 that
-/// with a cache that cases choose, 1.18 that with a flush, and 1.19 that with what warming up took;
-/// the others were written by their own.
+/// with a cache that cases choose, 1.18 that with a flush, and 1.19 that with what warming up took
+/// and the like; the others were written by their own.
 TEST_CASE("results that earlier versions wrote are read, shown, and fit the schema") {
   for (const std::string version :
        {"1.0",  "1.1",  "1.2",  "1.3",  "1.4",  "1.5",  "1.6",  "1.7",  "1.8",  "1.9",
@@ -192,6 +192,10 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/devices/0/uuid", "H200"},
       {"/run/note", ""},
       {"/run/context/ci_job", 123},
+      {"/run/tags", "main"},
+      {"/run/parent_suite", ""},
+      {"/devices/0/driver", 580},
+      {"/cases/0/strategies/0/measurements/0/stats/normality/normal", 1},
       {"/cases/0/strategies/0/vs_baseline/0/p_wilcoxon", 1.5},
       {"/devices/0/pci_bus", "3b"},
       {"/cases/0/strategies/0/measurements/0/warnings", "none"},
@@ -285,7 +289,8 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "unit",           "peaks",        "process",          "zeros",
           "sm_mhz_stable",  "setup",       // 1.14
           "bitwise_stable", "tolerances",  // 1.15; and a tool's flags
-          "warmup_s"};                     // 1.19
+          "warmup_s",       "tags",         "parent_suite",     "driver",
+          "normal"};  // 1.19
       // The same words are needed elsewhere.
       const std::set<std::string> needed{
           "/config/cache",

@@ -211,6 +211,8 @@ inline RunResult sample_result() {
   r.argv = {"wbench", "run", "--op", "linear,layernorm"};
   r.note = "a note with \"quotes\", | pipes and <tags>";
   r.context = {{"ci_job", "123"}, {"<b>", ""}};
+  r.tags = {"main"};
+  r.parent_suite = "nightly";
   r.tool_version = "0.1.0";
   r.git_sha = "0123456789012345678901234567890123456789";
   r.git_dirty = true;
@@ -238,7 +240,7 @@ inline RunResult sample_result() {
   device.runtime_version = 13000;
   device.uuid = "GPU-01234567-89ab-cdef-0123-456789abcdef";
   device.pci_bus_id = "0000:3b:00.0";
-  device.state = {false, true, true, "exclusive_process", 700, 2, 1755, 1980, 3201.5};
+  device.state = {false, true, true, "exclusive_process", 700, 2, 1755, 1980, 3201.5, "580.95.05"};
   r.devices = {device};
   r.locked_clocks = LockedClocks{"max", 1980};
   r.config.preset = "quick";

@@ -223,6 +223,8 @@ TEST_CASE("an entry that cannot run does not stop the rest, and the worst code w
     const RunResult result = load_result("r/" + entry + ".json");
     CHECK(result.cases.size() == 1);
     CHECK(result.cases[0].point.op() == entry);
+    CHECK(!result.parent_suite.empty());
+    CHECK(result.parent_suite == document["suite"]["name"]);
   }
   // Ceilings are measured once for entries that follow one another.
   CHECK(load_result("r/linear.json").calibration == load_result("r/softmax.json").calibration);

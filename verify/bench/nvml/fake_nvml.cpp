@@ -6,6 +6,7 @@
 // address 0000:3b:00.0, of at most 1980 MHz; WIDE_FAKE_NVML_LOCK=ERROR is its answer to who locks,
 // WIDE_FAKE_NVML_STATE=ERROR to who asks how it is set up, WIDE_FAKE_NVML_PIDS="N N .." who is on
 // it, WIDE_FAKE_NVML_INSTANT=MILLIWATTS the power of this moment, which else it does not know.
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -96,6 +97,11 @@ int nvmlDeviceGetClockInfo(void*, unsigned type, unsigned* mhz) {
   *mhz = present().sm_mhz;
   return 0;
 }
+int nvmlSystemGetDriverVersion(char* text, unsigned length) {
+  std::snprintf(text, length, "580.95.05");
+  return 0;
+}
+
 int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
   *milliwatts = present().power_mw;
   return 0;
