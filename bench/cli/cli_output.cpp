@@ -40,8 +40,9 @@ void add_output(CLI::App& app, OutputOptions& o) {
       ->capture_default_str();
   app.add_flag("-s,--save", o.save, "save as results/<id>-<op>.json, and in the history")
       ->group("Output");
-  app.add_option("--events", o.events,
-                 "write each case to FILE as it ends, a line of JSON; `show` reads it")
+  app.add_option(
+         "--events", o.events,
+         "write each time and each case to FILE as it ends, a line of JSON; `show` reads the cases")
       ->group("Output");
   app.add_option("--tag", o.tag, "save under this tag in the history: @TAG")->group("Output");
   add_store(app, o.store)->group("Output");

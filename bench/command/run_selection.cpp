@@ -271,13 +271,18 @@ RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Contex
   return plan;
 }
 
-/// Each case completes its command, and is written to `events`.
+/// Each case completes its command, and is written to `events`, its times as soon as they are
+/// known.
 void record_cases(RunPlan& plan, bool is_child, EventLog& events) {
   plan.on_start = [&events](const RunResult& begun) { (void)events.start(begun); };
   plan.on_case = [&plan, &events, is_child](const RunResult& so_far, CaseResult& finished) {
     drop_foreign_strategies(plan, finished);
     if (!is_child) finished.reproduce += plan.reproduce_suffix;
     events.add(so_far);
+  };
+  if (!events.is_open()) return;
+  plan.on_timed = [&events](const CaseResult& running, const RunnerResult& timed) {
+    events.add_timed(running, timed);
   };
 }
 

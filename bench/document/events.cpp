@@ -10,6 +10,7 @@
 
 #include "bench/document/json_field.hpp"
 #include "bench/document/json_number.hpp"
+#include "bench/document/measurement_json.hpp"
 #include "bench/document/result_json.hpp"
 #include "wide/error.hpp"
 
@@ -66,6 +67,19 @@ bool EventLog::start(const RunResult& run) {
   has_started_ = true;
   knows_ceilings_ = run.calibration != Calibration();
   return true;
+}
+
+void EventLog::add_timed(const CaseResult& running, const RunnerResult& timed) {
+  if (fd_ < 0) return;
+  for (const Measurement& m : timed.measurements) {
+    if (m.samples_ns.empty()) continue;
+    write({{"reason", "measurement-finished"},
+           {"case_id", running.case_id},
+           {"op", running.point.op()},
+           {"axes", running.point.to_string()},
+           {"name", timed.name},
+           {"measurement", measurement_json(m)}});
+  }
 }
 
 void EventLog::add(const RunResult& run) {

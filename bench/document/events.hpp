@@ -1,12 +1,16 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run as a stream of lines, each written as soon as its case has ended, so that a killed run or a
-// lost machine still leaves a result, and progress can be watched. Each line is a JSON
-// object whose "reason" says what it is:
+// A run as a stream of lines, each written as soon as what it tells is known, so that a killed run
+// or a lost machine still leaves a result, and progress can be watched. Each line is a JSON object
+// whose "reason" says what it is:
 //   run-started   "result": the document of bench/result.schema.json, without cases; before the
 //                 first case, and again, with the cases so far behind it, where the ceilings are
 //                 known later, from the first process of --isolate
+//   measurement-finished "case_id", "op", "axes", "name" of a strategy or baseline, "measurement":
+//   as
+//                 in that document, before the case's last checks, which may still refuse it; of a
+//                 case without a process of its own (--isolate)
 //   case-finished "case": as in that document
 //   run-finished  "result": as at the start, plus what is known only at the end
 #pragma once
@@ -31,6 +35,9 @@ class EventLog {
   /// A run that begins, as a rule without cases. Returns whether it wrote anything: not if the
   /// start has been written and nothing more is known of ceilings.
   bool start(const RunResult& run);
+  bool is_open() const { return fd_ >= 0; }
+  /// The measurements of a strategy or baseline of a case that goes on.
+  void add_timed(const CaseResult& running, const RunnerResult& timed);
   /// The last case of the run so far.
   void add(const RunResult& run);
   void finish(const RunResult& result);
@@ -49,7 +56,8 @@ class EventLog {
 bool are_events(std::string_view text);
 
 /// The document of the stream's last run, incomplete if that has not finished; an unfinished last
-/// line is ignored. Throws invalid_argument for a text that is not a stream.
+/// line is ignored, like measurements of a case that has not finished. Throws invalid_argument for
+/// a text that is not a stream.
 nlohmann::ordered_json document_of_events(std::string_view text);
 
 }  // namespace wide::bench

@@ -129,6 +129,7 @@ class CaseRunner {
       const bool verifies_after = reference && config_.verify == "both";
       const double after = num_checks_after(regimes_of(plan_));
       time_all(verifies_after ? after * checking_s : 0);
+      if (plan_.on_timed) report_times();
       if (verifies_after) verify_all(*reference, &VerifyOutcome::after);
       evaluate_all();
     }
@@ -374,20 +375,35 @@ class CaseRunner {
     result_.floor_ns = floor_.total_ns();
   }
 
-  void evaluate_all() {
+  /// What checks may still refuse, with its statistics.
+  void report_times() {
+    const Yardstick yardstick = yardstick_of(request_.calibration);
+    for (const auto& contender : contenders_) {
+      RunnerResult timed = contender->result;
+      if (timed.status != Status::ok || contender->is_twin()) continue;
+      evaluate(timed, yardstick);
+      plan_.on_timed(result_, timed);
+    }
+  }
+
+  Yardstick yardstick_of(const Calibration& c) const {
     const int64_t cache = plan_.context.info().last_level_cache_bytes;
     const bool outgrows_cache = cache > 0 && touched_bytes() >= 4 * cache;
+    return {result_.cost,
+            floor_,
+            c.timer_floor_ns,
+            outgrows_cache,
+            config_.seed,
+            c.timer_quantum_ns,
+            peaks_of(plan_.context, c, request_.point.dtype()),
+            !is_cpu(),
+            config_};
+  }
+
+  void evaluate_all() {
     const Calibration c = request_.judged_ceilings();
     find_floor(c);
-    const Yardstick yardstick{result_.cost,
-                              floor_,
-                              c.timer_floor_ns,
-                              outgrows_cache,
-                              config_.seed,
-                              c.timer_quantum_ns,
-                              peaks_of(plan_.context, c, request_.point.dtype()),
-                              !is_cpu(),
-                              config_};
+    const Yardstick yardstick = yardstick_of(c);
     const auto known = [](double peak) { return peak > 0 ? std::optional(peak) : std::nullopt; };
     result_.peak_flops_per_s = known(yardstick.peaks.flops_per_s);
     result_.peak_mem_bw_bytes_per_s = known(yardstick.peaks.mem_bw_bytes_per_s);

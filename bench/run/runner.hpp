@@ -56,6 +56,9 @@ struct RunPlan {
   std::function<void(const std::string&)> on_check_ended;  ///< may be empty
   /// Called with the run before its first case; may be empty.
   std::function<void(const RunResult&)> on_start;
+  /// Called with the case and one of its strategies or baselines as soon as it has been timed,
+  /// before the case's last checks; may be empty.
+  std::function<void(const CaseResult&, const RunnerResult&)> on_timed;
   /// Called with the run so far, and the case that just completed; may be empty.
   std::function<void(const RunResult&, CaseResult&)> on_case;
 

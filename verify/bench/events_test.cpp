@@ -15,6 +15,8 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "bench/document/result_json.hpp"
@@ -62,15 +64,48 @@ TEST_CASE("events that end anywhere are a result with the cases up to there") {
   CHECK(parse_result(whole).cases.size() == 4);
   CHECK_THROWS_MATCHES(parse_result(whole.substr(0, first - 1)), Error,
                        MessageMatches(ContainsSubstring("no run has started")));
+  const std::string next =
+      "events, line " + std::to_string(std::count(whole.begin(), whole.end(), '\n') + 1) + ": ";
   CHECK_THROWS_MATCHES(parse_result(whole + "{\"reason\":7}\n"), Error,
-                       MessageMatches(ContainsSubstring("events, line 7: ")));
-  CHECK_THROWS_MATCHES(parse_result(whole + "x\n"), Error,
-                       MessageMatches(ContainsSubstring("events, line 7: ")));
+                       MessageMatches(ContainsSubstring(next)));
+  CHECK_THROWS_MATCHES(parse_result(whole + "x\n"), Error, MessageMatches(ContainsSubstring(next)));
   CHECK_THROWS_MATCHES(
       parse_result(whole + "{\"reason\":\"case-finished\",\"case\":{\"op\":1,\"op\":2}}\n"), Error,
-      MessageMatches(ContainsSubstring("events, line 7: $.case.op is given twice")));
+      MessageMatches(ContainsSubstring(next + "$.case.op is given twice")));
   CHECK(parse_result(whole + "{\"reason\":\"what-later-versions-say\"}\n").cases.size() == 4);
   CHECK(parse_result(whole + whole).cases.size() == 4);
+}
+
+TEST_CASE("every time is told before its case has ended") {
+  const TemporaryFolder folder;
+  REQUIRE(wbench("run " + kCases + "--events e.jsonl").code == kSuccess);
+  std::istringstream lines(read_file("e.jsonl"));
+  std::vector<nlohmann::json> times;
+  int64_t num_cases = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto event = nlohmann::json::parse(line);
+    if (event["reason"] == "measurement-finished") times.push_back(event);
+    if (event["reason"] != "case-finished") continue;
+    const auto& ended = event["case"];
+    size_t told = 0;
+    for (const char* group : {"strategies", "baselines"}) {
+      for (const auto& runner : ended[group]) {
+        for (const auto& measurement : runner["measurements"]) {
+          const auto is_it = [&](const auto& time) {
+            return time["case_id"] == ended["case_id"] && time["op"] == ended["op"] &&
+                   time["name"] == runner["name"] &&
+                   time["measurement"]["stats"]["median_ns"] == measurement["stats"]["median_ns"];
+          };
+          CHECK(std::any_of(times.begin(), times.end(), is_it));
+          ++told;
+        }
+      }
+    }
+    CHECK((told > 0 && times.size() == told));
+    times.clear();
+    ++num_cases;
+  }
+  CHECK(num_cases == 4);
 }
 
 TEST_CASE("a run that is killed has told what it finished") {
@@ -85,7 +120,7 @@ TEST_CASE("a run that is killed has told what it finished") {
     return std::count(text.begin(), text.end(), '\n');
   };
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (lines() < 4 && std::chrono::steady_clock::now() < deadline) {
+  while (lines() < 24 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   ::kill(child, SIGKILL);
