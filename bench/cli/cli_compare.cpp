@@ -47,7 +47,8 @@ void add_compare(CLI::App& app, CompareArguments& a) {
   app.add_option("--repeat", a.repeat, "runs of each executable")
       ->check(number_check(1, false, 1000, "an integer from 1 to 1000"))
       ->capture_default_str();
-  app.add_option("--metric", a.metric, "see wbench list metrics")->capture_default_str();
+  app.add_option("--metric", a.metric, "one that wbench list metrics calls compared")
+      ->capture_default_str();
   app.add_option(
          "--threshold", a.threshold,
          "changes within it do not count: a percentage, of a metric that --metric may name as "

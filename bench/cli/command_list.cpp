@@ -183,8 +183,9 @@ Rows dtype_rows() {
 }
 
 Rows metric_rows() {
-  // Names as in results and in `compare --metric`; columns as in `run --metrics`.
-  Rows rows{{"metric", "column", "unit", "better", "meaning"}};
+  // Names as in results and, of those that are compared, in `compare --metric`; columns as in
+  // `run --metrics`.
+  Rows rows{{"metric", "column", "unit", "better", "compared", "meaning"}};
   const std::map<std::string_view, std::array<const char*, 3>> words{
       {"time_ns", {"time", "ns", "of one wide call, the median of samples"}},
       {"flops_per_s", {"rate", "FLOP/s", "declared operations over time"}},
@@ -196,7 +197,8 @@ Rows metric_rows() {
        {"err/tol", "ratio", "worst error over tolerance, and its member; passes at 1"}}};
   for (const Metric& metric : metrics()) {
     const auto& [column, unit, meaning] = words.at(metric.name);
-    rows.push_back({metric.name, column, unit, std::string(to_string(metric.better)), meaning});
+    rows.push_back({metric.name, column, unit, std::string(to_string(metric.better)),
+                    metric.value != nullptr ? "yes" : "no", meaning});
   }
   return rows;
 }

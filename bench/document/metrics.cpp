@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/document/metrics.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <vector>
 
 #include "wide/error.hpp"
@@ -32,10 +35,17 @@ std::span<const Metric> metrics() {
 
 const Metric& find_measured_metric(const std::string& name) {
   std::vector<std::string_view> names;
+  bool unmeasured = false;
   for (const Metric& metric : kMetrics) {
-    if (metric.value == nullptr) continue;
-    if (name == metric.name) return metric;
-    names.emplace_back(metric.name);
+    if (metric.value != nullptr) names.emplace_back(metric.name);
+    if (name != metric.name) continue;
+    if (metric.value != nullptr) return metric;
+    unmeasured = true;
+  }
+  if (unmeasured) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("metric {}: no metric of single times, expected one of {}", name,
+                            fmt::join(names, ", ")));
   }
   throw Error(ErrorCode::invalid_argument, catalog::unknown_name_message("metric", name, names));
 }

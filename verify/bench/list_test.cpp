@@ -16,6 +16,7 @@
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"
+#include "verify/support/refusals.hpp"
 #include "wide/catalog.hpp"
 
 namespace wide::bench {
@@ -64,6 +65,18 @@ TEST_CASE("what is refused is not there") {
 TEST_CASE("metrics are listed by the names that compare knows") {
   const std::string text = wbench("list metrics").out;
   for (const Metric& metric : metrics()) CHECK_THAT(text, ContainsSubstring(metric.name));
+  for (const auto& row : nlohmann::json::parse(wbench("list metrics --json -").out)) {
+    const std::string name = row.at("metric");
+    const std::string refusal = test::refusal_of([&] { (void)find_measured_metric(name); });
+    INFO(name);
+    if (row.at("compared") == "yes") {
+      CHECK(refusal == "nothing was thrown");
+    } else {
+      CHECK_THAT(refusal, ContainsSubstring("metric " + name +
+                                            ": no metric of single times, "
+                                            "expected one of time_ns, flops_per_s"));
+    }
+  }
 }
 
 TEST_CASE("a list's numbers are numbers in JSON, too") {
