@@ -133,15 +133,24 @@ std::string doubt_text(const Measurement& m, const std::string& doubt) {
   return doubt;
 }
 
-bool is_mistrusted(const VerifyOutcome& verify) {
+double trusted_zeros(std::string_view op) {
+  constexpr double kElementwise = 0.65;
+  for (const catalog::PrimitiveSpec* spec : catalog::primitives()) {
+    if (spec->name == op) return spec->trusted_zeros;
+  }
+  return kElementwise;
+}
+
+bool is_mistrusted(const VerifyOutcome& verify, double trusted_zeros) {
   const auto compared = static_cast<double>(verify.elements_compared);
   return verify.zeros && compared > 0 &&
-         static_cast<double>(*verify.zeros) > kMistrustedZeros * compared;
+         static_cast<double>(*verify.zeros) > trusted_zeros * compared;
 }
 
 bool is_mistrusted(const CaseResult& c) {
+  const double trusted = trusted_zeros(c.point.op());
   return std::any_of(c.strategies.begin(), c.strategies.end(),
-                     [](const RunnerResult& r) { return is_mistrusted(r.verify); });
+                     [&](const RunnerResult& r) { return is_mistrusted(r.verify, trusted); });
 }
 
 bool is_doubtful(const CaseResult& c) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/document/result.hpp"
@@ -52,11 +53,12 @@ std::vector<std::string> doubts_of(const Measurement& m, const RunConfig& config
 std::string doubt_text(const Measurement& m, const std::string& doubt);
 
 /// The share of zeros among the values that a check expects above which its result is MISTRUSTED:
-/// an all-zero output would pass it. Half of what relu leaves is zeros. The tests' cases are many
-/// and small, and have a bound of their own (verify/catalog/catalog_test.cpp).
-inline constexpr double kMistrustedZeros = 0.65;
+/// an all-zero output would pass it. The primitive's, PrimitiveSpec::trusted_zeros; for models and
+/// unknown primitives what element-wise ones have. The tests' cases are many and small, and have a
+/// bound of their own (verify/catalog/catalog_test.cpp).
+double trusted_zeros(std::string_view op);
 /// Whether a check that passed has proved little; unknown in results before 1.11.
-bool is_mistrusted(const VerifyOutcome& verify);
+bool is_mistrusted(const VerifyOutcome& verify, double trusted_zeros);
 /// Whether that holds for any strategy's check of a case.
 bool is_mistrusted(const CaseResult& c);
 

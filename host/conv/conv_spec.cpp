@@ -348,6 +348,7 @@ PrimitiveSpec make_spec(std::string_view name, const std::vector<AxisInfo>& posi
   static const std::string formula =
       "with in = channels / groups * taps: " + std::string(kLinearToleranceFormula);
   spec.tolerance_formula = formula;
+  spec.trusted_zeros = 0.9;  // of relu, and of few whole numbers
   spec.impossible_reason = impossible_reason;
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<ConvWorkload>;

@@ -144,6 +144,7 @@ const PrimitiveSpec& mlp_spec() {
       .strategies = strategies(),
       .sweeps = sweeps(),
       .tolerance_formula = kMlpToleranceFormula,
+      .trusted_zeros = 0.9,  // of relu, and of few whole numbers
       .impossible_reason = impossible_reason,
       .tuning_key = tuned_by(problem_of),
       .make_workload = make_workload<MlpWorkload>};

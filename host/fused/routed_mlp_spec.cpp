@@ -200,6 +200,7 @@ const PrimitiveSpec& routed_mlp_spec() {
       .strategies = routed_mlp_strategies(),
       .sweeps = routed_mlp_sweeps(),
       .tolerance_formula = kMlpToleranceFormula,
+      .trusted_zeros = 0.9,  // of relu, and of few whole numbers
       .impossible_reason = routed_mlp_impossible_reason,
       .tuning_key =
           [](const Case& point) { return tuning_key(routed_mlp_of(point, row_counts(point, {}))); },

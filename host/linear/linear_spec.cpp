@@ -291,6 +291,7 @@ const PrimitiveSpec& linear_spec() {
       .strategies = strategies(),
       .sweeps = sweeps(),
       .tolerance_formula = kLinearToleranceFormula,
+      .trusted_zeros = 0.9,  // of relu, and of few whole numbers
       .impossible_reason = impossible_reason,
       .tuning_key = tuned_by(problem_of),
       .make_workload = make_workload<LinearWorkload>};

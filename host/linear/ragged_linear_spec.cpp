@@ -275,6 +275,7 @@ const PrimitiveSpec& ragged_linear_spec() {
       .strategies = strategies(),
       .sweeps = uneven_sweeps(),
       .tolerance_formula = kLinearToleranceFormula,
+      .trusted_zeros = 0.9,  // of relu, and of few whole numbers
       .impossible_reason = impossible_reason,
       .tuning_key = [](const Case& point) { return tuning_key(problem_of(point, {})); },
       .make_workload = [](const Context& context, const Case& point,

@@ -252,6 +252,7 @@ const PrimitiveSpec& routed_linear_spec() {
       .strategies = routed_strategies(),
       .sweeps = routed_sweeps(),
       .tolerance_formula = kLinearToleranceFormula,
+      .trusted_zeros = 0.9,  // of relu, and of few whole numbers
       .impossible_reason = routed_impossible_reason,
       .tuning_key =
           [](const Case& point) {

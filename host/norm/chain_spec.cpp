@@ -53,6 +53,7 @@ PrimitiveSpec make_spec() {
         {"activation", {"none", "gelu"}}}},
       {"ci", {{"n", ints({4})}, {"batch", ints({4})}, {"d", ints({256})}, {"seq", ints({64})}}}};
   spec.sweeps.back().axes.push_back({"routed", {"no", "yes"}});
+  spec.trusted_zeros = 0.65;  // half of relu's are
   spec.tolerance_formula =
       "the norm's + |gamma| t (e + E (1 + |n|)) (1 + 2 t E), t = 1 / sqrt(var + eps), n the "
       "normalised value, E^2 the mean of e^2; e = u_out |s| + min_subnormal + 2^-24 (L |v| + |s|) "

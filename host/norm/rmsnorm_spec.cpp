@@ -51,6 +51,7 @@ PrimitiveSpec make_spec() {
        residual_axis()},
       0.55);
   spec.strategies = with_cudnn(std::move(spec.strategies), kRowNormCudnnSummary);
+  spec.trusted_zeros = 0.65;  // rows of nobody are
   spec.tolerance_formula =
       "((16 + sqrt(D)) 2^-24 + u_out) |y| + min_subnormal; with a residual, chain's";
   return spec;

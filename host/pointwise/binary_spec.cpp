@@ -107,6 +107,7 @@ PrimitiveSpec make_spec() {
                    {"function", word_values(kAllBinaryFunctions, binary_function_name)},
                    {"broadcast", word_values(kAllBroadcasts, broadcast_name)}}},
                  {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
+  spec.trusted_zeros = 0.65;  // half of relu's are
   spec.tolerance_formula =
       "z = function(x, other): fp32 u |z| + min_subnormal, others (u_out + 2 2^-24) |z| + "
       "min_subnormal, integers 0; with an activation pointwise's at z, and what it changes where z "

@@ -91,6 +91,7 @@ PrimitiveSpec make_spec() {
       wide_strategies("one launch over all elements of all members, 16 bytes a load and store",
                       {.streamed = 1.03, .is_memory_bound = true});
   spec.sweeps = sweeps();
+  spec.trusted_zeros = 0.65;  // half of relu's are
   spec.tolerance_formula =
       "0 where y is x, 0 or a bound of clamp as it is; else [clamp: 0; leaky_relu, prelu, "
       "hardswish: 4 2^-24 |y|; others: (16 + 4 z) 2^-24 |y| + 2^-119] + u_out |y| + min_subnormal; "

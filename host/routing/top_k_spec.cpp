@@ -181,6 +181,7 @@ PrimitiveSpec make_spec() {
   spec.strategies[2].summary = "choice after choice, each threaded over rows";
   spec.strategies[3].summary = "all choices of a row at once, threaded over rows";
   spec.sweeps = sweeps();
+  spec.trusted_zeros = 0.65;  // ids of few members are
   spec.tolerance_formula =
       "ids 0; gates: softmax (2 (|d| + A + 16 + sqrt(count)) + 1) 2^-24 y + min_subnormal + "
       "2^-140, d = s - max, A = sum |d| exp(d) / sum exp(d); sigmoid (17 + 4 max(-s, 0)) 2^-24 y + "

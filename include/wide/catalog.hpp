@@ -271,6 +271,9 @@ struct PrimitiveSpec {
   std::vector<Sweep> sweeps;
   bool joins_members = false;  ///< one output combines all members
   std::string_view tolerance_formula;
+  /// The largest share of zeros among honest outputs: where more are expected, a check proves
+  /// little, since zeros alone would pass it.
+  double trusted_zeros = 0.3;
   /// Why the problem cannot exist ("12 heads do not divide 256"); empty where it can.
   std::function<std::string(const Case&)> impossible_reason = [](const Case&) {
     return std::string();

@@ -196,7 +196,8 @@ TEST_CASE("verify checks and measures nothing") {
 
 TEST_CASE("a saved result prints as it did when it was made") {
   const TemporaryFolder folder;
-  const Outcome run = wbench("run " + kTiny + "-o r.json --csv r.csv --md r.md -s --tag mine --explain");
+  const Outcome run =
+      wbench("run " + kTiny + "-o r.json --csv r.csv --md r.md -s --tag mine --explain");
   CHECK(run.code == kSuccess);
   const Outcome shown = wbench("show r.json --explain --color never");
   CHECK(shown.code == kSuccess);

@@ -307,30 +307,36 @@ TEST_CASE("a check against zeros is mistrusted: whoever writes zeros passes it")
     return parse_result(o.out).cases.at(0).strategies.at(0).verify;
   };
   const VerifyOutcome uniform = verify_of(wbench(checks + "--json -"));
-  CHECK((uniform.zeros == 0 && !is_mistrusted(uniform)));
+  CHECK((uniform.zeros == 0 && !is_mistrusted(uniform, 0.3)));
   const Outcome zeros = wbench(checks + "--init zeros --json -");
   CHECK(zeros.code == kSuccess);
   const VerifyOutcome all = verify_of(zeros);
-  CHECK((all.before == "pass" && all.zeros == all.elements_compared && is_mistrusted(all)));
+  CHECK((all.before == "pass" && all.zeros == all.elements_compared && is_mistrusted(all, 0.9)));
   CHECK(nlohmann::json::parse(zeros.out)["totals"]["mistrusted"] == 1);
   CHECK_THAT(wbench(checks + "--init zeros").out, ContainsSubstring("MISTRUSTED linear n=2"));
+  CHECK_THAT(wbench("run " + kTiny + "--init zeros").out, ContainsSubstring(", mistrusted"));
+  CHECK_THAT(wbench("run " + kTiny).out, !ContainsSubstring("mistrusted"));
   const Outcome strict = wbench(checks + "--init zeros --strict");
   CHECK(strict.code == kInconclusive);
   CHECK_THAT(strict.err, ContainsSubstring("mistrusted: 1 of 1 case:"));
   CHECK(wbench(checks + "--strict").code == kSuccess);
   // Half of the results of relu are 0, and what is not checked is not mistrusted.
-  CHECK_FALSE(is_mistrusted(verify_of(wbench(
-      "run --op pointwise --function relu --n 2 --batch 2 --verify only --json -" + kShort))));
-  CHECK_FALSE(is_mistrusted(VerifyOutcome()));
+  const VerifyOutcome relu = verify_of(
+      wbench("run --op pointwise --function relu --n 2 --batch 2 --verify only --json -" + kShort));
+  CHECK(is_mistrusted(relu, 0.3));
+  CHECK_FALSE(is_mistrusted(relu, trusted_zeros("pointwise")));
+  CHECK_FALSE(is_mistrusted(VerifyOutcome(), 0.3));
   VerifyOutcome bound = all;
   bound.elements_compared = 100;
   bound.zeros = 65;
-  CHECK_FALSE(is_mistrusted(bound));
+  CHECK_FALSE(is_mistrusted(bound, 0.65));
   bound.zeros = 66;
-  CHECK(is_mistrusted(bound));
+  CHECK(is_mistrusted(bound, 0.65));
+  CHECK((trusted_zeros("softmax") == 0.3 && trusted_zeros("linear") == 0.9));
+  CHECK((trusted_zeros("binary") == 0.65 && trusted_zeros("model:mlp") == 0.65));
   VerifyOutcome old = all;
   old.zeros.reset();
-  CHECK_FALSE(is_mistrusted(old));
+  CHECK_FALSE(is_mistrusted(old, 0.3));
 }
 
 }  // namespace wide::bench
