@@ -64,7 +64,7 @@ Judged judge(const PointwiseProblem& p, double x, double slope) {
     case PointwiseFunction::prelu:
       return negative(slope);
     case PointwiseFunction::hardswish:
-      if (x <= -3 || x >= 3) return chosen(x < 0 ? 0 : x);
+      if (x <= -3) return chosen(0);
       return {x * std::clamp(x + 3, 0.0, 6.0) / 6};
     case PointwiseFunction::softplus: {
       const double z = static_cast<double>(p.beta) * x;

@@ -11,7 +11,7 @@ namespace wide::catalog {
 /// One row in fp64, and the largest error that passes; prelu's slopes: one, or one per feature.
 ///
 /// Bound, with u = 2^-24: what is chosen passes as it is alone (x by relu and clamp, by leaky_relu,
-/// prelu and elu above 0, by hardswish outside of (-3, 3); a bound by clamp; 0), but for the
+/// prelu and elu above 0; a bound by clamp; 0, by hardswish up to -3, too), but for the
 /// rounding of a bound that the dtype does not hold. Elsewhere leaky_relu, prelu and hardswish
 /// round a few times: 4 u |y|. The smooth ones take functions of a few u (PTX's ex2.approx 4 and
 /// rcp.approx 2, CUDA's tanhf 4 and expm1f 2) of an argument that was itself rounded: an error e of

@@ -29,7 +29,7 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
 const std::string kPeer = "python3 " WIDE_SOURCE_DIR "/verify/bench/peer/fake_peer.py";
-const std::string kCase = " --op pointwise --n 2 --batch 3 --d 5 --function relu" + kShort;
+const std::string kCase = " --op pointwise --n 2 --batch 3 --d 5 --function hardswish" + kShort;
 
 /// As the command line has it, but for a peer's, which has spaces.
 Outcome with_peers(const std::string& line, const std::vector<std::string>& commands) {
@@ -48,12 +48,12 @@ Outcome with_peers(const std::string& line, const std::vector<std::string>& comm
   return {code, out.str(), err.str()};
 }
 
-catalog::Case relu_of(int64_t num_members) {
+catalog::Case hardswish_of(int64_t num_members) {
   const std::vector<std::pair<std::string, catalog::AxisValue>> axes{
       {"n", num_members},
       {"batch", int64_t{3}},
       {"d", int64_t{5}},
-      {"function", std::string("relu")}};
+      {"function", std::string("hardswish")}};
   return catalog::make_case(catalog::find_primitive("pointwise"), axes);
 }
 
@@ -67,7 +67,7 @@ RunResult result_with(const std::string& command, const std::vector<int64_t>& me
   plan.baselines = {Baseline::loop};
   plan.peers = {&peer};
   std::vector<catalog::Case> cases;
-  for (const int64_t n : members) cases.push_back(relu_of(n));
+  for (const int64_t n : members) cases.push_back(hardswish_of(n));
   plan.work = {{&spec, cases}};
   RunResult result;
   run_plan(plan, result);
@@ -90,7 +90,7 @@ TEST_CASE("a peer's strategies are baselines, checked and timed in the same roun
   const CaseResult c = case_with("");
   const RunnerResult& right = named(c.baselines, "fake:right");
   CHECK(right.peer == "fake 1.0");
-  CHECK(right.explain == "relu, right");
+  CHECK(right.explain == "hardswish, right");
   CHECK(right.status == Status::ok);
   CHECK((right.verify.before == "pass" && right.verify.after == "pass"));
   CHECK(right.verify.elements_compared == 2 * 3 * 5);
@@ -169,7 +169,7 @@ TEST_CASE("a peer is timed in every regime") {
 /// Runs use(calls) on a peer's calls of a small case.
 void with_calls(const std::string& how, const std::function<void(PeerCalls)>& use) {
   const Context context = Context::cpu({.num_threads = 1, .allocator = {}});
-  const catalog::Case point = relu_of(2);
+  const catalog::Case point = hardswish_of(2);
   const auto workload = catalog::find_primitive("pointwise").make_workload(context, point, {});
   Peer peer(kPeer + " --be '" + how + "' --log log", context.device(), 1);
   (void)peer.prepare(point, context, Stream::cpu(), *workload, 0);

@@ -225,12 +225,10 @@ TEST_CASE("pointwise: what is chosen, and not computed, passes as it is alone") 
     }
     for (const double x : {-odd, -0.0, 0.0}) CHECK(bound_of(with(relu), dtype, x) == 0);
     for (const double x : {-odd, -tiny, 0.0, odd}) CHECK(bound_of(with(clamp), dtype, x) == 0);
-    for (const double x : {-4.0, -3.0, 3.0, 4 * odd}) {
-      CHECK(bound_of(with(hardswish), dtype, x) == 0);
-    }
+    for (const double x : {-4.0, -3.0}) CHECK(bound_of(with(hardswish), dtype, x) == 0);
     CHECK(bound_of(with(leaky_relu), dtype, -1) > 0);
     CHECK(bound_of(with(elu), dtype, -1) > 0);
-    CHECK(bound_of(with(hardswish), dtype, 2) > 0);
+    for (const double x : {2.0, 4.0}) CHECK(bound_of(with(hardswish), dtype, x) > 0);
   }
   // A bound that bf16 does not hold is rounded, once.
   PointwiseProblem tenth = with(clamp);

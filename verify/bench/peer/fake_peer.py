@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# A peer of wbench without any framework, for peer_test.cpp: relu of fp32 that tells times of its
+# A peer of wbench without any framework, for peer_test.cpp: hardswish of fp32 that tells times of its
 # own making. --be WHAT makes it a bad one; --log FILE gets what it is asked for.
 import argparse
 import json
@@ -58,7 +58,7 @@ class FakePeer:
         names = ["right"] if self.bad else list(TIMES_NS)
         if self.bad == "mumbles":
             names = ["right", "quick"]
-        offers = [{"name": name, "explain": f"relu, {name}"} for name in names]
+        offers = [{"name": name, "explain": f"hardswish, {name}"} for name in names]
         offers.append({"name": "compile", "unsupported": "there is no compiler"})
         return {"strategies": offers + ([offers[0]] if self.bad == "repeats" else [])}
 
@@ -68,12 +68,8 @@ class FakePeer:
         wide = width * self.members
         off = 1.0 if strategy == "wrong" or (strategy == "late" and self.samples > 0) else 0.0
         factor = 1 + 2.4e-6 if strategy == "near" else 1.0  # 8 tolerances
-        return [
-            max(self.x[r * wide + m * width + d], 0.0) * factor + off
-            for m in range(self.members)
-            for r in range(rows)
-            for d in range(width)
-        ]
+        of_members = (self.x[r * wide + m * width + d] for m in range(self.members) for r in range(rows) for d in range(width))
+        return [x * min(max(x + 3, 0), 6) / 6 * factor + off for x in of_members]
 
     def run(self, request):
         values = self.values(request["strategy"])
