@@ -7,10 +7,10 @@
 //   run-started   "result": the document of bench/result.schema.json, without cases; before the
 //                 first case, and again, with the cases so far behind it, where the ceilings are
 //                 known later, from the first process of --isolate
-//   measurement-finished "case_id", "op", "axes", "name" of a strategy or baseline, "measurement":
-//   as
-//                 in that document, before the case's last checks, which may still refuse it; of a
-//                 case without a process of its own (--isolate)
+//   measurement-finished
+//                 "case_id", "op", "axes", "name" of a strategy or baseline, "measurement": as in
+//                 that document, before the case's last checks, which may still refuse it; not of
+//                 a case in a process of its own (--isolate)
 //   case-finished "case": as in that document
 //   run-finished  "result": as at the start, plus what is known only at the end
 #pragma once
