@@ -77,8 +77,7 @@ OutputOptions numbered(OutputOptions output, int64_t number) {
 std::string saved_path(const OutputOptions& output, const Selection& selection, std::string id) {
   if (!output.save_as.empty()) return output.save_as;
   if (!output.save && output.tag.empty()) return "";
-  constexpr size_t kLongest =
-      100;  // of 255: the id, the extension and that of samples take the rest
+  constexpr size_t kLongest = 100;  // of 255, with the id and the extensions
   std::string ops = selection.ops;
   if (ops.size() > kLongest) {
     const std::vector<std::string> names = parse_list("op", ops);
