@@ -165,6 +165,24 @@ static_assert(offsetof(wide_conv_layer, kernel_height) == 8 &&
               offsetof(wide_conv_layer, stride_depth) == 104 &&
               offsetof(wide_conv_layer, padding_depth) == 112 &&
               offsetof(wide_conv_layer, dilation_depth) == 120);
+static_assert(has_layout<wide_conv_transpose_layer>(144, 18));
+static_assert(offsetof(wide_conv_transpose_layer, kernel_height) == 8 &&
+              offsetof(wide_conv_transpose_layer, kernel_width) == 16 &&
+              offsetof(wide_conv_transpose_layer, stride_height) == 24 &&
+              offsetof(wide_conv_transpose_layer, stride_width) == 32 &&
+              offsetof(wide_conv_transpose_layer, padding_height) == 40 &&
+              offsetof(wide_conv_transpose_layer, padding_width) == 48 &&
+              offsetof(wide_conv_transpose_layer, dilation_height) == 56 &&
+              offsetof(wide_conv_transpose_layer, dilation_width) == 64 &&
+              offsetof(wide_conv_transpose_layer, output_padding_height) == 72 &&
+              offsetof(wide_conv_transpose_layer, output_padding_width) == 80 &&
+              offsetof(wide_conv_transpose_layer, groups) == 88 &&
+              offsetof(wide_conv_transpose_layer, has_no_bias) == 96 &&
+              offsetof(wide_conv_transpose_layer, kernel_depth) == 104 &&
+              offsetof(wide_conv_transpose_layer, stride_depth) == 112 &&
+              offsetof(wide_conv_transpose_layer, padding_depth) == 120 &&
+              offsetof(wide_conv_transpose_layer, dilation_depth) == 128 &&
+              offsetof(wide_conv_transpose_layer, output_padding_depth) == 136);
 static_assert(has_layout<wide_attention_layer>(32, 6));
 static_assert(offsetof(wide_attention_layer, has_no_bias) == 8 &&
               offsetof(wide_attention_layer, is_causal) == 12 &&

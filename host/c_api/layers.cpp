@@ -80,6 +80,38 @@ wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_valu
   });
 }
 
+wide_status wide_builder_conv_transpose(wide_builder* builder, const char* name, wide_value x,
+                                        int64_t out_channels,
+                                        const wide_conv_transpose_layer* options, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    const wide_conv_transpose_layer given = options_or_default(options, "options");
+    const auto pair = [](int64_t height, int64_t width, int64_t otherwise) {
+      return PerAxis{or_default(height, otherwise), or_default(width, otherwise)};
+    };
+    return layers::conv_transpose(
+        g, own, value_of(g, x), out_channels,
+        {.kernel = pair(given.kernel_height, given.kernel_width, 3),
+         .stride = pair(given.stride_height, given.stride_width, 1),
+         .padding = {given.padding_height, given.padding_width},
+         .dilation = pair(given.dilation_height, given.dilation_width, 1),
+         .output_padding = {given.output_padding_height, given.output_padding_width},
+         .depth = {.kernel = or_default(given.kernel_depth, int64_t{3}),
+                   .stride = or_default(given.stride_depth, int64_t{1}),
+                   .padding = given.padding_depth,
+                   .dilation = or_default(given.dilation_depth, int64_t{1})},
+         .depth_output_padding = given.output_padding_depth,
+         .groups = or_default(given.groups, int64_t{1}),
+         .has_bias = given.has_no_bias == 0});
+  });
+}
+
+wide_status wide_builder_depth_to_space(wide_builder* builder, const char* name, wide_value x,
+                                        int64_t block, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::depth_to_space(g, own, value_of(g, x), block);
+  });
+}
+
 wide_status wide_builder_attention(wide_builder* builder, const char* name, wide_value x,
                                    int64_t heads, const wide_attention_layer* options,
                                    wide_value* out) {

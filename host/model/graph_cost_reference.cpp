@@ -66,6 +66,25 @@ struct NodeFlops {
     const double channels = static_cast<double>(num_elements(weight) / weight[0]) / kernel;
     return 2 * (out() / positions) * channels * taps;
   }
+  /// Nor do products whose sums would lie in the padding.
+  double operator()(const ConvTransposeOp& op) const {
+    const Shape &x = graph.type(node.operand("x")).shape,
+                &weight = graph.type(node.operand("weight")).shape,
+                &y = graph.type(node.outputs[0]).shape;
+    const std::array<Windows, 3> axes{
+        Windows{0, 0, op.depth.stride, op.depth.padding, op.depth.dilation},
+        Windows{0, 0, op.stride.height, op.padding.height, op.dilation.height},
+        Windows{0, 0, op.stride.width, op.padding.width, op.dilation.width}};
+    double flops = 2 * static_cast<double>(x[1]) * static_cast<double>(weight[1]);
+    for (int axis = 2; axis < x.rank(); ++axis) {
+      Windows windows = axes[static_cast<size_t>(5 - x.rank() + axis - 2)];
+      windows.outputs = x[axis], windows.kernel = weight[axis];
+      flops *= static_cast<double>(taps_inside(y[axis], windows));
+    }
+    return flops;
+  }
+  double operator()(const ConvPhasesOp&) const { return 0; }
+  double operator()(const DepthToSpaceOp&) const { return 0; }
   double operator()(const AttentionOp& op) const {
     const double t = extent("x", 1), d = extent("x", 2);
     if (node.operand("key").is_absent()) return 8 * t * d * d + core(t, t, d, op.is_causal);

@@ -172,6 +172,26 @@ class Evaluator {
     out(std::move(y));
   }
 
+  void compute(const ConvTransposeOp& op) {
+    const Doubles& w = in("weight");
+    const int64_t channels = w.shape[1] * op.groups;
+    Doubles y = conv_transpose_of(op, noisy(in("x"), count(w.shape) / w.shape[1] / op.groups), w);
+    const int64_t inner = count(y.shape, 2);
+    for (int64_t i = 0; i < count(y.shape); ++i) {
+      double& v = y.values[z(i)];
+      v = activate(op.activation, v + at("bias", i / inner % channels, 0));
+    }
+    out(std::move(y));
+  }
+
+  void compute(const DepthToSpaceOp& op) {
+    const Shape& type = graph_.type(node_->outputs[0]).shape;
+    Doubles y{Dimensions(type.begin(), type.end()), {}};
+    y.shape[0] = in("x").shape[0];
+    depth_to_space_of(op, in("x"), y);
+    keep(std::move(y));
+  }
+
   /// x [B, T, in] by rows [first, first + count) of a weight.
   Doubles project(const Doubles& x, const Doubles& w, int64_t first, int64_t rows, const char* bias,
                   int64_t bias_first) const {

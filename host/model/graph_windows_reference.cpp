@@ -115,6 +115,94 @@ Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& w) {
   return y;
 }
 
+namespace {
+
+/// An index of as many axes as there are extents, the last one fastest.
+std::vector<int64_t> split_index(int64_t i, const std::vector<int64_t>& extents) {
+  std::vector<int64_t> index(extents.size());
+  for (size_t axis = extents.size(); axis-- > 0;) {
+    index[axis] = i % extents[axis];
+    i /= extents[axis];
+  }
+  return index;
+}
+
+int64_t product(const std::vector<int64_t>& extents) {
+  int64_t all = 1;
+  for (const int64_t extent : extents) all *= extent;
+  return all;
+}
+
+}  // namespace
+
+Doubles conv_transpose_of(const ConvTransposeOp& op, const Doubles& x, const Doubles& w) {
+  struct Axis {
+    int64_t stride, padding, dilation, output_padding;
+  };
+  std::vector<Axis> axes{
+      {op.depth.stride, op.depth.padding, op.depth.dilation, op.depth_output_padding},
+      {op.stride.height, op.padding.height, op.dilation.height, op.output_padding.height},
+      {op.stride.width, op.padding.width, op.dilation.width, op.output_padding.width}};
+  axes.erase(axes.begin(), axes.end() - static_cast<std::ptrdiff_t>(x.shape.size() - 2));
+  const std::vector<int64_t> inputs(x.shape.begin() + 2, x.shape.end()),
+      taps(w.shape.begin() + 2, w.shape.end());
+  std::vector<int64_t> outputs;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    outputs.push_back((inputs[a] - 1) * axes[a].stride - 2 * axes[a].padding +
+                      axes[a].dilation * (taps[a] - 1) + 1 + axes[a].output_padding);
+  }
+  const int64_t own = w.shape[1], in = x.shape[1], channels = own * op.groups,
+                per_group = in / op.groups;
+  Doubles y{x.shape, {}};
+  y.shape[1] = channels;
+  std::copy(outputs.begin(), outputs.end(), y.shape.begin() + 2);
+  const int64_t num_in = product(inputs), num_out = product(outputs), num_taps = product(taps);
+  y.values.resize(z(x.shape[0] * channels * num_out));
+  for (int64_t i = 0; i < num_in; ++i) {
+    const std::vector<int64_t> position = split_index(i, inputs);
+    for (int64_t tap = 0; tap < num_taps; ++tap) {
+      const std::vector<int64_t> offset = split_index(tap, taps);
+      int64_t to = 0;
+      for (size_t a = 0; a < axes.size() && to >= 0; ++a) {
+        const int64_t at =
+            position[a] * axes[a].stride - axes[a].padding + offset[a] * axes[a].dilation;
+        to = at < 0 || at >= outputs[a] ? -1 : to * outputs[a] + at;
+      }
+      if (to < 0) continue;
+      for (int64_t b = 0; b < x.shape[0]; ++b)
+        for (int64_t c = 0; c < in; ++c)
+          for (int64_t o = 0; o < own; ++o)
+            y.values[z((b * channels + c / per_group * own + o) * num_out + to)] +=
+                x.values[z((b * in + c) * num_in + i)] *
+                w.values[z((c * own + o) * num_taps + tap)];
+    }
+  }
+  return y;
+}
+
+void depth_to_space_of(const DepthToSpaceOp& op, const Doubles& x, Doubles& y) {
+  std::vector<int64_t> blocks{op.depth_block, op.block.height, op.block.width},
+      first{op.depth_first, op.first.height, op.first.width};
+  const auto unused = static_cast<std::ptrdiff_t>(5 - x.shape.size());
+  blocks.erase(blocks.begin(), blocks.begin() + unused);
+  first.erase(first.begin(), first.begin() + unused);
+  const std::vector<int64_t> inputs(x.shape.begin() + 2, x.shape.end()),
+      outputs(y.shape.begin() + 2, y.shape.end());
+  const int64_t planes = y.shape[0] * y.shape[1], num_out = product(outputs);
+  y.values.resize(z(planes * num_out));
+  for (int64_t i = 0; i < planes * num_out; ++i) {
+    const std::vector<int64_t> position = split_index(i % num_out, outputs);
+    int64_t phase = 0, from = 0;
+    for (size_t a = 0; a < blocks.size(); ++a) {
+      const int64_t at = position[a] + first[a];
+      phase = phase * blocks[a] + at % blocks[a];
+      from = from * inputs[a] + at / blocks[a];
+    }
+    const int64_t channel = i / num_out * product(blocks) + phase;
+    y.values[z(i)] = x.values[z(channel * product(inputs) + from)];
+  }
+}
+
 Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t oh, int64_t ow) {
   if (op.layout == ChannelLayout::channels_last) {  // there and back
     const bool is_signal = x.shape.size() == 3;

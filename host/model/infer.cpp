@@ -410,8 +410,11 @@ Types infer(const FoldBatchnormOp& op, const Operands& at) {
   at.optional_parameter("running_mean", channels, Dtype::fp32);
   if (at.has("weight")) {
     const ValueType& weight = at.type("weight");
+    const int64_t groups = op.transposed_groups;
+    const int least = groups > 0 ? 2 : 1;
     at.require(
-        weight.shape.rank() >= 1 && weight.shape[0] == channels[0],
+        weight.shape.rank() >= least &&
+            (groups > 0 ? weight.shape[1] * groups : weight.shape[0]) == channels[0],
         "weight is " + shape_text(weight.shape) +
             ", expected as many outputs as running_variance has channels = " + text(channels[0]));
     return {{op.dtype, at.floating_parameter("weight", weight.shape).shape}};

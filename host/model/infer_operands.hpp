@@ -119,6 +119,9 @@ class Operands {
 
 using Types = std::vector<ValueType>;
 Types infer(const ConvOp& op, const Operands& at);
+Types infer(const ConvTransposeOp& op, const Operands& at);
+Types infer(const DepthToSpaceOp& op, const Operands& at);
+Types infer(const ConvPhasesOp& op, const Operands& at);
 Types infer(const PoolingOp& op, const Operands& at);
 
 }  // namespace wide::infer_detail

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "host/conv/conv_problem.hpp"
+#include "host/model/conv_transpose.hpp"
 #include "host/model/infer_operands.hpp"
 #include "host/pooling/pooling_problem.hpp"
 
@@ -66,6 +67,102 @@ Types infer(const ConvOp& op, const Operands& at) {
   const ValueType y{x.dtype, conv_shape(op.layout, rank, kBatch, out, output_depth, size)};
   at.residual(op.residual, y);
   return {y};
+}
+
+namespace {
+
+void check_axis(const Operands& at, const TransposedAxis& a) {
+  at.require(std::max({a.stride, a.padding, a.dilation, a.kernel, a.output_padding,
+                       -a.output_padding}) <= kLargestWindow,
+             "stride, padding, output_padding, dilation or kernel is above 2^30");
+  at.require(
+      a.stride >= 1 && a.dilation >= 1 && a.padding >= 0 && a.kernel >= 1,
+      "stride is " + text(a.stride) + ", dilation " + text(a.dilation) + ", padding " +
+          text(a.padding) + ", kernel " + text(a.kernel) +
+          ", expected strides, dilations and kernels of at least 1 and padding of at least 0");
+  at.require(a.out() >= 1, "padding leaves " + text(a.out()) + " of the positions of " +
+                               text(a.in) + " with a kernel of " + text(a.kernel) +
+                               ", expected at least one output");
+}
+
+/// [0] + "x" + [1] ..: "2x2".
+template <class Axes, class Of>
+std::string extents_text(const Axes& axes, const Of& of) {
+  std::string all;
+  for (const auto& axis : axes) all += (all.empty() ? "" : "x") + text(of(axis));
+  return all;
+}
+
+}  // namespace
+
+Types infer(const ConvTransposeOp& op, const Operands& at) {
+  at.only({"x", "weight", "bias"});
+  const ValueType& x = at.floating("x", 3, 5);
+  const int64_t in = x.shape[1];
+  at.require(op.groups >= 1 && in % op.groups == 0,
+             "groups is " + text(op.groups) + ", expected a divisor of in_channels = " + text(in));
+  const Shape wanted = conv_shape(ChannelLayout::channels_first, x.shape.rank(), in, kBatch, kBatch,
+                                  {kBatch, kBatch});
+  const ValueType& weight = at.parameter("weight", wanted, x.dtype);
+  const int64_t out = weight.shape[1] * op.groups;
+  at.optional_parameter("bias", {out}, x.dtype);
+  ValueType y{x.dtype, x.shape};
+  y.shape[1] = out;
+  int axis = 2;
+  for (const TransposedAxis& a : transposed_axes(op, x.shape, weight.shape)) {
+    check_axis(at, a);
+    y.shape[axis++] = a.out();
+  }
+  return {y};
+}
+
+Types infer(const DepthToSpaceOp& op, const Operands& at) {
+  at.only({"x"});
+  const ValueType& x = at.activation("x", 3, 5);
+  const std::vector<BlockAxis> axes = block_axes(op, x.shape.rank() - 2);
+  int64_t blocks = 1;
+  for (const BlockAxis& a : axes) {
+    at.require(a.block >= 1 && a.block <= kLargestWindow,
+               "block is " + text(a.block) + ", expected 1 to 2^30");
+    at.require(blocks <= x.shape[1] / a.block + 1, "blocks are more than the channels of x");
+    blocks *= a.block;
+  }
+  at.require(x.shape[1] % blocks == 0,
+             "x has " + text(x.shape[1]) + " channels, expected a multiple of the blocks' " +
+                 extents_text(axes, [](const BlockAxis& a) { return a.block; }));
+  ValueType y = x;
+  y.shape[1] /= blocks;
+  int axis = 2;
+  for (const BlockAxis& a : axes) {
+    const int64_t all = x.shape[axis] * a.block, size = a.size == 0 ? all - a.first : a.size;
+    at.require(a.first >= 0 && a.first < all && size >= 1 && size <= all - a.first,
+               "first is " + text(a.first) + " and size " + text(a.size) + " of " + text(all) +
+                   " positions, expected some of them");
+    y.shape[axis++] = size;
+  }
+  return {y};
+}
+
+Types infer(const ConvPhasesOp& op, const Operands& at) {
+  at.only({"weight", "bias"});
+  const bool is_weight = at.has("weight");
+  const ValueType& given = at.type(is_weight ? "weight" : "bias");
+  const int rank = given.shape.rank();
+  at.require(!is_weight || (rank >= 3 && rank <= 5),
+             "weight is " + shape_text(given.shape) + ", expected 3 to 5 axes");
+  const int64_t phases = op.depth_stride * op.stride.height * op.stride.width;
+  if (!is_weight) return {{given.dtype, {given.shape[0] * phases}}};
+  ConvTransposeOp transposed{.groups = op.groups, .stride = op.stride, .dilation = op.dilation};
+  transposed.depth.stride = op.depth_stride;
+  transposed.depth.dilation = op.depth_dilation;
+  Shape y = given.shape;
+  y[0] = given.shape[1] * op.groups * phases;
+  y[1] = given.shape[0] / op.groups;
+  int axis = 2;
+  for (const TransposedAxis& a : transposed_axes(transposed, given.shape, given.shape)) {
+    y[axis++] = a.taps();
+  }
+  return {{given.dtype, y}};
 }
 
 namespace {

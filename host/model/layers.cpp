@@ -137,6 +137,48 @@ Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channe
   return g.append(name, op, std::move(operands));
 }
 
+Value conv_transpose(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
+                     const ConvTransposeLayer& layer) {
+  const GraphBuilder::Rollback rollback(g);
+  const Dtype dtype = type_of(g, name, x).dtype;
+  const int64_t in = extent(g, name, x, 1);
+  WIDE_REQUIRE(layer.groups >= 1 && out_channels % layer.groups == 0,
+               "graph: " + name + ": groups is " + std::to_string(layer.groups) +
+                   ", expected a divisor of out_channels = " + std::to_string(out_channels));
+  const int64_t own = out_channels / layer.groups;
+  const int rank = g.type(x).shape.rank();
+  const auto& [height, width] = layer.kernel;
+  const Shape weight = rank == 3   ? Shape{in, own, width}
+                       : rank == 4 ? Shape{in, own, height, width}
+                                   : Shape{in, own, layer.depth.kernel, height, width};
+  std::vector<Operand> operands{{"x", x}, {"weight", g.parameter(name + ".weight", weight, dtype)}};
+  if (layer.has_bias)
+    operands.push_back({"bias", g.parameter(name + ".bias", {out_channels}, dtype)});
+  ConvTransposeOp op{.groups = layer.groups,
+                     .stride = layer.stride,
+                     .padding = layer.padding,
+                     .dilation = layer.dilation,
+                     .output_padding = layer.output_padding};
+  if (rank == 3) {
+    op.stride.height = op.dilation.height = 1;
+    op.padding.height = op.output_padding.height = 0;
+  }
+  if (rank == 5) {
+    op.depth.stride = layer.depth.stride;
+    op.depth.padding = layer.depth.padding;
+    op.depth.dilation = layer.depth.dilation;
+    op.depth_output_padding = layer.depth_output_padding;
+  }
+  return g.append(name, op, std::move(operands));
+}
+
+Value depth_to_space(GraphBuilder& g, const std::string& name, Value x, int64_t block) {
+  const int rank = type_of(g, name, x).shape.rank();
+  DepthToSpaceOp op{.block = {rank == 3 ? 1 : block, block}};
+  if (rank == 5) op.depth_block = block;
+  return g.append(name, op, {{"x", x}});
+}
+
 Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
                 const AttentionLayer& layer) {
   const GraphBuilder::Rollback rollback(g);

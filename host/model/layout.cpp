@@ -163,6 +163,8 @@ class Layouts {
 
   void constrain(const LinearOp&) { rows({"x", "residual"}); }
   void constrain(const ConvOp& op) { channels(op.layout, op.x_layout); }
+  void constrain(const ConvTransposeOp&) { channels(); }
+  void constrain(const DepthToSpaceOp&) { channels(); }
   void constrain(const AttentionOp&) {
     rows({"x", "key", "value"});
     restrict("key_lengths", only(0));
@@ -217,6 +219,7 @@ class Layouts {
   }
   void constrain(const TransposeOp&) {}      // copies from any layout to any other
   void constrain(const FoldBatchnormOp&) {}  // likewise
+  void constrain(const ConvPhasesOp&) {}
   void constrain(const MlpOp&) { rows({"x"}); }
   void constrain(const PackMlpOp&) {}  // of parameters
   void constrain(const QuantizeOp&) {}

@@ -221,6 +221,7 @@ void lower(Lowering& l, const Node& node, const TransposeOp& op) {
 
 // Of parameters: computed when members are loaded.
 void lower(Lowering&, const Node&, const FoldBatchnormOp&) {}
+void lower(Lowering&, const Node&, const ConvPhasesOp&) {}
 void lower(Lowering&, const Node&, const PackMlpOp&) {}
 void lower(Lowering&, const Node&, const QuantizeOp&) {}
 

@@ -265,6 +265,8 @@ void set_weight_format(const Lowering& l, const Node& node, const LinearOp& op, 
 
 void lower(Lowering& l, const Node& node, const LinearOp& op);
 void lower(Lowering& l, const Node& node, const ConvOp& op);
+void lower(Lowering& l, const Node& node, const ConvTransposeOp& op);
+void lower(Lowering& l, const Node& node, const DepthToSpaceOp& op);
 void lower(Lowering& l, const Node& node, const AttentionOp& op);
 void lower(Lowering& l, const Node& node, const FlashAttentionOp& op);
 void lower(Lowering& l, const Node& node, const RecurrentOp& op);
@@ -285,6 +287,7 @@ void lower(Lowering& l, const Node& node, const SliceOp& op);
 void lower(Lowering& l, const Node& node, const ReshapeOp& op);
 void lower(Lowering& l, const Node& node, const TransposeOp& op);
 void lower(Lowering& l, const Node& node, const FoldBatchnormOp& op);
+void lower(Lowering& l, const Node& node, const ConvPhasesOp& op);
 void lower(Lowering& l, const Node& node, const MlpOp& op);
 void lower(Lowering& l, const Node& node, const PackMlpOp& op);
 void lower(Lowering& l, const Node& node, const QuantizeOp& op);

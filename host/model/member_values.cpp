@@ -160,8 +160,14 @@ class Evaluator {
     const ValueType& type = graph_.type(node.outputs[0]);
     if (!node.operand("weight").is_absent()) {
       std::vector<double> weight = as_doubles((*this)(node.operand("weight")));
-      const size_t row = weight.size() / channels;
-      for (size_t i = 0; i < weight.size(); ++i) weight[i] *= factor[i / row];
+      if (weight.empty()) return as_dtype(weight, type);
+      const bool is_transposed = op.transposed_groups > 0;
+      const size_t groups = is_transposed ? static_cast<size_t>(op.transposed_groups) : 1;
+      const size_t inputs = is_transposed ? static_cast<size_t>(type.shape[0]) / groups : 1;
+      const size_t own = channels / groups, row = weight.size() / (groups * inputs * own);
+      for (size_t i = 0; i < weight.size(); ++i) {  // [groups, inputs, channels, ..]
+        weight[i] *= factor[i / (inputs * own * row) * own + i / row % own];
+      }
       return as_dtype(weight, type);
     }
     const std::vector<double> mean = as_doubles((*this)(node.operand("running_mean")));
@@ -169,6 +175,11 @@ class Evaluator {
     std::vector<double> bias = optional(node, "bias", channels, 0);
     for (size_t c = 0; c < channels; ++c) bias[c] = (bias[c] - mean[c]) * factor[c] + beta[c];
     return as_dtype(bias, type);
+  }
+  HostValue compute(const Node& node, const ConvPhasesOp& op) {
+    const bool is_weight = !node.operand("weight").is_absent();
+    const HostValue& from = (*this)(node.operand(is_weight ? "weight" : "bias"));
+    return conv_phases(op, from, graph_.type(node.outputs[0]));
   }
   HostValue compute(const Node& node, const PackMlpOp& op) {
     const ValueType& type = graph_.type(node.outputs[0]);

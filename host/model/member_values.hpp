@@ -70,6 +70,10 @@ std::set<std::string> parameters_in(const Graph& graph, Value value);
 
 /// Axes in another order: axis i of the result is axis order[i]; rank 0: as they are.
 HostValue permuted(HostValue value, const Dims& order);
+
+/// A transposed convolution's weight, or bias, as `type`, which infer_types() has for the
+/// operation.
+HostValue conv_phases(const ConvPhasesOp& op, const HostValue& from, const ValueType& type);
 /// The order that undoes it.
 Dims inverse(const Dims& order);
 

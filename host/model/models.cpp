@@ -110,6 +110,44 @@ Graph resnet18(const ModelSizes& sizes) {
   return std::move(g).build();
 }
 
+/// Two convolutions, each normalised and activated.
+Value double_conv(GraphBuilder& g, const std::string& name, Value x, int64_t channels) {
+  for (const char* number : {"1", "2"}) {
+    x = L::conv(g, name + ".conv" + number, x, channels, {.padding = {1, 1}, .has_bias = false});
+    x = L::relu(g, name + ".relu" + number, L::batchnorm(g, name + ".bn" + number, x));
+  }
+  return x;
+}
+
+Graph unet(const ModelSizes& sizes) {
+  GraphBuilder g("unet", sizes.dtype);
+  const int64_t width = or_else(sizes.width, 32), image = or_else(sizes.image, 128),
+                levels = or_else(sizes.layers, 3);
+  constexpr int64_t kMostLevels = 16;
+  WIDE_REQUIRE(levels <= kMostLevels, "model: unet: layers is " + std::to_string(levels) +
+                                          ", expected at most " + std::to_string(kMostLevels));
+  WIDE_REQUIRE(image % (int64_t{1} << levels) == 0,
+               "model: unet: image is " + std::to_string(image) + ", expected a multiple of 2^" +
+                   std::to_string(levels));
+  Value x = g.input("x", {kBatch, 3, image, image});
+  std::vector<Value> skips;
+  for (int64_t i = 0; i < levels; ++i) {
+    const std::string name = "down" + std::to_string(i);
+    skips.push_back(double_conv(g, name, x, width << i));
+    x = L::max_pool(g, name + ".pool", skips.back(), {.kernel = 2});
+  }
+  x = double_conv(g, "bottom", x, width << levels);
+  for (int64_t i = levels; i-- > 0;) {
+    const std::string name = "up" + std::to_string(i);
+    x = L::conv_transpose(g, name + ".transposed", x, width << i,
+                          {.kernel = {2, 2}, .stride = {2, 2}});
+    x = L::concat(g, name + ".concat", {skips[static_cast<size_t>(i)], x}, 1);
+    x = double_conv(g, name, x, width << i);
+  }
+  g.output("y", L::conv(g, "head", x, or_else(sizes.classes, 2), {.kernel = {1, 1}}));
+  return std::move(g).build();
+}
+
 /// Attention and two linear layers, each with a skip connection; norms after these, as in BERT, or
 /// before.
 Value encoder_layer(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
@@ -191,7 +229,7 @@ Graph agent(const ModelSizes& sizes) {
   return std::move(g).build();
 }
 
-constexpr std::array<NamedModel, 9> kModels{{
+constexpr std::array<NamedModel, 10> kModels{{
     {"mlp", "linear 64-128-64 with a relu", mlp, {"width"}},
     {"mlp256", "linear 256-512-256 with a relu", mlp256, {"width"}},
     {"deep_mlp", "8 linear layers of 512 with relus", deep_mlp, {"layers", "width"}},
@@ -205,6 +243,10 @@ constexpr std::array<NamedModel, 9> kModels{{
      {"width", "image", "classes"}},
     {"resblock", "a residual block of 64 channels, 32x32", resblock, {"width", "image"}},
     {"resnet18", "ResNet-18, 224x224 images", resnet18, {"width", "image", "classes"}},
+    {"unet",
+     "a U-Net of 3 levels from 32 channels on, 128x128 images, a score for each pixel",
+     unet,
+     {"layers", "width", "image", "classes"}},
     {"bert",
      "an encoder of 4 layers of 256 with its classifier, 128 positions",
      bert,

@@ -60,6 +60,26 @@ void list(const ConvOp& op, Attributes& a) {
   a.add("activation", activation_name(op.activation), activation_name(Activation::none));
   a.add("residual", residual_name(op.residual), residual_name(Residual::none));
 }
+void list(const ConvTransposeOp& op, Attributes& a) {
+  a.add("groups", op.groups, int64_t{1});
+  a.add("stride", op.stride, PerAxis{});
+  a.add("padding", op.padding, PerAxis{0, 0});
+  a.add("dilation", op.dilation, PerAxis{});
+  a.add("output_padding", op.output_padding, PerAxis{0, 0});
+  a.add("depth_stride", op.depth.stride, int64_t{1});
+  a.add("depth_padding", op.depth.padding, int64_t{0});
+  a.add("depth_dilation", op.depth.dilation, int64_t{1});
+  a.add("depth_output_padding", op.depth_output_padding, int64_t{0});
+  a.add("activation", activation_name(op.activation), activation_name(Activation::none));
+}
+void list(const DepthToSpaceOp& op, Attributes& a) {
+  a.add("block", op.block, PerAxis{0, 0});
+  a.add("first", op.first, PerAxis{0, 0});
+  a.add("size", op.size, PerAxis{0, 0});
+  a.add("depth_block", op.depth_block, int64_t{1});
+  a.add("depth_first", op.depth_first, int64_t{0});
+  a.add("depth_size", op.depth_size, int64_t{0});
+}
 void list(const AttentionOp& op, Attributes& a) {
   a.add("heads", op.heads, int64_t{0});
   a.add("causal", op.is_causal, false);
@@ -154,6 +174,13 @@ void list(const TransposeOp& op, Attributes& a) {
 void list(const FoldBatchnormOp& op, Attributes& a) {
   a.add("epsilon", op.epsilon, 1e-5f);
 }
+void list(const ConvPhasesOp& op, Attributes& a) {
+  a.add("groups", op.groups, int64_t{1});
+  a.add("stride", op.stride, PerAxis{});
+  a.add("dilation", op.dilation, PerAxis{});
+  a.add("depth_stride", op.depth_stride, int64_t{1});
+  a.add("depth_dilation", op.depth_dilation, int64_t{1});
+}
 std::string widths_text(const std::vector<int64_t>& widths) {
   std::string text;
   for (const int64_t width : widths) text += (text.empty() ? "" : "-") + std::to_string(width);
@@ -181,6 +208,10 @@ struct Namer {
   std::string_view operator()(const ConvOp&) const {
     return rank == 3 ? "conv1d" : rank == 4 ? "conv2d" : "conv3d";
   }
+  std::string_view operator()(const ConvTransposeOp&) const {
+    return rank == 3 ? "conv_transpose1d" : rank == 4 ? "conv_transpose2d" : "conv_transpose3d";
+  }
+  std::string_view operator()(const DepthToSpaceOp&) const { return "depth_to_space"; }
   std::string_view operator()(const AttentionOp&) const { return "attention"; }
   std::string_view operator()(const FlashAttentionOp&) const { return "flash_attention"; }
   std::string_view operator()(const RecurrentOp&) const { return "recurrent"; }
@@ -205,6 +236,7 @@ struct Namer {
   std::string_view operator()(const ReshapeOp&) const { return "reshape"; }
   std::string_view operator()(const TransposeOp&) const { return "transpose"; }
   std::string_view operator()(const FoldBatchnormOp&) const { return "fold_batchnorm"; }
+  std::string_view operator()(const ConvPhasesOp&) const { return "conv_phases"; }
   std::string_view operator()(const MlpOp&) const { return "mlp"; }
   std::string_view operator()(const PackMlpOp&) const { return "pack_mlp"; }
   std::string_view operator()(const QuantizeOp&) const { return "quantize"; }

@@ -81,6 +81,7 @@ Graph run_passes(const Graph& graph, const ModelOptions& options, Notes& notes) 
   if (!options.drops_out) current = remove_dropout(current, notes);
   if (options.folds_batchnorm) current = fold_batchnorm(current, options, notes);
   if (options.fuses_epilogues) current = fuse_epilogues(current, options, notes);
+  current = replace_conv_transposes(current, notes);
   Notes unsaid;  // of parameters whose node was fused into another
   return remove_dead_nodes(current, unsaid);
 }

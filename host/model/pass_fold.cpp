@@ -10,11 +10,15 @@ namespace wide {
 
 namespace {
 
-/// Whether channels of y are the rows of the layer's weight, with nothing in between.
+/// Whether channels of y are the rows of the layer's weight, with nothing in between; a transposed
+/// convolution's are its columns.
 bool can_take_in(const Graph& graph, const Node& layer) {
   if (const auto* conv = std::get_if<ConvOp>(&layer.operation)) {
     return conv->activation == Activation::none && conv->residual == Residual::none &&
            conv->layout == ChannelLayout::channels_first;
+  }
+  if (const auto* transposed = std::get_if<ConvTransposeOp>(&layer.operation)) {
+    return transposed->activation == Activation::none;
   }
   const auto* linear = std::get_if<LinearOp>(&layer.operation);
   return linear != nullptr && linear->activation == Activation::none &&
@@ -38,7 +42,10 @@ const Node* layer_of(const Graph& graph, const Readers& readers, const std::vect
 void emit(Rewrite& rewrite, const Node& batchnorm, const Node& layer) {
   const Graph& graph = rewrite.graph();
   const auto& op = std::get<BatchnormOp>(batchnorm.operation);
-  const FoldBatchnormOp fold{.epsilon = op.epsilon, .dtype = graph.type(layer.outputs[0]).dtype};
+  const auto* transposed = std::get_if<ConvTransposeOp>(&layer.operation);
+  const FoldBatchnormOp fold{.epsilon = op.epsilon,
+                             .dtype = graph.type(layer.outputs[0]).dtype,
+                             .transposed_groups = transposed == nullptr ? 0 : transposed->groups};
   const auto old = [&](const Node& node, const char* name) {
     return Operand{name, rewrite(node.operand(name))};
   };

@@ -97,7 +97,8 @@ class Fuser {
 
   bool take_residual(Fusion& f, const Node& node, Value value) const {
     const Value other = summand(node, value);
-    const bool can = f.residual == Residual::none && !other.is_absent() && other != value &&
+    const bool can = !std::holds_alternative<ConvTransposeOp>(f.layer->operation) &&
+                     f.residual == Residual::none && !other.is_absent() && other != value &&
                      graph_.type(other) == graph_.type(value) && shared(other) == shared(value);
     if (!can) return false;
     f.residual =
@@ -125,6 +126,8 @@ class Fuser {
     } else if (const auto* conv = std::get_if<ConvOp>(&layer.operation)) {
       f.activation = conv->activation;
       f.residual = conv->residual;
+    } else if (const auto* transposed = std::get_if<ConvTransposeOp>(&layer.operation)) {
+      f.activation = transposed->activation;
     } else {
       return;
     }
@@ -154,9 +157,9 @@ class Fuser {
     std::visit(
         [&](auto& op) {
           if constexpr (requires { op.residual; }) {
-            op.activation = f.activation;
             op.residual = f.residual;
           }
+          if constexpr (requires { op.activation; }) op.activation = f.activation;
         },
         operation);
     rewrite.append(f.layer->name, operation, std::move(operands), f.taken.back()->outputs);

@@ -26,8 +26,9 @@ std::span<const std::string_view> strategy_groups();
 std::string strategy_of(const ModelOptions& options, std::string_view node,
                         std::string_view primitive);
 
-/// Removes dead nodes and dropout, folds batchnorms and fuses epilogues, as the options ask for;
-/// the two passes that depend on a device, prefer_channels_last() and fuse_mlps(), come after it.
+/// Removes dead nodes and dropout, folds batchnorms and fuses epilogues, as the options ask for,
+/// and replaces transposed convolutions; the two passes that depend on a device,
+/// prefer_channels_last() and fuse_mlps(), come after it.
 Graph run_passes(const Graph& graph, const ModelOptions& options, Notes& notes);
 
 /// Removes nodes whose results are unread, and parameters that only they read.
@@ -46,6 +47,10 @@ Graph fold_batchnorm(const Graph& graph, const ModelOptions& options, Notes& not
 /// only they read become part of the layer: one rounding instead of two or three. So does a
 /// residual before a layernorm or rmsnorm.
 Graph fuse_epilogues(const Graph& graph, const ModelOptions& options, Notes& notes);
+
+/// Runs transposed convolutions as convolutions to the channels of all phases, whose weights are
+/// computed when members are loaded, and a depth_to_space where there is more than one phase.
+Graph replace_conv_transposes(const Graph& graph, Notes& notes);
 
 /// Puts channels last in convolutions and pools of images, and the element-wise nodes, concats and
 /// slices between them: regions that are transposed once where they begin and end, if at all. A

@@ -40,6 +40,24 @@ struct ConvLayer {
 Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
            const ConvLayer& layer);
 
+struct ConvTransposeLayer {
+  PerAxis kernel{3, 3};
+  PerAxis stride{}, padding{0, 0}, dilation{};
+  PerAxis output_padding{0, 0};
+  ConvDepth depth{.kernel = 3};  ///< of volumes; input and operands' strides are ignored
+  int64_t depth_output_padding = 0;
+  int64_t groups = 1;
+  bool has_bias = true;
+};
+/// The size that a convolution by this kernel, stride, padding and dilation made smaller, again:
+/// ConvTransposeOp has the formula. Signals, images and volumes, as conv has them, channels first.
+/// NAME.weight [Cin, Cout/groups, k..], NAME.bias [Cout]
+Value conv_transpose(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
+                     const ConvTransposeLayer& layer);
+/// [B, C*block*block, H, W] -> [B, C, H*block, W*block], PyTorch's pixel_shuffle; of a signal
+/// [B, C*block, L] -> [B, C, L*block]. For other blocks use GraphBuilder::append.
+Value depth_to_space(GraphBuilder& g, const std::string& name, Value x, int64_t block);
+
 struct AttentionLayer {
   bool has_bias = true;
   bool is_causal = false;

@@ -17,12 +17,12 @@ namespace wide {
 /// Sizes of a model, layers up to 2^14 and others up to 2^24; 0: the model's own. All have a width.
 struct ModelSizes {
   Dtype dtype = Dtype::fp32;
-  int64_t layers = 0;   ///< of deep_mlp, bert and vit
+  int64_t layers = 0;   ///< of deep_mlp, bert and vit; levels of unet
   int64_t width = 0;    ///< hidden features, or channels of the first layer
   int64_t heads = 0;    ///< of bert and vit
   int64_t seq = 0;      ///< positions of bert
   int64_t image = 0;    ///< height and width of images
-  int64_t classes = 0;  ///< of classifiers; or agent's actions
+  int64_t classes = 0;  ///< of classifiers; unet's of a pixel; or agent's actions
   int64_t vocab = 0;    ///< of bert
 };
 
@@ -36,8 +36,9 @@ struct NamedModel {
 
 /// mlp (64-128-64), mlp256 (256-512-256), deep_mlp (8 linear layers of 512), agent (a step of a
 /// recurrent policy: 64 features, an LSTM of 128 with states in and out, 16 actions and a value),
-/// convnet, resblock (64 channels, 32x32), resnet18 (224x224), bert (an encoder: 4 layers of 256,
-/// 128 positions) and vit (224x224 in patches of 16).
+/// convnet, resblock (64 channels, 32x32), resnet18 (224x224), unet (3 levels from 32 channels
+/// on, 128x128), bert (an encoder: 4 layers of 256, 128 positions) and vit (224x224 in patches of
+/// 16).
 std::span<const NamedModel> named_models();
 
 /// For messages: "has no effect here: it is of bert, not of vit".

@@ -48,6 +48,32 @@ struct ConvOp {
   friend bool operator==(const ConvOp&, const ConvOp&) = default;
 };
 
+/// x [B, Cin, L], [B, Cin, H, W] or [B, Cin, D, H, W], weight [Cin, Cout/groups, k..], bias [Cout]
+/// or none -> y [B, Cout, ..]: element i of an axis of x, times tap t of the weight, is added to
+/// element i*stride - padding + t*dilation of y, which has (in - 1)*stride - 2*padding +
+/// dilation*(k - 1) + 1
+/// + output_padding. A plan runs it as a convolution to the channels of all phases (positions
+/// modulo stride), and a depth_to_space.
+struct ConvTransposeOp {
+  int64_t groups = 1;
+  PerAxis stride{}, padding{0, 0}, dilation{};
+  PerAxis output_padding{0, 0};  ///< more elements at an axis' end; below 0 fewer
+  ConvDepth depth{};             ///< stride, padding and dilation; the others are ignored
+  int64_t depth_output_padding = 0;
+  Activation activation = Activation::none;
+  friend bool operator==(const ConvTransposeOp&, const ConvTransposeOp&) = default;
+};
+
+/// x [B, C*blocks, L], [B, C*blocks, H, W] or [B, C*blocks, D, H, W] -> y [B, C, ..]: of all
+/// positions, y's is x's position / block in channel (c, position % block), C outermost: PyTorch's
+/// pixel_shuffle, the mode CRD of ONNX. Of a signal's blocks the width counts.
+struct DepthToSpaceOp {
+  PerAxis block{2, 2};
+  PerAxis first{0, 0}, size{0, 0};  ///< positions that y has; a size of 0: from the first on, all
+  int64_t depth_block = 1, depth_first = 0, depth_size = 0;  ///< of volumes
+  friend bool operator==(const DepthToSpaceOp&, const DepthToSpaceOp&) = default;
+};
+
 /// x [B, T, D] -> y [B, T, D], with the parameters of AttentionParameters by their names; with
 /// operands key and value a cross attention; key_lengths int32 [B] or none.
 struct AttentionOp {
@@ -199,12 +225,24 @@ struct TransposeOp {
 };
 
 /// The weight or bias of a layer into which the batchnorm after it is folded, in inference; on
-/// parameters only: weight [C, ..], gamma, running_variance -> y = weight gamma / sqrt(variance +
-/// epsilon); or bias [C] or none, gamma, beta, running_mean, running_variance -> y [C]
+/// parameters only: weight [C, ..], or of a transposed convolution [Cin, C/groups, ..], gamma,
+/// running_variance -> y = weight gamma / sqrt(variance + epsilon); or bias [C] or none, gamma,
+/// beta, running_mean, running_variance -> y [C]
 struct FoldBatchnormOp {
   float epsilon = 1e-5f;
-  Dtype dtype = Dtype::fp32;  ///< of y
+  Dtype dtype = Dtype::fp32;      ///< of y
+  int64_t transposed_groups = 0;  ///< of a transposed convolution's weight; 0: of another layer's
   friend bool operator==(const FoldBatchnormOp&, const FoldBatchnormOp&) = default;
+};
+
+/// Parameters of the convolution that a transposed one is run as; of parameters only: weight [Cin,
+/// Cout/groups, k..] -> y [Cout*phases, Cin/groups, ceil(reach / stride)..], with zeros where a
+/// phase has fewer taps; or bias [Cout] -> y [Cout*phases]. reach is dilation*(k - 1) + 1.
+struct ConvPhasesOp {
+  int64_t groups = 1;
+  PerAxis stride{}, dilation{};
+  int64_t depth_stride = 1, depth_dilation = 1;
+  friend bool operator==(const ConvPhasesOp&, const ConvPhasesOp&) = default;
 };
 
 /// x [B, .., widths[0]], weights [E], as pack_mlp packs the layers -> y [B, .., widths.back()]
@@ -238,9 +276,10 @@ struct EnsembleOp {
 };
 
 using Operation =
-    std::variant<LinearOp, ConvOp, AttentionOp, FlashAttentionOp, RecurrentOp, EmbeddingOp,
-                 LayernormOp, RmsnormOp, ChainOp, BatchnormOp, GroupnormOp, InstancenormOp,
-                 PointwiseOp, BinaryOp, PoolingOp, SoftmaxOp, DropoutOp, ConcatOp, SliceOp,
-                 ReshapeOp, TransposeOp, FoldBatchnormOp, MlpOp, PackMlpOp, QuantizeOp, EnsembleOp>;
+    std::variant<LinearOp, ConvOp, ConvTransposeOp, DepthToSpaceOp, AttentionOp, FlashAttentionOp,
+                 RecurrentOp, EmbeddingOp, LayernormOp, RmsnormOp, ChainOp, BatchnormOp,
+                 GroupnormOp, InstancenormOp, PointwiseOp, BinaryOp, PoolingOp, SoftmaxOp,
+                 DropoutOp, ConcatOp, SliceOp, ReshapeOp, TransposeOp, FoldBatchnormOp,
+                 ConvPhasesOp, MlpOp, PackMlpOp, QuantizeOp, EnsembleOp>;
 
 }  // namespace wide

@@ -67,7 +67,8 @@ typedef struct wide_model_sizes {
   int64_t layers, width, heads, seq, image, classes, vocab;
 } wide_model_sizes;
 
-/* mlp, mlp256, deep_mlp, agent, convnet, resblock, resnet18, bert or vit; `sizes` may be NULL. */
+/* mlp, mlp256, deep_mlp, agent, convnet, resblock, resnet18, unet, bert or vit; `sizes` may be
+ * NULL. */
 WIDE_API wide_status wide_graph_create_named(const char* name, const wide_model_sizes* sizes,
                                              wide_graph** out);
 

@@ -76,6 +76,33 @@ WIDE_API wide_status wide_builder_conv(wide_builder* builder, const char* name, 
                                        int64_t out_channels, const wide_conv_layer* options,
                                        wide_value* out);
 
+typedef struct wide_conv_transpose_layer {
+  size_t struct_size;
+  int64_t kernel_height, kernel_width;     /* 0: 3 */
+  int64_t stride_height, stride_width;     /* 0: 1 */
+  int64_t padding_height, padding_width;   /* 0: none */
+  int64_t dilation_height, dilation_width; /* 0: 1 */
+  int64_t output_padding_height, output_padding_width;
+  int64_t groups; /* 0: 1 */
+  int64_t has_no_bias;
+  int64_t kernel_depth;         /* 0: 3; of volumes, as the next four */
+  int64_t stride_depth;         /* 0: 1 */
+  int64_t padding_depth;        /* 0: none */
+  int64_t dilation_depth;       /* 0: 1 */
+  int64_t output_padding_depth; /* 0: none */
+} wide_conv_transpose_layer;
+/* Signals, images and volumes, as wide_builder_conv has them, channels first: an axis of n
+ * positions has (n - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1 + output_padding.
+ * NAME.weight [Cin, out_channels / groups, kernel..], NAME.bias [out_channels]. */
+WIDE_API wide_status wide_builder_conv_transpose(wide_builder* builder, const char* name,
+                                                 wide_value x, int64_t out_channels,
+                                                 const wide_conv_transpose_layer* options,
+                                                 wide_value* out);
+/* [B, C*block*block, H, W] -> [B, C, H*block, W*block], PyTorch's pixel_shuffle; of a signal
+ * [B, C*block, L] -> [B, C, L*block]. */
+WIDE_API wide_status wide_builder_depth_to_space(wide_builder* builder, const char* name,
+                                                 wide_value x, int64_t block, wide_value* out);
+
 typedef struct wide_attention_layer {
   size_t struct_size;
   int32_t has_no_bias;

@@ -120,11 +120,12 @@ TEST_CASE("an option without an effect is refused, with what it is of") {
        {"suite validate quick --json -", "of suite list and run"},
        {"suite run quick --dry-run --store history", "of suite run --save"},
        {"run --model mlp --layers 3",
-        "run: --layers has no effect here: it is of deep_mlp, bert, vit, not of mlp"},
+        "run: --layers has no effect here: it is of deep_mlp, unet, bert, vit, not of mlp"},
        {"verify --op model:resnet18 --layers 3", "not of resnet18"},
        {"run --model mlp,bert -a layers=3", "not of mlp"},
        {"trace -m vit --seq 9", "trace: --seq has no effect here: it is of bert, not of vit"},
-       {"run --model agent --image 32", "it is of convnet, resblock, resnet18, vit, not of agent"},
+       {"run --model agent --image 32",
+        "it is of convnet, resblock, resnet18, unet, vit, not of agent"},
        {"quantize weight.bin --seed 3", "of random weights"}}));
   CAPTURE(line);
   const Outcome o = wbench(line);

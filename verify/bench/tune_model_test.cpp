@@ -70,6 +70,7 @@ std::vector<catalog::Case> small_cases() {
           case_of("agent", {{"dtype", "fp16"}}),
           case_of("bert", {{"layers", two}, {"seq", few}, {"hidden", int64_t{64}}}),
           case_of("resnet18", {{"image", pixels}, {"hidden", few}}),
+          case_of("unet", {{"image", pixels}, {"layers", two}, {"hidden", few}}),
           case_of("vit", {{"image", pixels}, {"layers", two}, {"hidden", int64_t{48}}})};
 }
 

@@ -155,6 +155,9 @@ static void refuse_graphs(void) {
   REFUSED_BY_BUILDER("x", wide_builder_input(b, "x", WIDE_FP32, two_axes, 2, &y));
   REFUSED_BY_BUILDER("groups is 4, expected a divisor of in_channels = 6",
                      wide_builder_conv(b, "conv", x, 4, &three_groups, &y));
+  const wide_conv_transpose_layer none = {.struct_size = sizeof none, .padding_width = 9};
+  REFUSED_BY_BUILDER("expected 3 to 5 axes", wide_builder_conv_transpose(b, "up", x, 4, &none, &y));
+  REFUSED_BY_BUILDER("expected 3 to 5 axes", wide_builder_depth_to_space(b, "shuffle", x, 2, &y));
   const wide_conv_layer nowhere = {.struct_size = sizeof nowhere, .x_channels = 7};
   REFUSED_BY_BUILDER("options.x_channels is 7, expected WIDE_CHANNELS_AUTO",
                      wide_builder_conv(b, "conv", x, 4, &nowhere, &y));

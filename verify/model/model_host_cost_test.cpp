@@ -64,7 +64,7 @@ TEST_CASE("model host cost: neither a run nor a captured run allocates") {
   for (const Context& context : test::devices_at_hand()) {
     for (const NamedModel& named : named_models()) {
       CAPTURE(named.name, to_string(context.device()));
-      const bool is_deep = named.name == "resnet18" || named.name == "vit";
+      const bool is_deep = named.name == "resnet18" || named.name == "unet" || named.name == "vit";
       if (is_deep && test::wants_small_cases()) continue;  // nothing that others have not
       const Graph graph = test::small_model(named.name);
       check_no_allocation(context, graph, {.num_members = 3, .batch = 2});

@@ -99,7 +99,7 @@ TEST_CASE("model: deep chains are planned soon, and models of too many layers ar
 TEST_CASE("model: sizes that a named model does not have are refused") {
   CHECK_THROWS_WITH(make_named_model("mlp", {.layers = 3}),
                     ContainsSubstring("model: mlp: layers is 3, expected 0, as it has no effect "
-                                      "here: it is of deep_mlp, bert, vit, not of mlp"));
+                                      "here: it is of deep_mlp, unet, bert, vit, not of mlp"));
   struct Field {
     const char* name;
     int64_t ModelSizes::*size;

@@ -67,7 +67,7 @@ void check_bits(ModelRun& run, const Graph& graph, const ModelRun::Outputs& outp
 TEST_CASE("model ragged: every named architecture gives each member what it gives it alone") {
   for (const Context& context : test::devices_at_hand()) {
     for (const NamedModel& named : named_models()) {
-      const bool is_deep = named.name == "resnet18" || named.name == "vit";
+      const bool is_deep = named.name == "resnet18" || named.name == "unet" || named.name == "vit";
       if (is_deep && test::wants_small_cases()) continue;  // nothing that others have not
       const Graph graph = small_model(named.name);
       for (const char* preset : {"default", "debug", "safe"}) {

@@ -100,6 +100,7 @@ Graph small_model(std::string_view name, Dtype dtype) {
   if (name == "convnet") sizes.width = 4, sizes.image = 8;
   if (name == "resblock") sizes.width = 6, sizes.image = 7;
   if (name == "resnet18") sizes.width = 4, sizes.image = 32, sizes.classes = 10;
+  if (name == "unet") sizes.width = 4, sizes.layers = 2, sizes.image = 8, sizes.classes = 3;
   if (name == "bert")
     sizes.width = 16, sizes.layers = 2, sizes.heads = 2, sizes.seq = 5, sizes.vocab = 11;
   if (name == "vit") {
