@@ -3,8 +3,9 @@
 //
 // Weights of transposed convolutions as those of convolutions: elements are moved, nothing is
 // computed.
-#include <array>
-#include <cstring>
+#include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "host/model/conv_transpose.hpp"
 #include "host/model/member_values.hpp"
@@ -13,29 +14,32 @@ namespace wide {
 
 namespace {
 
-/// Where a convolution's weight for a phase and a tap lies in the transposed one's: the offset in
-/// its kernel; -1 where that has none.
-class TapOffsets {
- public:
+/// Where a convolution's weights for a phase and a tap lie in the transposed one's: offsets in its
+/// kernel, [phases, taps]; -1 where that has none.
+struct TapOffsets {
+  int64_t phases = 1, taps = 1, kernel = 1;
+  std::vector<int64_t> offsets;
+
   TapOffsets(const ConvPhasesOp& op, const Shape& weight) {
     ConvTransposeOp like{.stride = op.stride, .dilation = op.dilation};
     like.depth.stride = op.depth_stride;
     like.depth.dilation = op.depth_dilation;
-    axes_ = transposed_axes(like, weight, weight);
-    for (const TransposedAxis& axis : axes_) {
-      phases_ *= axis.stride;
-      taps_ *= axis.taps();
-      kernel_ *= axis.kernel;
+    const TransposedAxes axes = transposed_axes(like, weight, weight);
+    for (const TransposedAxis& axis : axes) {
+      phases *= axis.stride;
+      taps *= axis.taps();
+      kernel *= axis.kernel;
+    }
+    for (int64_t phase = 0; phase < phases; ++phase) {
+      for (int64_t tap = 0; tap < taps; ++tap) offsets.push_back(offset(axes, phase, tap));
     }
   }
-  int64_t phases() const { return phases_; }
-  int64_t taps() const { return taps_; }
-  int64_t kernel() const { return kernel_; }
 
-  int64_t at(int64_t phase, int64_t tap) const {
+ private:
+  static int64_t offset(const TransposedAxes& axes, int64_t phase, int64_t tap) {
     int64_t offset = 0, step = 1;
-    for (size_t i = axes_.size(); i-- > 0;) {
-      const TransposedAxis& axis = axes_[i];
+    for (size_t i = axes.size(); i-- > 0;) {
+      const TransposedAxis& axis = axes[i];
       const int64_t reversed = axis.taps() - 1 - tap % axis.taps();
       const int64_t place = reversed * axis.stride + phase % axis.stride;
       if (place % axis.dilation != 0 || place >= axis.reach()) return -1;
@@ -46,19 +50,43 @@ class TapOffsets {
     }
     return offset;
   }
-
- private:
-  std::vector<TransposedAxis> axes_;
-  int64_t phases_ = 1, taps_ = 1, kernel_ = 1;
 };
 
-/// [channels] -> [channels, phases]
-void repeat(const HostValue& from, int64_t element, HostValue& to) {
-  const auto size = static_cast<size_t>(element);
-  const size_t phases = from.bytes.empty() ? 0 : to.bytes.size() / from.bytes.size();
-  for (size_t i = 0; i < to.bytes.size() / size; ++i) {
-    std::memcpy(to.bytes.data() + i * size, from.bytes.data() + i / phases * size, size);
+/// Of as many bytes as the dtype has.
+template <class Element>
+void move_weights(const ConvPhasesOp& op, const HostValue& from, HostValue& to) {
+  const TapOffsets all(op, from.type.shape);
+  const int64_t inputs = to.type.shape[1], channels = from.type.shape[1];
+  const auto* source = reinterpret_cast<const Element*>(from.bytes.data());
+  auto* next = reinterpret_cast<Element*>(to.bytes.data());
+  for (int64_t out = 0; out < op.groups * channels; ++out) {
+    for (int64_t phase = 0; phase < all.phases; ++phase) {
+      const int64_t* offsets = all.offsets.data() + phase * all.taps;
+      for (int64_t in = 0; in < inputs; ++in, next += all.taps) {
+        const int64_t row = (out / channels * inputs + in) * channels + out % channels;
+        for (int64_t tap = 0; tap < all.taps; ++tap) {
+          // All bytes of 0 are a zero of every dtype.
+          next[tap] = offsets[tap] < 0 ? Element{0} : source[row * all.kernel + offsets[tap]];
+        }
+      }
+    }
   }
+}
+
+/// [channels] -> [channels, phases]
+template <class Element>
+void repeat_bias(const HostValue& from, HostValue& to) {
+  const int64_t channels = from.type.shape[0],
+                phases = to.type.shape[0] / std::max<int64_t>(channels, 1);
+  const auto* source = reinterpret_cast<const Element*>(from.bytes.data());
+  auto* next = reinterpret_cast<Element*>(to.bytes.data());
+  for (int64_t c = 0; c < channels; ++c) next = std::fill_n(next, phases, source[c]);
+}
+
+template <class Element>
+void move(const ConvPhasesOp& op, const HostValue& from, HostValue& to) {
+  return from.type.shape.rank() == 1 ? repeat_bias<Element>(from, to)
+                                     : move_weights<Element>(op, from, to);
 }
 
 }  // namespace
@@ -67,27 +95,7 @@ HostValue conv_phases(const ConvPhasesOp& op, const HostValue& from, const Value
   const int64_t element = dtype_bytes(type.dtype);
   HostValue to{type,
                std::vector<std::byte>(static_cast<size_t>(num_elements(type.shape) * element))};
-  const Shape& shape = from.type.shape;
-  if (shape.rank() == 1) {
-    repeat(from, element, to);
-    return to;
-  }
-  const TapOffsets offsets(op, shape);
-  const int64_t inputs = type.shape[1], channels = shape[1];
-  std::byte* next = to.bytes.data();
-  for (int64_t out = 0; out < op.groups * channels; ++out) {
-    for (int64_t phase = 0; phase < offsets.phases(); ++phase) {
-      for (int64_t in = 0; in < inputs; ++in) {
-        const int64_t row = (out / channels * inputs + in) * channels + out % channels;
-        for (int64_t tap = 0; tap < offsets.taps(); ++tap, next += element) {
-          const int64_t at = offsets.at(phase, tap);
-          if (at < 0) continue;  // bytes of 0 are zeros of every dtype
-          std::memcpy(next, from.bytes.data() + (row * offsets.kernel() + at) * element,
-                      static_cast<size_t>(element));
-        }
-      }
-    }
-  }
+  element == 4 ? move<uint32_t>(op, from, to) : move<uint16_t>(op, from, to);
   return to;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -39,17 +40,24 @@ struct TransposedAxis {
   }
 };
 
-/// Of x [B, Cin, ..] and weight [Cin, Cout/groups, k..], in their order.
-inline std::vector<TransposedAxis> transposed_axes(const ConvTransposeOp& op, const Shape& x,
-                                                   const Shape& weight) {
-  std::vector<TransposedAxis> axes{
-      {1, 1, op.depth.stride, op.depth.padding, op.depth.dilation, op.depth_output_padding},
-      {1, 1, op.stride.height, op.padding.height, op.dilation.height, op.output_padding.height},
-      {1, 1, op.stride.width, op.padding.width, op.dilation.width, op.output_padding.width}};
-  axes.erase(axes.begin(), axes.end() - (x.rank() - 2));
-  for (int axis = 2; axis < x.rank(); ++axis) {
-    axes[static_cast<size_t>(axis - 2)].in = x[axis];
-    axes[static_cast<size_t>(axis - 2)].kernel = weight[axis];
+/// Depth, height and width of x [B, Cin, ..] and weight [Cin, Cout/groups, k..]; those that signals
+/// and images lack have one position, which stays as it is.
+using TransposedAxes = std::array<TransposedAxis, 3>;
+inline TransposedAxes transposed_axes(const ConvTransposeOp& op, const Shape& x,
+                                      const Shape& weight) {
+  TransposedAxes axes{
+      {{1, 1, op.depth.stride, op.depth.padding, op.depth.dilation, op.depth_output_padding},
+       {1, 1, op.stride.height, op.padding.height, op.dilation.height, op.output_padding.height},
+       {1, 1, op.stride.width, op.padding.width, op.dilation.width, op.output_padding.width}}};
+  for (int i = 0; i < 3; ++i) {
+    TransposedAxis& axis = axes[static_cast<size_t>(i)];
+    const int own = x.rank() - 3 + i;
+    if (own < 2) {
+      axis = {1, 1, 1, 0, 1, 0};
+    } else {
+      axis.in = x[own];
+      axis.kernel = weight[own];
+    }
   }
   return axes;
 }

@@ -71,25 +71,26 @@ Types infer(const ConvOp& op, const Operands& at) {
 
 namespace {
 
-void check_axis(const Operands& at, const TransposedAxis& a) {
-  at.require(std::max({a.stride, a.padding, a.dilation, a.kernel, a.output_padding,
-                       -a.output_padding}) <= kLargestWindow,
-             "stride, padding, output_padding, dilation or kernel is above 2^30");
-  at.require(
-      a.stride >= 1 && a.dilation >= 1 && a.padding >= 0 && a.kernel >= 1,
-      "stride is " + text(a.stride) + ", dilation " + text(a.dilation) + ", padding " +
-          text(a.padding) + ", kernel " + text(a.kernel) +
-          ", expected strides, dilations and kernels of at least 1 and padding of at least 0");
-  at.require(a.out() >= 1, "padding leaves " + text(a.out()) + " of the positions of " +
-                               text(a.in) + " with a kernel of " + text(a.kernel) +
-                               ", expected at least one output");
+void check_strides(const Operands& at, const TransposedAxes& axes, int64_t channels) {
+  for (const TransposedAxis& a : axes) {
+    at.require(std::max({a.stride, a.padding, a.dilation, a.kernel, a.output_padding,
+                         -a.output_padding}) <= kLargestWindow,
+               "stride, padding, output_padding, dilation or kernel is above 2^30");
+    at.require(a.stride >= 1 && a.dilation >= 1 && a.padding >= 0 && a.kernel >= 1,
+               "stride is " + text(a.stride) + ", dilation " + text(a.dilation) + ", padding " +
+                   text(a.padding) + ", kernel " + text(a.kernel) +
+                   ", expected strides, dilations and kernels of at least 1 and padding of at "
+                   "least 0");
+    at.require(channels <= kLargestWindow / a.stride,
+               "channels times strides are above 2^30: each phase has channels of its own");
+    channels *= a.stride;
+  }
 }
 
-/// [0] + "x" + [1] ..: "2x2".
-template <class Axes, class Of>
-std::string extents_text(const Axes& axes, const Of& of) {
+/// "2x2"
+std::string blocks_text(const std::vector<BlockAxis>& axes) {
   std::string all;
-  for (const auto& axis : axes) all += (all.empty() ? "" : "x") + text(of(axis));
+  for (const BlockAxis& axis : axes) all += (all.empty() ? "" : "x") + text(axis.block);
   return all;
 }
 
@@ -98,20 +99,25 @@ std::string extents_text(const Axes& axes, const Of& of) {
 Types infer(const ConvTransposeOp& op, const Operands& at) {
   at.only({"x", "weight", "bias"});
   const ValueType& x = at.floating("x", 3, 5);
+  const int rank = x.shape.rank();
   const int64_t in = x.shape[1];
   at.require(op.groups >= 1 && in % op.groups == 0,
              "groups is " + text(op.groups) + ", expected a divisor of in_channels = " + text(in));
-  const Shape wanted = conv_shape(ChannelLayout::channels_first, x.shape.rank(), in, kBatch, kBatch,
-                                  {kBatch, kBatch});
+  const Shape wanted =
+      conv_shape(ChannelLayout::channels_first, rank, in, kBatch, kBatch, {kBatch, kBatch});
   const ValueType& weight = at.parameter("weight", wanted, x.dtype);
   const int64_t out = weight.shape[1] * op.groups;
   at.optional_parameter("bias", {out}, x.dtype);
-  ValueType y{x.dtype, x.shape};
+  const TransposedAxes axes = transposed_axes(op, x.shape, weight.shape);
+  check_strides(at, axes, out);
+  ValueType y = x;
   y.shape[1] = out;
-  int axis = 2;
-  for (const TransposedAxis& a : transposed_axes(op, x.shape, weight.shape)) {
-    check_axis(at, a);
-    y.shape[axis++] = a.out();
+  for (int axis = 2; axis < rank; ++axis) {
+    const TransposedAxis& a = axes[static_cast<size_t>(axis + 3 - rank)];
+    at.require(a.out() >= 1, "x " + shape_text(x.shape) + " and the kernel " +
+                                 shape_text(weight.shape) + " leave " + text(a.out()) +
+                                 " positions within the padding, expected at least one");
+    y.shape[axis] = a.out();
   }
   return {y};
 }
@@ -120,16 +126,16 @@ Types infer(const DepthToSpaceOp& op, const Operands& at) {
   at.only({"x"});
   const ValueType& x = at.activation("x", 3, 5);
   const std::vector<BlockAxis> axes = block_axes(op, x.shape.rank() - 2);
+  const int64_t channels = x.shape[1];
   int64_t blocks = 1;
   for (const BlockAxis& a : axes) {
     at.require(a.block >= 1 && a.block <= kLargestWindow,
                "block is " + text(a.block) + ", expected 1 to 2^30");
-    at.require(blocks <= x.shape[1] / a.block + 1, "blocks are more than the channels of x");
-    blocks *= a.block;
+    blocks = blocks <= channels / a.block ? blocks * a.block : channels + 1;
   }
-  at.require(x.shape[1] % blocks == 0,
-             "x has " + text(x.shape[1]) + " channels, expected a multiple of the blocks' " +
-                 extents_text(axes, [](const BlockAxis& a) { return a.block; }));
+  at.require(channels % blocks == 0, "x has " + text(channels) +
+                                         " channels, expected a multiple of the blocks' " +
+                                         blocks_text(axes));
   ValueType y = x;
   y.shape[1] /= blocks;
   int axis = 2;
@@ -146,21 +152,32 @@ Types infer(const DepthToSpaceOp& op, const Operands& at) {
 Types infer(const ConvPhasesOp& op, const Operands& at) {
   at.only({"weight", "bias"});
   const bool is_weight = at.has("weight");
-  const ValueType& given = at.type(is_weight ? "weight" : "bias");
+  const char* name = is_weight ? "weight" : "bias";
+  at.require(at.is_parameter(name), text(name) + " is computed, expected a parameter");
+  at.require_floating(name, at.type(name).dtype);
+  const ValueType& given = at.type(name);
   const int rank = given.shape.rank();
-  at.require(!is_weight || (rank >= 3 && rank <= 5),
-             "weight is " + shape_text(given.shape) + ", expected 3 to 5 axes");
-  const int64_t phases = op.depth_stride * op.stride.height * op.stride.width;
-  if (!is_weight) return {{given.dtype, {given.shape[0] * phases}}};
-  ConvTransposeOp transposed{.groups = op.groups, .stride = op.stride, .dilation = op.dilation};
-  transposed.depth.stride = op.depth_stride;
-  transposed.depth.dilation = op.depth_dilation;
+  at.require(is_weight ? rank >= 3 && rank <= 5 : rank == 1,
+             text(name) + " is " + shape_text(given.shape) +
+                 (is_weight ? ", expected 3 to 5 axes" : ", expected one axis"));
+  ConvTransposeOp like{.groups = op.groups, .stride = op.stride, .dilation = op.dilation};
+  like.depth.stride = op.depth_stride;
+  like.depth.dilation = op.depth_dilation;
+  if (!is_weight) {
+    const Shape volume{1, 1, 1, 1, 1};
+    check_strides(at, transposed_axes(like, volume, volume), given.shape[0]);
+    return {{given.dtype, {given.shape[0] * op.depth_stride * op.stride.height * op.stride.width}}};
+  }
+  at.require(op.groups >= 1 && given.shape[0] % op.groups == 0,
+             "groups is " + text(op.groups) + ", expected a divisor of weight's first extent, " +
+                 text(given.shape[0]));
+  const TransposedAxes axes = transposed_axes(like, given.shape, given.shape);
+  check_strides(at, axes, given.shape[1] * op.groups);
   Shape y = given.shape;
-  y[0] = given.shape[1] * op.groups * phases;
+  y[0] = given.shape[1] * op.groups * axes[0].stride * axes[1].stride * axes[2].stride;
   y[1] = given.shape[0] / op.groups;
-  int axis = 2;
-  for (const TransposedAxis& a : transposed_axes(transposed, given.shape, given.shape)) {
-    y[axis++] = a.taps();
+  for (int axis = 2; axis < rank; ++axis) {
+    y[axis] = axes[static_cast<size_t>(axis + 3 - rank)].taps();
   }
   return {{given.dtype, y}};
 }

@@ -224,3 +224,17 @@ TEST_CASE("graph: a convolution costs its products with positions, not with padd
   CHECK(flops({kBatch, 2, 4, 6}, {.kernel = {3, 1}, .padding = {2, 0}, .dilation = {2, 1}}) ==
         2.0 * 5 * 2 * 8 * 6);
 }
+
+TEST_CASE("graph: a transposed convolution costs its products within the result") {
+  const auto flops = [](const Shape& shape, const layers::ConvTransposeLayer& layer) {
+    GraphBuilder g("net");
+    g.output("y", layers::conv_transpose(g, "up", g.input("x", shape), 6, layer));
+    return catalog::graph_flops(std::move(g).build());
+  };
+  // Of three taps of 3 inputs, two apart, one before the first output and one behind the last.
+  CHECK(flops({kBatch, 2, 3}, {.kernel = {1, 3}, .stride = {1, 2}}) == 2.0 * 6 * 2 * 9);
+  CHECK(flops({kBatch, 2, 3}, {.kernel = {1, 3}, .stride = {1, 2}, .padding = {0, 1}}) ==
+        2.0 * 6 * 2 * 7);
+  CHECK(flops({kBatch, 2, 3, 5}, {.kernel = {2, 2}, .stride = {2, 2}, .groups = 2}) ==
+        2.0 * 3 * 2 * (3 * 2) * (5 * 2));
+}

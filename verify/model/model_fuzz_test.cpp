@@ -98,7 +98,8 @@ class RandomGraph {
         case 0:
         case 1:
         case 2:
-          return shape(x).rank() == 4 ? conv(x) : linear(x);
+          if (shape(x).rank() != 4) return linear(x);
+          return one_in(4) ? transposed(x) : conv(x);
         case 3:
         case 4:
           return sum(x);
@@ -143,6 +144,20 @@ class RandomGraph {
     const int64_t size = shape(x) == kImage && one_in(2) ? 3 : 1;
     op.padding = {size / 2, size / 2};
     return layer("conv", op, x, {kFeatures, kFeatures / op.groups, size, size});
+  }
+
+  /// To an image, by any stride: padding takes what is more than that.
+  Value transposed(Value x) {
+    const int64_t in = shape(x)[2], stride = 1 + below(3), kernel = kSide - below(2);
+    const int64_t more = (in - 1) * stride + kernel - kSide;  // than an image has
+    const int64_t padding = more > 0 ? more / 2 : 0;
+    return layers::conv_transpose(g_, name("transposed"), x, kFeatures,
+                                  {.kernel = {kernel, kernel},
+                                   .stride = {stride, stride},
+                                   .padding = {padding, padding},
+                                   .output_padding = {2 * padding - more, 2 * padding - more},
+                                   .groups = one_in(3) ? 2 : 1,
+                                   .has_bias = one_in(2)});
   }
 
   Value sum(Value x) {

@@ -279,9 +279,9 @@ TEST_CASE("conv_transpose: what cannot be is refused with what was got and what 
   refused("stride is 0, dilation 1, padding 0, kernel 3, expected strides",
           layer({.stride = {0, 1}}));
   refused("padding -1, kernel 3", layer({.padding = {0, -1}}));
-  refused(
-      "padding leaves -4 of the positions of 4 with a kernel of 3, expected at least one output",
-      layer({.padding = {5, 0}}));
+  refused("x [B, 6, 4, 4] and the kernel [6, 4, 3, 3] leave -4 positions within the padding",
+          layer({.padding = {5, 0}}));
+  refused("channels times strides are above 2^30", layer({.stride = {1 << 15, 1 << 14}}));
   refused("is above 2^30", layer({.output_padding = {0, int64_t{1} << 40}}));
   refused("expected 3 to 5 axes", layer({}, {kBatch, 6}));
   const auto shuffle = [](const DepthToSpaceOp& op) {
@@ -290,8 +290,19 @@ TEST_CASE("conv_transpose: what cannot be is refused with what was got and what 
     };
   };
   refused("x has 12 channels, expected a multiple of the blocks' 5x1", shuffle({.block = {5, 1}}));
+  refused("multiple of the blocks' 1073741824x1073741824", shuffle({.block = {1 << 30, 1 << 30}}));
   refused("block is 0, expected 1 to 2^30", shuffle({.block = {0, 2}}));
   refused("first is 4 and size 0 of 4 positions, expected some of them",
           shuffle({.first = {4, 0}}));
   refused("first is 1 and size 4 of 4 positions", shuffle({.first = {0, 1}, .size = {0, 4}}));
+  const auto phases = [](const ConvPhasesOp& op, const char* operand, const Shape& shape) {
+    return [=](GraphBuilder& g) {
+      (void)g.append("phases", op, {{operand, g.parameter("p", shape)}});
+    };
+  };
+  refused("weight is [4, 4], expected 3 to 5 axes", phases({}, "weight", {4, 4}));
+  refused("bias is [4, 4], expected one axis", phases({}, "bias", {4, 4}));
+  refused("groups is 3, expected a divisor", phases({.groups = 3}, "weight", {4, 4, 2}));
+  refused("stride is 0", phases({.stride = {0, 1}}, "bias", {4}));
+  refused("channels times strides", phases({.stride = {1 << 20, 1 << 20}}, "weight", {4, 4, 2, 2}));
 }
