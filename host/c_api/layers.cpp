@@ -112,6 +112,13 @@ wide_status wide_builder_depth_to_space(wide_builder* builder, const char* name,
   });
 }
 
+wide_status wide_builder_upsample(wide_builder* builder, const char* name, wide_value x,
+                                  int64_t factor, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::upsample(g, own, value_of(g, x), factor);
+  });
+}
+
 wide_status wide_builder_attention(wide_builder* builder, const char* name, wide_value x,
                                    int64_t heads, const wide_attention_layer* options,
                                    wide_value* out) {

@@ -62,7 +62,7 @@ inline TransposedAxes transposed_axes(const ConvTransposeOp& op, const Shape& x,
   return axes;
 }
 
-/// One axis of a depth_to_space.
+/// One axis of a depth_to_space or upsample.
 struct BlockAxis {
   int64_t block, first, size;
 };
@@ -73,6 +73,10 @@ inline std::vector<BlockAxis> block_axes(const DepthToSpaceOp& op, int num_axes)
                               {op.block.width, op.first.width, op.size.width}};
   axes.erase(axes.begin(), axes.end() - num_axes);
   return axes;
+}
+
+inline std::vector<BlockAxis> block_axes(const UpsampleOp& op, int num_axes) {
+  return block_axes(DepthToSpaceOp{.block = op.factor, .depth_block = op.depth_factor}, num_axes);
 }
 
 }  // namespace wide

@@ -85,6 +85,7 @@ struct NodeFlops {
   }
   double operator()(const ConvPhasesOp&) const { return 0; }
   double operator()(const DepthToSpaceOp&) const { return 0; }
+  double operator()(const UpsampleOp&) const { return 0; }
   double operator()(const AttentionOp& op) const {
     const double t = extent("x", 1), d = extent("x", 2);
     if (node.operand("key").is_absent()) return 8 * t * d * d + core(t, t, d, op.is_causal);

@@ -184,11 +184,21 @@ class Evaluator {
     out(std::move(y));
   }
 
-  void compute(const DepthToSpaceOp& op) {
+  /// As large as its type says, without values.
+  Doubles shaped() const {
     const Shape& type = graph_.type(node_->outputs[0]).shape;
     Doubles y{Dimensions(type.begin(), type.end()), {}};
     y.shape[0] = in("x").shape[0];
+    return y;
+  }
+  void compute(const DepthToSpaceOp& op) {
+    Doubles y = shaped();
     depth_to_space_of(op, in("x"), y);
+    keep(std::move(y));
+  }
+  void compute(const UpsampleOp& op) {
+    Doubles y = shaped();
+    upsample_of(op, in("x"), y);
     keep(std::move(y));
   }
 

@@ -203,6 +203,20 @@ void depth_to_space_of(const DepthToSpaceOp& op, const Doubles& x, Doubles& y) {
   }
 }
 
+void upsample_of(const UpsampleOp& op, const Doubles& x, Doubles& y) {
+  std::vector<int64_t> factors{op.depth_factor, op.factor.height, op.factor.width};
+  factors.erase(factors.begin(), factors.begin() + static_cast<std::ptrdiff_t>(5 - x.shape.size()));
+  const std::vector<int64_t> inputs(x.shape.begin() + 2, x.shape.end()),
+      outputs(y.shape.begin() + 2, y.shape.end());
+  const int64_t num_out = product(outputs);
+  for (int64_t i = 0; i < y.shape[0] * y.shape[1] * num_out; ++i) {
+    const std::vector<int64_t> position = split_index(i % num_out, outputs);
+    int64_t from = 0;
+    for (size_t a = 0; a < factors.size(); ++a) from = from * inputs[a] + position[a] / factors[a];
+    y.values.push_back(x.values[z(i / num_out * product(inputs) + from)]);
+  }
+}
+
 Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t oh, int64_t ow) {
   if (op.layout == ChannelLayout::channels_last) {  // there and back
     const bool is_signal = x.shape.size() == 3;

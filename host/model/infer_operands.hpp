@@ -121,6 +121,7 @@ using Types = std::vector<ValueType>;
 Types infer(const ConvOp& op, const Operands& at);
 Types infer(const ConvTransposeOp& op, const Operands& at);
 Types infer(const DepthToSpaceOp& op, const Operands& at);
+Types infer(const UpsampleOp& op, const Operands& at);
 Types infer(const ConvPhasesOp& op, const Operands& at);
 Types infer(const PoolingOp& op, const Operands& at);
 

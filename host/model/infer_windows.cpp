@@ -3,6 +3,7 @@
 //
 // Types of what convolutions and pools compute, in either layout.
 #include <algorithm>
+#include <limits>
 
 #include "host/conv/conv_problem.hpp"
 #include "host/model/conv_transpose.hpp"
@@ -145,6 +146,20 @@ Types infer(const DepthToSpaceOp& op, const Operands& at) {
                "first is " + text(a.first) + " and size " + text(a.size) + " of " + text(all) +
                    " positions, expected some of them");
     y.shape[axis++] = size;
+  }
+  return {y};
+}
+
+Types infer(const UpsampleOp& op, const Operands& at) {
+  at.only({"x"});
+  ValueType y = at.activation("x", 3, 5);
+  int axis = 2;
+  for (const BlockAxis& a : block_axes(op, y.shape.rank() - 2)) {
+    at.require(a.block >= 1 && a.block <= kLargestWindow,
+               "factor is " + text(a.block) + ", expected 1 to 2^30");
+    at.require(y.shape[axis] <= std::numeric_limits<int64_t>::max() / a.block,
+               "x " + shape_text(y.shape) + " times " + text(a.block) + " is above 2^63");
+    y.shape[axis++] *= a.block;
   }
   return {y};
 }

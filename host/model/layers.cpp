@@ -179,6 +179,13 @@ Value depth_to_space(GraphBuilder& g, const std::string& name, Value x, int64_t 
   return g.append(name, op, {{"x", x}});
 }
 
+Value upsample(GraphBuilder& g, const std::string& name, Value x, int64_t factor) {
+  const int rank = type_of(g, name, x).shape.rank();
+  UpsampleOp op{.factor = {rank == 3 ? 1 : factor, factor}};
+  if (rank == 5) op.depth_factor = factor;
+  return g.append(name, op, {{"x", x}});
+}
+
 Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
                 const AttentionLayer& layer) {
   const GraphBuilder::Rollback rollback(g);

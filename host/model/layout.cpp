@@ -165,6 +165,7 @@ class Layouts {
   void constrain(const ConvOp& op) { channels(op.layout, op.x_layout); }
   void constrain(const ConvTransposeOp&) { channels(); }
   void constrain(const DepthToSpaceOp&) { channels(); }
+  void constrain(const UpsampleOp&) { channels(); }
   void constrain(const AttentionOp&) {
     rows({"x", "key", "value"});
     restrict("key_lengths", only(0));

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// depth_to_space: copies, each of which takes phases that have as many positions.
+// depth_to_space and upsample: copies, each of which takes phases that have as many positions. Both
+// are one copy where all phases have.
 #include <stdexcept>
 
 #include "host/model/conv_transpose.hpp"
@@ -36,7 +37,7 @@ std::vector<Phases> phases_of(const BlockAxis& axis, int64_t size, bool joins) {
   return all;
 }
 
-/// A view of phases' elements, [B, N*C, .., positions, phases of the last axis], of x or y.
+/// A view of phases' elements, [B, N*C, positions, phases, ..], of x or y.
 struct Part {
   std::vector<int64_t> shape, strides;
   int64_t offset = 0;
@@ -55,14 +56,19 @@ struct Part {
 
 class Interleave {
  public:
-  Interleave(Lowering& l, const Node& node, const DepthToSpaceOp& op)
+  /// `repeats`: all phases are of one channel of x, else each is of its own.
+  Interleave(Lowering& l, const Node& node, std::vector<BlockAxis> axes, bool repeats)
       : l_(l),
         node_(node),
         x_(l.joined(node, "x")),
         y_(l.joined(node, node.outputs[0])),
-        axes_(block_axes(op, x_.view.rank() - 2)) {
+        axes_(std::move(axes)),
+        repeats_(repeats) {
+    // A copy has as many axes as a tensor: of volumes one more than their own.
+    const size_t can_join = static_cast<size_t>(kMaxRank - 2) - axes_.size();
     for (size_t i = 0; i < axes_.size(); ++i) {
-      phases_.push_back(phases_of(axes_[i], y_.view.shape[own(i)], i + 1 == axes_.size()));
+      const bool joins = axes_.size() - i <= can_join;
+      phases_.push_back(phases_of(axes_[i], y_.view.shape[own(i)], joins));
     }
   }
 
@@ -73,9 +79,9 @@ class Interleave {
     for (const BlockAxis& axis : axes_) blocks *= axis.block;
     x.add(y_.view.shape[0], x_.view.strides[0]);
     y.add(y_.view.shape[0], y_.view.strides[0]);
-    x.add(y_.view.shape[1], blocks * channel);
+    x.add(y_.view.shape[1], repeats_ ? channel : blocks * channel);
     y.add(y_.view.shape[1], y_.view.strides[1]);
-    add(0, blocks * channel, x, y);
+    add(0, repeats_ ? 0 : blocks * channel, x, y);
   }
 
  private:
@@ -108,6 +114,7 @@ class Interleave {
   const Node& node_;
   PlacedView x_, y_;
   std::vector<BlockAxis> axes_;
+  bool repeats_;
   std::vector<std::vector<Phases>> phases_;
 };
 
@@ -118,7 +125,13 @@ void lower(Lowering&, const Node& node, const ConvTransposeOp&) {
 }
 
 void lower(Lowering& l, const Node& node, const DepthToSpaceOp& op) {
-  Interleave(l, node, op).run();
+  const int num_axes = l.graph().type(node.outputs[0]).shape.rank() - 2;
+  Interleave(l, node, block_axes(op, num_axes), false).run();
+}
+
+void lower(Lowering& l, const Node& node, const UpsampleOp& op) {
+  const int num_axes = l.graph().type(node.outputs[0]).shape.rank() - 2;
+  Interleave(l, node, block_axes(op, num_axes), true).run();
 }
 
 }  // namespace wide

@@ -267,6 +267,7 @@ void lower(Lowering& l, const Node& node, const LinearOp& op);
 void lower(Lowering& l, const Node& node, const ConvOp& op);
 void lower(Lowering& l, const Node& node, const ConvTransposeOp& op);
 void lower(Lowering& l, const Node& node, const DepthToSpaceOp& op);
+void lower(Lowering& l, const Node& node, const UpsampleOp& op);
 void lower(Lowering& l, const Node& node, const AttentionOp& op);
 void lower(Lowering& l, const Node& node, const FlashAttentionOp& op);
 void lower(Lowering& l, const Node& node, const RecurrentOp& op);

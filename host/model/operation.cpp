@@ -80,6 +80,10 @@ void list(const DepthToSpaceOp& op, Attributes& a) {
   a.add("depth_first", op.depth_first, int64_t{0});
   a.add("depth_size", op.depth_size, int64_t{0});
 }
+void list(const UpsampleOp& op, Attributes& a) {
+  a.add("factor", op.factor, PerAxis{0, 0});
+  a.add("depth_factor", op.depth_factor, int64_t{1});
+}
 void list(const AttentionOp& op, Attributes& a) {
   a.add("heads", op.heads, int64_t{0});
   a.add("causal", op.is_causal, false);
@@ -212,6 +216,7 @@ struct Namer {
     return rank == 3 ? "conv_transpose1d" : rank == 4 ? "conv_transpose2d" : "conv_transpose3d";
   }
   std::string_view operator()(const DepthToSpaceOp&) const { return "depth_to_space"; }
+  std::string_view operator()(const UpsampleOp&) const { return "upsample"; }
   std::string_view operator()(const AttentionOp&) const { return "attention"; }
   std::string_view operator()(const FlashAttentionOp&) const { return "flash_attention"; }
   std::string_view operator()(const RecurrentOp&) const { return "recurrent"; }

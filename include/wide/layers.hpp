@@ -58,6 +58,10 @@ Value conv_transpose(GraphBuilder& g, const std::string& name, Value x, int64_t 
 /// [B, C*block, L] -> [B, C, L*block]. For other blocks use GraphBuilder::append.
 Value depth_to_space(GraphBuilder& g, const std::string& name, Value x, int64_t block);
 
+/// [B, C, H, W] -> [B, C, H*factor, W*factor], each element as many times; signals and volumes
+/// alike.
+Value upsample(GraphBuilder& g, const std::string& name, Value x, int64_t factor);
+
 struct AttentionLayer {
   bool has_bias = true;
   bool is_causal = false;

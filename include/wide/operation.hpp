@@ -74,6 +74,15 @@ struct DepthToSpaceOp {
   friend bool operator==(const DepthToSpaceOp&, const DepthToSpaceOp&) = default;
 };
 
+/// x [B, C, L], [B, C, H, W] or [B, C, D, H, W] -> y [B, C, ..], each axis of positions `factor`
+/// times as long: element i is x's element i / factor, the nearest one. Of a signal's factors the
+/// width counts.
+struct UpsampleOp {
+  PerAxis factor{2, 2};
+  int64_t depth_factor = 1;  ///< of volumes
+  friend bool operator==(const UpsampleOp&, const UpsampleOp&) = default;
+};
+
 /// x [B, T, D] -> y [B, T, D], with the parameters of AttentionParameters by their names; with
 /// operands key and value a cross attention; key_lengths int32 [B] or none.
 struct AttentionOp {
@@ -276,10 +285,10 @@ struct EnsembleOp {
 };
 
 using Operation =
-    std::variant<LinearOp, ConvOp, ConvTransposeOp, DepthToSpaceOp, AttentionOp, FlashAttentionOp,
-                 RecurrentOp, EmbeddingOp, LayernormOp, RmsnormOp, ChainOp, BatchnormOp,
-                 GroupnormOp, InstancenormOp, PointwiseOp, BinaryOp, PoolingOp, SoftmaxOp,
-                 DropoutOp, ConcatOp, SliceOp, ReshapeOp, TransposeOp, FoldBatchnormOp,
+    std::variant<LinearOp, ConvOp, ConvTransposeOp, DepthToSpaceOp, UpsampleOp, AttentionOp,
+                 FlashAttentionOp, RecurrentOp, EmbeddingOp, LayernormOp, RmsnormOp, ChainOp,
+                 BatchnormOp, GroupnormOp, InstancenormOp, PointwiseOp, BinaryOp, PoolingOp,
+                 SoftmaxOp, DropoutOp, ConcatOp, SliceOp, ReshapeOp, TransposeOp, FoldBatchnormOp,
                  ConvPhasesOp, MlpOp, PackMlpOp, QuantizeOp, EnsembleOp>;
 
 }  // namespace wide

@@ -103,6 +103,11 @@ WIDE_API wide_status wide_builder_conv_transpose(wide_builder* builder, const ch
 WIDE_API wide_status wide_builder_depth_to_space(wide_builder* builder, const char* name,
                                                  wide_value x, int64_t block, wide_value* out);
 
+/* [B, C, H, W] -> [B, C, H*factor, W*factor], each element as many times; signals and volumes
+ * alike. */
+WIDE_API wide_status wide_builder_upsample(wide_builder* builder, const char* name, wide_value x,
+                                           int64_t factor, wide_value* out);
+
 typedef struct wide_attention_layer {
   size_t struct_size;
   int32_t has_no_bias;

@@ -274,6 +274,7 @@ static void test_allocator(void) {
 #include "verify/c_api/c_api_parameters.h"
 #include "verify/c_api/c_api_refusals.h"
 #include "verify/c_api/c_api_routed.h"
+#include "verify/c_api/c_api_upsampling.h"
 #include "verify/c_api/c_api_views.h"
 
 int main(int argc, char** argv) {
@@ -297,6 +298,7 @@ int main(int argc, char** argv) {
   test_routed(device);
   test_mixture(device);
   test_views(device);
+  test_upsampling();
   test_listed_parameters(device);
   test_shared_parameters();
   test_values_of_graphs();

@@ -306,6 +306,8 @@ TEST_CASE("bad files: ONNX") {
                                Extents{1, 2, 3, 4}, Extents{most, most, most, most}}) {
       if (std::string(name) == "pads" && bad == Extents{0, 0}) continue;
       add(one_node("Conv", ints_attribute(name, bad), {kernel}));
+      const bool is_uneven = std::string(name) == "pads" && bad == Extents{1, 2, 3, 4};
+      if (!is_uneven) add(one_node("ConvTranspose", ints_attribute(name, bad), {kernel}));
       const std::string shape =
           std::string(name) == "kernel_shape" ? "" : ints_attribute("kernel_shape", {2, 2});
       add(one_node("MaxPool", shape + ints_attribute(name, bad)));
@@ -314,8 +316,20 @@ TEST_CASE("bad files: ONNX") {
     add(one_node("Conv", text_attribute(name, "1"), {kernel}));
     add(one_node("Conv", float_attribute(name, 1), {kernel}));
   }
-  for (const int64_t bad : {int64_t{0}, int64_t{-1}, int64_t{3}, int64_t{5}, most, least})
+  for (const int64_t bad : {int64_t{0}, int64_t{-1}, int64_t{3}, int64_t{5}, most, least}) {
     add(one_node("Conv", int_attribute("group", bad), {kernel}));
+    add(one_node("ConvTranspose", int_attribute("group", bad), {kernel}));
+    for (const char* op : {"DepthToSpace", "SpaceToDepth"})
+      if (bad != 3) add(one_node(op, int_attribute("blocksize", bad)));
+  }
+  const int64_t large = int64_t{1} << 30;
+  for (const char* name : {"output_padding", "output_shape"}) {
+    for (const Extents& bad : {Extents{1}, Extents{-1, 1}, Extents{most, most}, Extents{least, 1}})
+      add(one_node("ConvTranspose", ints_attribute(name, bad), {kernel}));
+  }
+  add(one_node("ConvTranspose", ints_attribute("strides", {large, large}), {kernel}));
+  add(one_node("ConvTranspose", ints_attribute("dilations", {large, large}), {kernel}));
+  add(one_node("ConvTranspose", ints_attribute("output_padding", {large, large}), {kernel}));
   for (const char* bad : {"", "SAME", "valid", "NOTSET "})
     add(one_node("Conv", text_attribute("auto_pad", bad), {kernel}));
   for (const Extents& bad :

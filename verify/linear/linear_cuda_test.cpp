@@ -142,7 +142,7 @@ TEST_CASE("linear on CUDA: the tiles that it takes many of to be chosen") {
   LinearProblem problem;
   problem.num_members = many.num_members;
   problem.batch = many.batch;
-  problem.in_features = 40;
+  problem.in_features = 16;
   problem.out_features = many.out;
   problem.dtype = many.dtype;
   REQUIRE(allow(bench, many.strategy, problem));

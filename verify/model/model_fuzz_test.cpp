@@ -218,6 +218,7 @@ class RandomGraph {
   Value other_shape(Value x) {
     const Shape& from = shape(x);
     if (from == kRow) return layers::reshape(g_, name("position"), x, kPosition);
+    if (from == kPosition && one_in(3)) return layers::upsample(g_, name("upsample"), x, kSide);
     if (from == kPosition) return layers::flatten(g_, name("flat"), x);
     if (from == kImage) {
       if (one_in(2)) return layers::global_average_pool(g_, name("pool"), x);

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transposed convolutions and depth_to_space: the judge against sums worked out by hand, and models
-// of several members against the judge, whatever stride, kernel, padding and groups.
+// Transposed convolutions, depth_to_space and upsample: the judge against sums worked out by hand,
+// and models of several members against the judge, whatever stride, kernel, padding and groups.
 #include <algorithm>
-#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -241,6 +240,31 @@ TEST_CASE("depth_to_space: blocks of signals, images and volumes of every dtype"
   }
 }
 
+TEST_CASE("upsample: the nearest elements of signals, images and volumes") {
+  GraphBuilder hand("by hand");
+  hand.output("y", layers::upsample(hand, "up", hand.input("x", {kBatch, 1, 1, 2}), 2));
+  const auto y =
+      catalog::evaluate_graph(std::move(hand).build(), {{"x", counted({1, 1, 1, 2})}}, {});
+  CHECK(y.at("y").values == std::vector<double>{1, 1, 2, 2, 1, 1, 2, 2});
+  for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
+    GraphBuilder g("upsampled", dtype);
+    const Value signal = g.input("signal", {kBatch, 3, 5}),
+                image = g.input("image", {kBatch, 3, 3, 4}),
+                volume = g.shared_input("volume", {kBatch, 2, 2, 3, 2});
+    g.output("a", layers::upsample(g, "a", signal, 3));
+    g.output("b", layers::relu(g, "act", layers::upsample(g, "b", image, 2)));
+    g.output("c", layers::upsample(g, "c", volume, 2));
+    g.output("d", g.append("d", UpsampleOp{.factor = {1, 3}}, {{"x", image}}));
+    const Graph graph = std::move(g).build();
+    check(graph, 1e-30);
+    const ModelPlan plan = make_model_plan(Context::cpu(), graph, {.num_members = 3, .batch = 2});
+    const auto steps = plan.steps();
+    CHECK(std::count_if(steps.begin(), steps.end(), [](const ModelStep& step) {
+            return step.node == "b" && step.primitive == "copy";
+          }) == 1);
+  }
+}
+
 TEST_CASE("conv_transpose: a convolution's positions include all of the result's, and few more") {
   for (const int64_t kernel : {1, 2, 3, 4, 7}) {
     for (const int64_t stride : {1, 2, 3, 5}) {
@@ -295,6 +319,12 @@ TEST_CASE("conv_transpose: what cannot be is refused with what was got and what 
   refused("first is 4 and size 0 of 4 positions, expected some of them",
           shuffle({.first = {4, 0}}));
   refused("first is 1 and size 4 of 4 positions", shuffle({.first = {0, 1}, .size = {0, 4}}));
+  refused("factor is 0, expected 1 to 2^30", [](GraphBuilder& g) {
+    (void)layers::upsample(g, "up", g.input("x", {kBatch, 2, 3}), 0);
+  });
+  refused("is above 2^63", [](GraphBuilder& g) {
+    (void)layers::upsample(g, "up", g.input("x", {kBatch, 1, int64_t{1} << 40}), 1 << 24);
+  });
   const auto phases = [](const ConvPhasesOp& op, const char* operand, const Shape& shape) {
     return [=](GraphBuilder& g) {
       (void)g.append("phases", op, {{operand, g.parameter("p", shape)}});

@@ -482,6 +482,7 @@ Lower find_lower(std::string_view op) {
     add_recurrent_operators(all);
     add_shape_operators(all);
     add_window_operators(all);
+    add_upsampling_operators(all);
     return all;
   }();
   const auto found = table.find(op);

@@ -1,23 +1,16 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators with windows: convolutions and transposed ones, pools, and reductions, which are pools
-// of one window; and blocks of positions that become channels, or come from them.
+// Operators with windows: convolutions, pools, and reductions, which are pools of one window.
 #include <algorithm>
 #include <string>
 
 #include "host/core/text.hpp"
 #include "host/import/onnx/lowering.hpp"
+#include "host/import/onnx/windows.hpp"
 #include "wide/convert.hpp"
 
 namespace wide::onnx {
-
-namespace {
-
-/// Per axis of positions: one for signals, two for images, three for volumes.
-struct Windows {
-  std::vector<int64_t> kernel, stride, dilation, padding, behind;  ///< padding: before
-};
 
 int64_t limited(Lowering& at, const char* what, int64_t value, int64_t least) {
   constexpr int64_t kMost = int64_t{1} << 30;
@@ -37,6 +30,42 @@ std::vector<int64_t> per_axis(Lowering& at, const char* attribute, size_t num_ax
   for (const int64_t value : values) limited(at, attribute, value, least);
   return values;
 }
+
+PerAxis pair(const std::vector<int64_t>& values, int64_t usual) {
+  return {values.size() == 1 ? usual : values[values.size() - 2], values.back()};
+}
+
+std::span<const int64_t> positions_of(Lowering& at, Value x) {
+  const Shape& shape = at.shape(x);
+  at.support(shape.rank() >= 3 && shape.rank() <= 5,
+             "has an input of " + counted(shape.rank(), "axis", "axes") + ", expected 3, 4 or 5");
+  return {shape.begin() + 2, shape.end()};
+}
+
+std::vector<int64_t> kernel_of(Lowering& at, Value x) {
+  const Shape& weight = at.constant_shape(1);
+  at.require(weight.rank() == at.shape(x).rank(), "has a weight " + to_string(weight) +
+                                                      ", expected " +
+                                                      counted(at.shape(x).rank(), "axis", "axes"));
+  const std::vector<int64_t> kernel(weight.begin() + 2, weight.end());
+  const std::vector<int64_t> said = at.integers("kernel_shape");
+  at.require(said.empty() || said == kernel,
+             "has a kernel_shape that is not its weight's " + to_string(weight));
+  return kernel;
+}
+
+std::vector<Operand> with_weights(Lowering& at, Value x) {
+  std::vector<Operand> operands{{"x", x}, {"weight", at.parameter(1, at.dtype(x))}};
+  if (at.has(2)) operands.push_back({"bias", at.parameter(2, at.dtype(x))});
+  return operands;
+}
+
+namespace {
+
+/// Per axis of positions: one for signals, two for images, three for volumes.
+struct Windows {
+  std::vector<int64_t> kernel, stride, dilation, padding, behind;  ///< padding: before
+};
 
 /// `positions`: the extents of x after its channels.
 Windows windows_of(Lowering& at, const std::vector<int64_t>& kernel,
@@ -75,39 +104,6 @@ void require_even_pads(Lowering& at, const Windows& w) {
   }
 }
 
-/// The last two axes' values.
-PerAxis pair(const std::vector<int64_t>& values, int64_t usual) {
-  return {values.size() == 1 ? usual : values[values.size() - 2], values.back()};
-}
-
-/// The positions of x [B, C, L], [B, C, H, W] or [B, C, D, H, W].
-std::span<const int64_t> positions_of(Lowering& at, Value x) {
-  const Shape& shape = at.shape(x);
-  at.support(shape.rank() >= 3 && shape.rank() <= 5,
-             "has an input of " + counted(shape.rank(), "axis", "axes") + ", expected 3, 4 or 5");
-  return {shape.begin() + 2, shape.end()};
-}
-
-/// The weight's extents after its channels.
-std::vector<int64_t> kernel_of(Lowering& at, Value x) {
-  const Shape& weight = at.constant_shape(1);
-  at.require(weight.rank() == at.shape(x).rank(), "has a weight " + to_string(weight) +
-                                                      ", expected " +
-                                                      counted(at.shape(x).rank(), "axis", "axes"));
-  const std::vector<int64_t> kernel(weight.begin() + 2, weight.end());
-  const std::vector<int64_t> said = at.integers("kernel_shape");
-  at.require(said.empty() || said == kernel,
-             "has a kernel_shape that is not its weight's " + to_string(weight));
-  return kernel;
-}
-
-/// x, the weight, and the bias where there is one.
-std::vector<Operand> with_weights(Lowering& at, Value x) {
-  std::vector<Operand> operands{{"x", x}, {"weight", at.parameter(1, at.dtype(x))}};
-  if (at.has(2)) operands.push_back({"bias", at.parameter(2, at.dtype(x))});
-  return operands;
-}
-
 void lower_conv(Lowering& at) {
   at.only({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
   const Value x = at.x(0);
@@ -126,108 +122,6 @@ void lower_conv(Lowering& at) {
     op.depth.dilation = w.dilation[0];
   }
   at.set(at.append(op, with_weights(at, x)));
-}
-
-/// One axis of a transposed convolution.
-struct Around {
-  int64_t stride, dilation, padding, more;  ///< more: positions at the end, beyond even pads
-};
-
-/// Pads are those of the convolution that is undone; a size that is asked for determines them.
-std::vector<Around> around_of(Lowering& at, const std::vector<int64_t>& kernel,
-                              std::span<const int64_t> positions) {
-  const size_t n = positions.size();
-  const std::vector<int64_t> stride = per_axis(at, "strides", n, 1, 1),
-                             dilation = per_axis(at, "dilations", n, 1, 1),
-                             pads = per_axis(at, "pads", 2 * n, 0, 0),
-                             more = per_axis(at, "output_padding", n, 0, 0);
-  std::vector<int64_t> wanted = at.integers("output_shape");
-  const std::string_view mode = at.text("auto_pad", "NOTSET");
-  const bool is_same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
-  at.require(is_same || mode == "NOTSET" || mode == "VALID", "has auto_pad " + std::string(mode));
-  at.require(wanted.empty() || wanted.size() == n, "has an output_shape of " +
-                                                       counted(wanted.size(), "axis", "axes") +
-                                                       ", expected " + std::to_string(n));
-  std::vector<Around> all;
-  for (size_t i = 0; i < n; ++i) {
-    const int64_t reach = dilation[i] * (limited(at, "kernel", kernel[i], 1) - 1) + 1;
-    const int64_t most = stride[i] * (positions[i] - 1) + reach + more[i];  // without padding
-    int64_t before = mode == "NOTSET" ? pads[i] : 0, behind = mode == "NOTSET" ? pads[i + n] : 0;
-    int64_t extra = more[i];
-    if (is_same || !wanted.empty()) {
-      const int64_t size =
-          wanted.empty() ? positions[i] * stride[i] : limited(at, "output_shape", wanted[i], 1);
-      const int64_t spare = std::max<int64_t>(most - size, 0);
-      before = mode == "SAME_UPPER" ? spare / 2 : spare - spare / 2;
-      behind = spare - before;
-      extra += std::max<int64_t>(size - most, 0);
-    }
-    all.push_back({stride[i], dilation[i], before, extra + before - behind});
-  }
-  return all;
-}
-
-void lower_conv_transpose(Lowering& at) {
-  at.only({"auto_pad", "dilations", "group", "kernel_shape", "output_padding", "output_shape",
-           "pads", "strides"});
-  const Value x = at.x(0);
-  const auto positions = positions_of(at, x);
-  const std::vector<int64_t> kernel = kernel_of(at, x);
-  const std::vector<Around> axes = around_of(at, kernel, positions);
-  const Around& width = axes.back();
-  ConvTransposeOp op{.groups = at.integer("group", 1)};
-  op.stride = {1, width.stride}, op.padding = {0, width.padding};
-  op.dilation = {1, width.dilation}, op.output_padding = {0, width.more};
-  if (axes.size() >= 2) {
-    const Around& height = axes[axes.size() - 2];
-    op.stride.height = height.stride, op.padding.height = height.padding;
-    op.dilation.height = height.dilation, op.output_padding.height = height.more;
-  }
-  if (axes.size() == 3) {
-    op.depth.stride = axes[0].stride, op.depth.padding = axes[0].padding;
-    op.depth.dilation = axes[0].dilation, op.depth_output_padding = axes[0].more;
-  }
-  at.set(at.append(op, with_weights(at, x)));
-}
-
-/// The block of an image whose channels and positions are exchanged.
-int64_t block_of(Lowering& at, const Shape& image) {
-  at.require(image.rank() == 4,
-             "has an input of " + counted(image.rank(), "axis", "axes") + ", expected 4");
-  return limited(at, "blocksize", at.integer("blocksize", 0), 1);
-}
-
-void lower_depth_to_space(Lowering& at) {
-  at.only({"blocksize", "mode"});
-  const Value x = at.x(0);
-  const Shape shape = at.shape(x);
-  const int64_t block = block_of(at, shape);
-  const std::string_view mode = at.text("mode", "DCR");
-  at.require(mode == "DCR" || mode == "CRD", "has mode " + std::string(mode));
-  if (mode == "CRD") {
-    return at.set(at.append(DepthToSpaceOp{.block = {block, block}}, {{"x", x}}));
-  }
-  at.require(shape[1] % block == 0 && shape[1] / block % block == 0,
-             "has " + std::to_string(shape[1]) + " channels, expected a multiple of the block's");
-  // With blocks outermost, rows stay behind their channels.
-  const int64_t channels = shape[1] / block / block;
-  const Value parts = at.reshaped(x, {kBatch, block, block, channels * shape[2], shape[3]});
-  const Value y = at.append(TransposeOp{{0, 3, 1, 4, 2}}, {{"x", parts}});
-  at.set(at.reshaped(y, {kBatch, channels, shape[2] * block, shape[3] * block}));
-}
-
-void lower_space_to_depth(Lowering& at) {
-  at.only({"blocksize"});
-  const Value x = at.x(0);
-  const Shape shape = at.shape(x);
-  const int64_t block = block_of(at, shape);
-  at.require(shape[2] % block == 0 && shape[3] % block == 0,
-             "has an image of " + std::to_string(shape[2]) + " x " + std::to_string(shape[3]) +
-                 ", expected multiples of its blocksize " + std::to_string(block));
-  const int64_t height = shape[2] / block, width = shape[3] / block;
-  const Value parts = at.reshaped(x, {kBatch, shape[1] * height, block, width, block});
-  const Value y = at.append(TransposeOp{{0, 2, 4, 1, 3}}, {{"x", parts}});
-  at.set(at.reshaped(y, {kBatch, block * block * shape[1], height, width}));
 }
 
 PoolingWindow window(const Windows& w, size_t i) {
@@ -443,9 +337,6 @@ void lower_reduce_sum_square(Lowering& at) {
 
 void add_window_operators(std::map<std::string_view, Lower>& table) {
   table["Conv"] = lower_conv;
-  table["ConvTranspose"] = lower_conv_transpose;
-  table["DepthToSpace"] = lower_depth_to_space;
-  table["SpaceToDepth"] = lower_space_to_depth;
   table["MaxPool"] = lower_max_pool;
   table["AveragePool"] = lower_average_pool;
   table["GlobalAveragePool"] = lower_global_average;

@@ -257,6 +257,7 @@ void add_mask_operators(std::map<std::string_view, Lower>& table);
 void add_recurrent_operators(std::map<std::string_view, Lower>& table);
 void add_shape_operators(std::map<std::string_view, Lower>& table);
 void add_window_operators(std::map<std::string_view, Lower>& table);
+void add_upsampling_operators(std::map<std::string_view, Lower>& table);
 
 /// Handle operators on scores; false where no input is one.
 bool lower_scores_arithmetic(Lowering& at);
