@@ -5,7 +5,8 @@
 
 # What this machine has, a line each: explains what is not built or not run later.
 say_what_is_here() {
-  local tool library folder file found
+  local tool library folder file found folders
+  folders=$(library_folders)
   for tool in cmake ninja nvcc c++ ncu nsys compute-sanitizer cuobjdump; do
     say "found $tool: $(command -v "$tool" || echo none)"
   done
@@ -15,7 +16,7 @@ say_what_is_here() {
       for file in "$folder/lib$library.so" "$folder/lib$library.so".*; do
         [ -e "$file" ] && found+=("$file") && break
       done
-    done < <(library_folders)
+    done <<<"$folders"
     say "found lib$library: ${found[*]:-none}"
   done
   say "found torch: $(python3 -c 'import importlib.metadata as m; print(m.version("torch"))' 2>/dev/null || echo none)"

@@ -13,7 +13,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WBENCH = pathlib.Path(sys.argv.pop(1)).resolve()
 # Smaller than the runs have it, where an interpreter would take long; no size is one that a kernel asks for.
-FEWER = {"conv1d": ("--length", "32"), "conv2d": ("--height", "8"), "conv3d": ("--depth", "3", "--height", "5"), "attention": ("--batch", "1"),
+FEWER = {"conv1d": ("--length", "32"), "conv2d": ("--batch", "2", "--height", "8"),
+         "conv3d": ("--batch", "2", "--depth", "3", "--height", "5"), "attention": ("--batch", "1"),
          "flash_attention": ("--batch", "1", "--heads", "2")}
 
 
