@@ -3,7 +3,6 @@
 //
 // Types of what convolutions and pools compute, in either layout.
 #include <algorithm>
-#include <limits>
 
 #include "host/conv/conv_problem.hpp"
 #include "host/model/conv_transpose.hpp"
@@ -88,6 +87,14 @@ void check_strides(const Operands& at, const TransposedAxes& axes, int64_t chann
   }
 }
 
+/// So that products of two such numbers have 64 bits.
+void check_positions(const Operands& at, const Shape& x) {
+  for (int axis = 2; axis < x.rank(); ++axis) {
+    at.require(x[axis] <= kLargestWindow,
+               "x is " + shape_text(x) + ", expected at most 2^30 positions on an axis");
+  }
+}
+
 /// "2x2"
 std::string blocks_text(const std::vector<BlockAxis>& axes) {
   std::string all;
@@ -109,6 +116,7 @@ Types infer(const ConvTransposeOp& op, const Operands& at) {
   const ValueType& weight = at.parameter("weight", wanted, x.dtype);
   const int64_t out = weight.shape[1] * op.groups;
   at.optional_parameter("bias", {out}, x.dtype);
+  check_positions(at, x.shape);
   const TransposedAxes axes = transposed_axes(op, x.shape, weight.shape);
   check_strides(at, axes, out);
   ValueType y = x;
@@ -126,6 +134,7 @@ Types infer(const ConvTransposeOp& op, const Operands& at) {
 Types infer(const DepthToSpaceOp& op, const Operands& at) {
   at.only({"x"});
   const ValueType& x = at.activation("x", 3, 5);
+  check_positions(at, x.shape);
   const std::vector<BlockAxis> axes = block_axes(op, x.shape.rank() - 2);
   const int64_t channels = x.shape[1];
   int64_t blocks = 1;
@@ -153,12 +162,11 @@ Types infer(const DepthToSpaceOp& op, const Operands& at) {
 Types infer(const UpsampleOp& op, const Operands& at) {
   at.only({"x"});
   ValueType y = at.activation("x", 3, 5);
+  check_positions(at, y.shape);
   int axis = 2;
   for (const BlockAxis& a : block_axes(op, y.shape.rank() - 2)) {
     at.require(a.block >= 1 && a.block <= kLargestWindow,
                "factor is " + text(a.block) + ", expected 1 to 2^30");
-    at.require(y.shape[axis] <= std::numeric_limits<int64_t>::max() / a.block,
-               "x " + shape_text(y.shape) + " times " + text(a.block) + " is above 2^63");
     y.shape[axis++] *= a.block;
   }
   return {y};

@@ -20,16 +20,20 @@ using Values = std::vector<double>;
 using Strings = std::vector<std::string>;
 
 /// y from x [batch, extents] by one operator; the constants are its other inputs, "" for absent
-/// ones.
+/// ones. A batch of -1 has a name instead.
 std::string file_of(const char* op, const Extents& extents, const std::string& attributes,
-                    const Strings& constants) {
+                    const Strings& constants, int64_t batch = -1) {
   Strings inputs{"x"}, tensors;
   for (size_t i = 0; i < constants.size(); ++i) {
     const bool is_present = !constants[i].empty();
     inputs.push_back(is_present ? "c" + std::to_string(i) : "");
     if (is_present) tensors.push_back(constants[i] + bytes(8, inputs.back()));
   }
-  return network(extents, {node(op, inputs, {"y"}, attributes)}, tensors).bytes_of();
+  File file = network(extents, {node(op, inputs, {"y"}, attributes)}, tensors);
+  Extents with_batch{batch};
+  with_batch.insert(with_batch.end(), extents.begin(), extents.end());
+  file.inputs = {value("x", with_batch)};
+  return file.bytes_of();
 }
 
 /// 1 2 3, each times 1 10 100.
@@ -105,7 +109,7 @@ TEST_CASE("onnx: channels become blocks of positions, and blocks channels") {
 
 TEST_CASE("onnx: a resize that repeats positions is an upsample, by any words for that") {
   const auto resized = [](const std::string& attributes, const Strings& constants) {
-    return result_of(file_of("Resize", {1, 1, 3}, attributes, constants), {{1, 2, 3}});
+    return result_of(file_of("Resize", {1, 1, 3}, attributes, constants, 1), {{1, 2, 3}});
   };
   const Values twice{1, 1, 2, 2, 3, 3};
   const std::string by_two = scales({1, 1, 1, 2});
@@ -125,7 +129,7 @@ TEST_CASE("onnx: a resize that repeats positions is an upsample, by any words fo
 
 TEST_CASE("onnx: other resizes are refused in words") {
   const auto with = [](const std::string& attributes, const Strings& constants) {
-    return file_of("Resize", {1, 1, 3}, attributes, constants);
+    return file_of("Resize", {1, 1, 3}, attributes, constants, 1);
   };
   const std::string by_two = scales({1, 1, 1, 2});
   refused(with(text_attribute("mode", "linear"), {"", by_two}),
@@ -144,6 +148,15 @@ TEST_CASE("onnx: other resizes are refused in words") {
       "has coordinate_transformation_mode tf_crop_and_resize");
   refused(with(text_attribute("nearest_mode", "round"), {"", by_two}), "has nearest_mode round");
   refused(with("", {}), "has neither scales nor sizes");
-  for (const double bad : {0.0, -1.0, 1e300, double(std::numeric_limits<float>::quiet_NaN())})
-    refused(with("", {"", scales({1, 1, 1, bad})}), "makes no positions, or more than 2^30");
+  for (const double bad : {0.0, -1.0, 0.2, std::numeric_limits<double>::quiet_NaN()})
+    refused(with("", {"", scales({1, 1, 1, bad})}), "makes no positions of 3");
+  for (const double bad : {1e6, 1e300})
+    refused(with("", {"", scales({1, 1, 1, bad})}), "makes more than 2^20 positions of 3");
+  for (const double bad : {0.0, -6.0})
+    refused(with("", {"", "", sizes({1, 1, 1, bad})}), "makes no positions of 3");
+  refused(with("", {"", "", sizes({1, 2, 1, 6})}), "resizes the batch or channels");
+  refused(with("", {"", "", sizes({3, 1, 1, 6})}), "resizes the batch or channels");
+  // Of a batch that has a name no number is right.
+  refused(file_of("Resize", {1, 1, 3}, "", {"", "", sizes({1, 1, 1, 6})}),
+          "resizes the batch or channels");
 }

@@ -322,8 +322,14 @@ TEST_CASE("conv_transpose: what cannot be is refused with what was got and what 
   refused("factor is 0, expected 1 to 2^30", [](GraphBuilder& g) {
     (void)layers::upsample(g, "up", g.input("x", {kBatch, 2, 3}), 0);
   });
-  refused("is above 2^63", [](GraphBuilder& g) {
-    (void)layers::upsample(g, "up", g.input("x", {kBatch, 1, int64_t{1} << 40}), 1 << 24);
+  const Shape endless{kBatch, 6, int64_t{1} << 40};
+  const char* at_most = "expected at most 2^30 positions on an axis";
+  refused(at_most, layer({}, endless));
+  refused(at_most, [&](GraphBuilder& g) {
+    (void)layers::upsample(g, "up", g.input("x", endless), 1 << 24);
+  });
+  refused(at_most, [&](GraphBuilder& g) {
+    (void)layers::depth_to_space(g, "shuffle", g.input("x", endless), 2);
   });
   const auto phases = [](const ConvPhasesOp& op, const char* operand, const Shape& shape) {
     return [=](GraphBuilder& g) {

@@ -31,7 +31,7 @@ std::vector<Around> around_of(Lowering& at, const std::vector<int64_t>& kernel,
                              dilation = per_axis(at, "dilations", n, 1, 1),
                              pads = per_axis(at, "pads", 2 * n, 0, 0),
                              more = per_axis(at, "output_padding", n, 0, 0);
-  std::vector<int64_t> wanted = at.integers("output_shape");
+  const std::vector<int64_t> wanted = at.integers("output_shape");
   const std::string_view mode = at.text("auto_pad", "NOTSET");
   const bool is_same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
   at.require(is_same || mode == "NOTSET" || mode == "VALID", "has auto_pad " + std::string(mode));
@@ -41,12 +41,13 @@ std::vector<Around> around_of(Lowering& at, const std::vector<int64_t>& kernel,
   std::vector<Around> all;
   for (size_t i = 0; i < n; ++i) {
     const int64_t reach = dilation[i] * (limited(at, "kernel", kernel[i], 1) - 1) + 1;
-    const int64_t most = stride[i] * (positions[i] - 1) + reach + more[i];  // without padding
+    const int64_t in = limited(at, "positions", positions[i], 1);
+    const int64_t most = stride[i] * (in - 1) + reach + more[i];  // without padding
     int64_t before = mode == "NOTSET" ? pads[i] : 0, behind = mode == "NOTSET" ? pads[i + n] : 0;
     int64_t extra = more[i];
     if (is_same || !wanted.empty()) {
       const int64_t size =
-          wanted.empty() ? positions[i] * stride[i] : limited(at, "output_shape", wanted[i], 1);
+          wanted.empty() ? in * stride[i] : limited(at, "output_shape", wanted[i], 1);
       const int64_t spare = std::max<int64_t>(most - size, 0);
       before = mode == "SAME_UPPER" ? spare / 2 : spare - spare / 2;
       behind = spare - before;
@@ -120,16 +121,18 @@ void lower_space_to_depth(Lowering& at) {
   at.set(at.reshaped(y, {kBatch, block * block * shape[1], height, width}));
 }
 
+/// Resize before its opset 11, and Upsample, which it replaced.
+bool is_of_old(const Lowering& at) {
+  return at.node().op == "Upsample" || at.opset() < 11;
+}
+
 /// Which of x's positions is the nearest to one of y's, as ONNX's Resize has it.
 class Nearest {
  public:
   explicit Nearest(Lowering& at)
       : where_(
-            at.text("coordinate_transformation_mode",
-                    at.node().op == "Upsample" || at.opset() < 11 ? "asymmetric" : "half_pixel")),
-        rounding_(at.text("nearest_mode", at.node().op == "Upsample" || at.opset() < 11
-                                              ? "floor"
-                                              : "round_prefer_floor")) {
+            at.text("coordinate_transformation_mode", is_of_old(at) ? "asymmetric" : "half_pixel")),
+        rounding_(at.text("nearest_mode", is_of_old(at) ? "floor" : "round_prefer_floor")) {
     static constexpr std::string_view kWhere[] = {"asymmetric", "half_pixel", "pytorch_half_pixel",
                                                   "align_corners", "tf_half_pixel_for_nn"};
     at.support(std::find(std::begin(kWhere), std::end(kWhere), where_) != std::end(kWhere),
@@ -159,13 +162,13 @@ class Nearest {
   std::string_view where_, rounding_;
 };
 
-/// Of each axis of x what a constant says, by `axes` where there are such: else `usual`.
-std::vector<double> per_axis_of(Lowering& at, size_t input, int rank, double usual) {
+/// `values`, one for each axis of x, with what a constant says of all, or of `axes`.
+std::vector<double> said_of_axes(Lowering& at, size_t input, std::vector<double> values) {
   const Numbers& given = at.numbers(input);
-  std::vector<double> all(static_cast<size_t>(rank), usual);
+  const int64_t rank = std::ssize(values);
   std::vector<int64_t> axes = at.integers("axes");
   if (axes.empty()) {
-    axes.resize(static_cast<size_t>(rank));
+    axes.resize(values.size());
     std::iota(axes.begin(), axes.end(), 0);
   }
   at.require(given.values.size() == axes.size(), "has " + counted(given.values.size(), "number") +
@@ -175,24 +178,46 @@ std::vector<double> per_axis_of(Lowering& at, size_t input, int rank, double usu
     const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
     at.require(axis >= 0 && axis < rank, "has an axis " + std::to_string(axes[i]));
     if (is_batch(given, i)) continue;  // as many as there are
-    all[static_cast<size_t>(axis)] = static_cast<double>(given.values[i]);
+    values[static_cast<size_t>(axis)] = static_cast<double>(given.values[i]);
+  }
+  return values;
+}
+
+/// What each axis of x is multiplied by, and then has.
+struct Resized {
+  std::vector<double> scale, size;
+};
+Resized resized(Lowering& at, const Shape& x) {
+  const size_t scales = is_of_old(at) ? 1 : 2, sizes = 3;
+  const bool has_sizes = at.has(sizes) && !at.numbers(sizes).values.empty();
+  at.require(has_sizes || at.has(scales), "has neither scales nor sizes");
+  std::vector<double> extents;
+  for (const int64_t extent : x) extents.push_back(static_cast<double>(extent));
+  extents[0] = static_cast<double>(at.batch());
+  Resized all{std::vector<double>(extents.size(), 1), extents};
+  if (has_sizes) {
+    all.size = said_of_axes(at, sizes, extents);
+    for (size_t i = 0; i < extents.size(); ++i) all.scale[i] = all.size[i] / extents[i];
+  } else {
+    all.scale = said_of_axes(at, scales, all.scale);
+    for (size_t i = 0; i < extents.size(); ++i) all.size[i] = std::floor(extents[i] * all.scale[i]);
   }
   return all;
 }
 
 /// How many times each position is there. Only what repeats positions is an upsample.
 int64_t factor_of(Lowering& at, const Nearest& nearest, int64_t in, double scale, double size) {
-  const double wanted = size > 0 ? size : std::floor(static_cast<double>(in) * scale);
-  constexpr double kMost = 1 << 30;
-  at.require(wanted >= 1 && wanted <= kMost, "makes no positions, or more than 2^30");
-  const auto out = static_cast<int64_t>(wanted);
+  constexpr double kMost = 1 << 20;  // each is looked at
+  at.require(size >= 1, "makes no positions of " + std::to_string(in));
+  at.support(size <= kMost, "makes more than 2^20 positions of " + std::to_string(in));
+  const auto out = static_cast<int64_t>(size);
   at.support(out % in == 0, "resizes " + std::to_string(in) + " positions to " +
                                 std::to_string(out) + ", expected a multiple");
-  const double by = size > 0 ? wanted / static_cast<double>(in) : scale;
   for (int64_t i = 0; i < out; ++i) {
-    at.support(nearest(i, in, out, by) == i / (out / in),
-               "takes position " + std::to_string(nearest(i, in, out, by)) + " for " +
-                   std::to_string(i) + ", expected each one as often, in their order");
+    const int64_t from = nearest(i, in, out, scale);
+    if (from == i / (out / in)) continue;
+    at.unsupported("takes position " + std::to_string(from) + " for " + std::to_string(i) +
+                   ", expected each one as often, in their order");
   }
   return out / in;
 }
@@ -207,27 +232,16 @@ void lower_resize(Lowering& at) {
   at.support(policy == "stretch", "has keep_aspect_ratio_policy " + std::string(policy));
   const Value x = at.x(0);
   const Shape shape = at.shape(x);
-  const auto positions = positions_of(at, x);
-  const size_t scales = at.node().op == "Upsample" || at.opset() < 11 ? 1 : 2, sizes = 3;
-  const bool has_sizes = at.has(sizes) && !at.numbers(sizes).values.empty();
-  at.require(has_sizes || at.has(scales), "has neither scales nor sizes");
-  const int rank = shape.rank();
-  const std::vector<double> scale = has_sizes ? std::vector<double>(static_cast<size_t>(rank), 1)
-                                              : per_axis_of(at, scales, rank, 1);
-  const std::vector<double> size = has_sizes ? per_axis_of(at, sizes, rank, 0)
-                                             : std::vector<double>(static_cast<size_t>(rank), 0);
-  const bool keeps_channels =
-      scale[0] == 1 && scale[1] == 1 &&
-      (size[1] == 0 || size[1] == static_cast<double>(shape[1])) &&
-      (size[0] == 0 || at.batch() < 0 || size[0] == static_cast<double>(at.batch()));
-  at.support(keeps_channels, "resizes the batch or channels");
+  const size_t num_axes = positions_of(at, x).size();
+  const Resized to = resized(at, shape);
+  at.support(to.scale[0] == 1 && to.scale[1] == 1, "resizes the batch or channels");
   const Nearest nearest(at);
   std::vector<int64_t> factors;
-  for (size_t i = 0; i < positions.size(); ++i) {
-    factors.push_back(factor_of(at, nearest, positions[i], scale[i + 2], size[i + 2]));
+  for (size_t i = 2; i < num_axes + 2; ++i) {
+    factors.push_back(factor_of(at, nearest, shape[static_cast<int>(i)], to.scale[i], to.size[i]));
   }
   UpsampleOp op{.factor = pair(factors, 1)};
-  if (factors.size() == 3) op.depth_factor = factors[0];
+  if (num_axes == 3) op.depth_factor = factors[0];
   at.set(at.append(op, {{"x", x}}));
 }
 
