@@ -128,7 +128,7 @@ TEST_CASE("model threads: runs of one replay take turns") {
   replay.run(cpu);
   const Bytes expected = output();
   // Both threads run it once, at the same time, and what is left there is looked at.
-  constexpr int kPairs = 100;
+  const int pairs = test::wants_small_cases() ? 20 : 100;
   std::atomic<int> num_ready{0};
   const auto run_together = [&](int until) {
     ++num_ready;
@@ -138,10 +138,10 @@ TEST_CASE("model threads: runs of one replay take turns") {
     while (num_ready < until + 2) std::this_thread::yield();
   };
   std::thread other([&] {
-    for (int i = 0; i < kPairs; ++i) run_together(4 * i + 2);
+    for (int i = 0; i < pairs; ++i) run_together(4 * i + 2);
   });
   int num_wrong = 0;
-  for (int i = 0; i < kPairs; ++i) {
+  for (int i = 0; i < pairs; ++i) {
     run_together(4 * i + 2);
     num_wrong += output() == expected ? 0 : 1;
   }
