@@ -51,9 +51,8 @@ struct ConvOp {
 /// x [B, Cin, L], [B, Cin, H, W] or [B, Cin, D, H, W], weight [Cin, Cout/groups, k..], bias [Cout]
 /// or none -> y [B, Cout, ..]: element i of an axis of x, times tap t of the weight, is added to
 /// element i*stride - padding + t*dilation of y, which has (in - 1)*stride - 2*padding +
-/// dilation*(k - 1) + 1
-/// + output_padding. A plan runs it as a convolution to the channels of all phases (positions
-/// modulo stride), and a depth_to_space.
+/// dilation*(k - 1) + 1 + output_padding. A plan runs it as a convolution to the channels of all
+/// phases (positions modulo stride), and a depth_to_space.
 struct ConvTransposeOp {
   int64_t groups = 1;
   PerAxis stride{}, padding{0, 0}, dilation{};

@@ -78,12 +78,12 @@ WIDE_API wide_status wide_builder_conv(wide_builder* builder, const char* name, 
 
 typedef struct wide_conv_transpose_layer {
   size_t struct_size;
-  int64_t kernel_height, kernel_width;     /* 0: 3 */
-  int64_t stride_height, stride_width;     /* 0: 1 */
-  int64_t padding_height, padding_width;   /* 0: none */
-  int64_t dilation_height, dilation_width; /* 0: 1 */
-  int64_t output_padding_height, output_padding_width;
-  int64_t groups; /* 0: 1 */
+  int64_t kernel_height, kernel_width;                 /* 0: 3 */
+  int64_t stride_height, stride_width;                 /* 0: 1 */
+  int64_t padding_height, padding_width;               /* 0: none */
+  int64_t dilation_height, dilation_width;             /* 0: 1 */
+  int64_t output_padding_height, output_padding_width; /* at an axis' end; below 0 fewer */
+  int64_t groups;                                      /* 0: 1 */
   int64_t has_no_bias;
   int64_t kernel_depth;         /* 0: 3; of volumes, as the next four */
   int64_t stride_depth;         /* 0: 1 */
