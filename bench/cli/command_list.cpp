@@ -75,9 +75,8 @@ Rows refused_rows() {
   return {
       {"what", "why not"},
       {"transposed convolution as an op",
-       "no kernel computes it: in models and ONNX files it is a conv to the channels of all "
-       "phases, "
-       "which are interleaved by a copy; run --model unet measures that"},
+       "no kernel computes it: in models and ONNX files it is a conv to the channels of "
+       "all phases, which are interleaved by a copy; run --model unet measures that"},
       {"pooling of volumes",
        "two calls do: of planes as images, and of columns of planes; ONNX nodes of it are imported "
        "so"},

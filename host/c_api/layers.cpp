@@ -55,23 +55,34 @@ wide_status wide_builder_linear(wide_builder* builder, const char* name, wide_va
   });
 }
 
+namespace {
+
+PerAxis pair(int64_t height, int64_t width, int64_t otherwise) {
+  return {or_default(height, otherwise), or_default(width, otherwise)};
+}
+
+/// Of either struct, which name these alike.
+template <class Layer>
+ConvDepth depth_of(const Layer& given) {
+  return {.kernel = or_default(given.kernel_depth, int64_t{3}),
+          .stride = or_default(given.stride_depth, int64_t{1}),
+          .padding = given.padding_depth,
+          .dilation = or_default(given.dilation_depth, int64_t{1})};
+}
+
+}  // namespace
+
 wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_value x,
                               int64_t out_channels, const wide_conv_layer* options,
                               wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
     const wide_conv_layer given = options_or_default(options, "options");
-    const auto pair = [](int64_t height, int64_t width, int64_t otherwise) {
-      return PerAxis{or_default(height, otherwise), or_default(width, otherwise)};
-    };
     return layers::conv(g, own, value_of(g, x), out_channels,
                         {.kernel = pair(given.kernel_height, given.kernel_width, 3),
                          .stride = pair(given.stride_height, given.stride_width, 1),
                          .padding = {given.padding_height, given.padding_width},
                          .dilation = pair(given.dilation_height, given.dilation_width, 1),
-                         .depth = {.kernel = or_default(given.kernel_depth, int64_t{3}),
-                                   .stride = or_default(given.stride_depth, int64_t{1}),
-                                   .padding = given.padding_depth,
-                                   .dilation = or_default(given.dilation_depth, int64_t{1})},
+                         .depth = depth_of(given),
                          .groups = or_default(given.groups, int64_t{1}),
                          .has_bias = given.has_no_bias == 0,
                          .layout = given.is_channels_last != 0 ? ChannelLayout::channels_last
@@ -85,9 +96,6 @@ wide_status wide_builder_conv_transpose(wide_builder* builder, const char* name,
                                         const wide_conv_transpose_layer* options, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
     const wide_conv_transpose_layer given = options_or_default(options, "options");
-    const auto pair = [](int64_t height, int64_t width, int64_t otherwise) {
-      return PerAxis{or_default(height, otherwise), or_default(width, otherwise)};
-    };
     return layers::conv_transpose(
         g, own, value_of(g, x), out_channels,
         {.kernel = pair(given.kernel_height, given.kernel_width, 3),
@@ -95,10 +103,7 @@ wide_status wide_builder_conv_transpose(wide_builder* builder, const char* name,
          .padding = {given.padding_height, given.padding_width},
          .dilation = pair(given.dilation_height, given.dilation_width, 1),
          .output_padding = {given.output_padding_height, given.output_padding_width},
-         .depth = {.kernel = or_default(given.kernel_depth, int64_t{3}),
-                   .stride = or_default(given.stride_depth, int64_t{1}),
-                   .padding = given.padding_depth,
-                   .dilation = or_default(given.dilation_depth, int64_t{1})},
+         .depth = depth_of(given),
          .depth_output_padding = given.output_padding_depth,
          .groups = or_default(given.groups, int64_t{1}),
          .has_bias = given.has_no_bias == 0});

@@ -21,10 +21,7 @@ struct TapOffsets {
   std::vector<int64_t> offsets;
 
   TapOffsets(const ConvPhasesOp& op, const Shape& weight) {
-    ConvTransposeOp like{.stride = op.stride, .dilation = op.dilation};
-    like.depth.stride = op.depth_stride;
-    like.depth.dilation = op.depth_dilation;
-    const TransposedAxes axes = transposed_axes(like, weight, weight);
+    const TransposedAxes axes = transposed_axes(op, weight);
     for (const TransposedAxis& axis : axes) {
       phases *= axis.stride;
       taps *= axis.taps();

@@ -62,6 +62,14 @@ inline TransposedAxes transposed_axes(const ConvTransposeOp& op, const Shape& x,
   return axes;
 }
 
+/// Of a weight's phases, whatever x it meets.
+inline TransposedAxes transposed_axes(const ConvPhasesOp& op, const Shape& weight) {
+  ConvTransposeOp like{.stride = op.stride, .dilation = op.dilation};
+  like.depth.stride = op.depth_stride;
+  like.depth.dilation = op.depth_dilation;
+  return transposed_axes(like, weight, weight);
+}
+
 /// One axis of a depth_to_space or upsample.
 struct BlockAxis {
   int64_t block, first, size;

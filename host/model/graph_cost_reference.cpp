@@ -21,6 +21,14 @@ double elements(const Graph& graph, Value value) {
   return n;
 }
 
+/// Depth, height and width, of either convolution; outputs and kernels are yet to be set.
+template <class Conv>
+std::array<Windows, 3> windows_of(const Conv& op) {
+  return {Windows{0, 0, op.depth.stride, op.depth.padding, op.depth.dilation},
+          Windows{0, 0, op.stride.height, op.padding.height, op.dilation.height},
+          Windows{0, 0, op.stride.width, op.padding.width, op.dilation.width}};
+}
+
 struct NodeFlops {
   const Graph& graph;
   const Node& node;
@@ -50,10 +58,7 @@ struct NodeFlops {
     };
     const int own = first_position(op.layout),
               of_x = first_position(op.x_layout.value_or(op.layout));
-    const std::array<Windows, 3> axes{
-        Windows{0, 0, op.depth.stride, op.depth.padding, op.depth.dilation},
-        Windows{0, 0, op.stride.height, op.padding.height, op.dilation.height},
-        Windows{0, 0, op.stride.width, op.padding.width, op.dilation.width}};
+    const std::array<Windows, 3> axes = windows_of(op);
     const int num_axes = x.rank() - 2;
     double positions = 1, kernel = 1, taps = 1;
     for (int i = 0; i < num_axes; ++i) {
@@ -71,10 +76,7 @@ struct NodeFlops {
     const Shape &x = graph.type(node.operand("x")).shape,
                 &weight = graph.type(node.operand("weight")).shape,
                 &y = graph.type(node.outputs[0]).shape;
-    const std::array<Windows, 3> axes{
-        Windows{0, 0, op.depth.stride, op.depth.padding, op.depth.dilation},
-        Windows{0, 0, op.stride.height, op.padding.height, op.dilation.height},
-        Windows{0, 0, op.stride.width, op.padding.width, op.dilation.width}};
+    const std::array<Windows, 3> axes = windows_of(op);
     double flops = 2 * static_cast<double>(x[1]) * static_cast<double>(weight[1]);
     for (int axis = 2; axis < x.rank(); ++axis) {
       Windows windows = axes[static_cast<size_t>(5 - x.rank() + axis - 2)];

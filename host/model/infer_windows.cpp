@@ -183,18 +183,14 @@ Types infer(const ConvPhasesOp& op, const Operands& at) {
   at.require(is_weight ? rank >= 3 && rank <= 5 : rank == 1,
              text(name) + " is " + shape_text(given.shape) +
                  (is_weight ? ", expected 3 to 5 axes" : ", expected one axis"));
-  ConvTransposeOp like{.groups = op.groups, .stride = op.stride, .dilation = op.dilation};
-  like.depth.stride = op.depth_stride;
-  like.depth.dilation = op.depth_dilation;
   if (!is_weight) {
-    const Shape volume{1, 1, 1, 1, 1};
-    check_strides(at, transposed_axes(like, volume, volume), given.shape[0]);
+    check_strides(at, transposed_axes(op, {1, 1, 1, 1, 1}), given.shape[0]);
     return {{given.dtype, {given.shape[0] * op.depth_stride * op.stride.height * op.stride.width}}};
   }
   at.require(op.groups >= 1 && given.shape[0] % op.groups == 0,
              "groups is " + text(op.groups) + ", expected a divisor of weight's first extent, " +
                  text(given.shape[0]));
-  const TransposedAxes axes = transposed_axes(like, given.shape, given.shape);
+  const TransposedAxes axes = transposed_axes(op, given.shape);
   check_strides(at, axes, given.shape[1] * op.groups);
   Shape y = given.shape;
   y[0] = given.shape[1] * op.groups * axes[0].stride * axes[1].stride * axes[2].stride;

@@ -104,24 +104,37 @@ Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_feat
   return g.append(name, LinearOp{.activation = layer.activation}, std::move(operands));
 }
 
+namespace {
+
+/// x, "NAME.weight" [first, second, kernel..] and, where the layer has one, "NAME.bias".
+template <class Layer>
+std::vector<Operand> windowed(GraphBuilder& g, const std::string& name, Value x, int64_t first,
+                              int64_t second, int64_t out_channels, const Layer& layer) {
+  const Dtype dtype = g.type(x).dtype;
+  const int rank = g.type(x).shape.rank();
+  const auto& [height, width] = layer.kernel;
+  const Shape weight = rank == 3   ? Shape{first, second, width}
+                       : rank == 4 ? Shape{first, second, height, width}
+                                   : Shape{first, second, layer.depth.kernel, height, width};
+  std::vector<Operand> operands{{"x", x}, {"weight", g.parameter(name + ".weight", weight, dtype)}};
+  if (layer.has_bias)
+    operands.push_back({"bias", g.parameter(name + ".bias", {out_channels}, dtype)});
+  return operands;
+}
+
+}  // namespace
+
 Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
            const ConvLayer& layer) {
   const GraphBuilder::Rollback rollback(g);
-  const Dtype dtype = type_of(g, name, x).dtype;
   const bool is_last = layer.x_layout.value_or(layer.layout) == ChannelLayout::channels_last;
   const int64_t in = extent(g, name, x, is_last ? -1 : 1);
   WIDE_REQUIRE(layer.groups >= 1 && in % layer.groups == 0,
                "graph: " + name + ": groups is " + std::to_string(layer.groups) +
                    ", expected a divisor of in_channels = " + std::to_string(in));
-  const int64_t own = in / layer.groups;
   const int rank = g.type(x).shape.rank();
-  const auto& [height, width] = layer.kernel;
-  const Shape weight = rank == 3   ? Shape{out_channels, own, width}
-                       : rank == 4 ? Shape{out_channels, own, height, width}
-                                   : Shape{out_channels, own, layer.depth.kernel, height, width};
-  std::vector<Operand> operands{{"x", x}, {"weight", g.parameter(name + ".weight", weight, dtype)}};
-  if (layer.has_bias)
-    operands.push_back({"bias", g.parameter(name + ".bias", {out_channels}, dtype)});
+  std::vector<Operand> operands =
+      windowed(g, name, x, out_channels, in / layer.groups, out_channels, layer);
   ConvOp op{.groups = layer.groups,
             .stride = layer.stride,
             .padding = layer.padding,
@@ -140,20 +153,13 @@ Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channe
 Value conv_transpose(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
                      const ConvTransposeLayer& layer) {
   const GraphBuilder::Rollback rollback(g);
-  const Dtype dtype = type_of(g, name, x).dtype;
   const int64_t in = extent(g, name, x, 1);
   WIDE_REQUIRE(layer.groups >= 1 && out_channels % layer.groups == 0,
                "graph: " + name + ": groups is " + std::to_string(layer.groups) +
                    ", expected a divisor of out_channels = " + std::to_string(out_channels));
-  const int64_t own = out_channels / layer.groups;
   const int rank = g.type(x).shape.rank();
-  const auto& [height, width] = layer.kernel;
-  const Shape weight = rank == 3   ? Shape{in, own, width}
-                       : rank == 4 ? Shape{in, own, height, width}
-                                   : Shape{in, own, layer.depth.kernel, height, width};
-  std::vector<Operand> operands{{"x", x}, {"weight", g.parameter(name + ".weight", weight, dtype)}};
-  if (layer.has_bias)
-    operands.push_back({"bias", g.parameter(name + ".bias", {out_channels}, dtype)});
+  std::vector<Operand> operands =
+      windowed(g, name, x, in, out_channels / layer.groups, out_channels, layer);
   ConvTransposeOp op{.groups = layer.groups,
                      .stride = layer.stride,
                      .padding = layer.padding,
