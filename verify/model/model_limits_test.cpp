@@ -100,6 +100,10 @@ TEST_CASE("model: sizes that a named model does not have are refused") {
   CHECK_THROWS_WITH(make_named_model("mlp", {.layers = 3}),
                     ContainsSubstring("model: mlp: layers is 3, expected 0, as it has no effect "
                                       "here: it is of deep_mlp, unet, bert, vit, not of mlp"));
+  CHECK_THROWS_WITH(make_named_model("unet", {.image = 30}),
+                    ContainsSubstring("model: unet: image is 30, expected a multiple of 2^3"));
+  CHECK_THROWS_WITH(make_named_model("unet", {.layers = 17}),
+                    ContainsSubstring("model: unet: layers is 17, expected at most 16"));
   struct Field {
     const char* name;
     int64_t ModelSizes::*size;
