@@ -209,6 +209,10 @@ static_assert(offsetof(wide_recurrent_layer, is_gru) == 8 &&
               offsetof(wide_recurrent_layer, first_cell) == 36 &&
               offsetof(wide_recurrent_layer, last_hidden) == 40 &&
               offsetof(wide_recurrent_layer, last_cell) == 48);
+static_assert(has_layout<wide_matmul_layer>(24, 4));
+static_assert(offsetof(wide_matmul_layer, transposes_left) == 8 &&
+              offsetof(wide_matmul_layer, transposes_right) == 12 &&
+              offsetof(wide_matmul_layer, alpha) == 16);
 static_assert(has_layout<wide_pointwise_layer>(40, 7));
 static_assert(offsetof(wide_pointwise_layer, slope) == 8 &&
               offsetof(wide_pointwise_layer, alpha) == 12 &&

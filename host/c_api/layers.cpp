@@ -124,6 +124,18 @@ wide_status wide_builder_upsample(wide_builder* builder, const char* name, wide_
   });
 }
 
+wide_status wide_builder_matmul(wide_builder* builder, const char* name, wide_value left,
+                                wide_value right, const wide_matmul_layer* options,
+                                wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    const wide_matmul_layer given = options_or_default(options, "options");
+    return layers::matmul(g, own, value_of(g, left), value_of(g, right),
+                          {.transposes_left = given.transposes_left != 0,
+                           .transposes_right = given.transposes_right != 0,
+                           .alpha = or_default(given.alpha, 1.0f)});
+  });
+}
+
 wide_status wide_builder_attention(wide_builder* builder, const char* name, wide_value x,
                                    int64_t heads, const wide_attention_layer* options,
                                    wide_value* out) {

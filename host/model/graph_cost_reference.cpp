@@ -47,6 +47,9 @@ struct NodeFlops {
   double operator()(const LinearOp&) const {
     return 2 * out() * static_cast<double>(graph.type(node.operand("x")).shape.back());
   }
+  double operator()(const MatmulOp&) const {
+    return 2 * out() * static_cast<double>(graph.type(node.operand("left")).shape.back());
+  }
   double operator()(const QuantizeOp&) const { return 0; }  // before anything runs
   /// Products with padding do not count.
   double operator()(const ConvOp& op) const {

@@ -160,6 +160,23 @@ class Evaluator {
     out(std::move(y));
   }
 
+  void compute(const MatmulOp& op) {
+    const Doubles left = noisy(in("left"), in("left").shape.back());
+    const Doubles& right = in("right");
+    const int64_t k = left.shape.back(), m = left.shape[left.shape.size() - 2],
+                  p = right.shape[right.shape.size() - 2];
+    Doubles y{left.shape, std::vector<double>(z(count(left.shape) / k * p))};
+    y.shape.back() = p;
+    for (int64_t i = 0; i < count(y.shape); ++i) {
+      const int64_t row = i / p, other = row / m * p + i % p;
+      double sum = 0;
+      for (int64_t e = 0; e < k; ++e)
+        sum += left.values[z(row * k + e)] * right.values[z(other * k + e)];
+      y.values[z(i)] = finish(op.residual, op.activation, double{op.alpha} * sum, i);
+    }
+    out(std::move(y));
+  }
+
   void compute(const ConvOp& op) {
     const Doubles& w = in("weight");
     Doubles y = conv_of(op, noisy(in("x"), count(w.shape, 1)), w);

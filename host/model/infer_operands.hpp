@@ -117,7 +117,16 @@ class Operands {
   const Node& node_;
 };
 
+inline ValueType with_last(ValueType type, int64_t last) {
+  type.shape[type.shape.rank() - 1] = last;
+  return type;
+}
+
 using Types = std::vector<ValueType>;
+Types infer(const MatmulOp& op, const Operands& at);
+Types infer(const AttentionOp& op, const Operands& at);
+Types infer(const FlashAttentionOp& op, const Operands& at);
+Types infer(const RecurrentOp& op, const Operands& at);
 Types infer(const ConvOp& op, const Operands& at);
 Types infer(const ConvTransposeOp& op, const Operands& at);
 Types infer(const DepthToSpaceOp& op, const Operands& at);

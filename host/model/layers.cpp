@@ -192,6 +192,25 @@ Value upsample(GraphBuilder& g, const std::string& name, Value x, int64_t factor
   return g.append(name, op, {{"x", x}});
 }
 
+Value matmul(GraphBuilder& g, const std::string& name, Value left, Value right,
+             const MatmulLayer& layer) {
+  const GraphBuilder::Rollback rollback(g);
+  const auto transposed = [&](const char* operand, Value value) {
+    require_present(name, operand, value);
+    const Shape& shape = g.type(value).shape;
+    WIDE_REQUIRE(shape.rank() >= 3 && shape[0] == kBatch,
+                 "graph: " + name + ": " + operand + " is " + to_string(g.type(value)) +
+                     ", expected a batch and two or more axes after it");
+    Dims order = shape;
+    for (int axis = 0; axis < order.rank(); ++axis) order[axis] = axis;
+    std::swap(order[order.rank() - 1], order[order.rank() - 2]);
+    return g.append(name + "." + operand, TransposeOp{order}, {{"x", value}});
+  };
+  if (layer.transposes_left) left = transposed("left", left);
+  if (!layer.transposes_right) right = transposed("right", right);
+  return g.append(name, MatmulOp{.alpha = layer.alpha}, {{"left", left}, {"right", right}});
+}
+
 Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
                 const AttentionLayer& layer) {
   const GraphBuilder::Rollback rollback(g);

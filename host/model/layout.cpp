@@ -162,6 +162,16 @@ class Layouts {
   }
 
   void constrain(const LinearOp&) { rows({"x", "residual"}); }
+  /// Matrices have one stride where members stand in front of an axis of whole matrices.
+  void constrain(const MatmulOp&) {
+    const Value y = node_->outputs[0];
+    const AxisSet axes = only(rank(y) - 1) - 1;
+    restrict(y, axes);
+    for (const Operand& operand : node_->operands) {
+      restrict(operand.value, axes);
+      tie(operand.value, y);
+    }
+  }
   void constrain(const ConvOp& op) { channels(op.layout, op.x_layout); }
   void constrain(const ConvTransposeOp&) { channels(); }
   void constrain(const DepthToSpaceOp&) { channels(); }

@@ -72,6 +72,36 @@ void lower(Lowering& l, const Node& node, const LinearOp& op) {
         arguments);
 }
 
+void lower(Lowering& l, const Node& node, const MatmulOp& op) {
+  const auto matrices = [&](const char* name) {
+    const Value value = node.operand(name);
+    return value.is_absent()
+               ? PlacedView{}
+               : matrices_view(node.name, value, l.own_operand(node, name), l.device());
+  };
+  const PlacedView x = matrices("left"), right = matrices("right"), residual = matrices("residual");
+  const PlacedView y =
+      matrices_view(node.name, node.outputs[0], l.place(node.outputs[0]), l.device());
+  // [P, L, K] as [L, P, K]
+  const auto swapped = [](const auto& dims) {
+    auto all = dims;
+    std::swap(all[0], all[1]);
+    return all;
+  };
+  const PlacedView weight = right.as(swapped(right.view.shape), swapped(right.view.strides));
+  const auto arguments = [=](const Bases& at) {
+    return LinearArguments{
+        .x = at.at(x), .weight = at.at(weight), .y = at.at(y), .residual = at.at(residual)};
+  };
+  LinearProblem like;
+  like.allow_tf32 = l.options().allows_tf32;
+  like.epilogue.alpha = op.alpha;
+  like.epilogue.activation = op.activation;
+  like.epilogue.residual = op.residual;
+  l.add(node, "matmul", "linear", describe_linear(arguments(l.example()), like), make_linear_plan,
+        arguments);
+}
+
 void lower(Lowering& l, const Node& node, const MlpOp& op) {
   const bool shares_input = l.is_shared(node.operand("x")) && l.members_of(node) > 1;
   PlacedView x = l.rows(node, "x");

@@ -264,6 +264,7 @@ void set_weight_format(const Lowering& l, const Node& node, const LinearOp& op, 
 }
 
 void lower(Lowering& l, const Node& node, const LinearOp& op);
+void lower(Lowering& l, const Node& node, const MatmulOp& op);
 void lower(Lowering& l, const Node& node, const ConvOp& op);
 void lower(Lowering& l, const Node& node, const ConvTransposeOp& op);
 void lower(Lowering& l, const Node& node, const DepthToSpaceOp& op);

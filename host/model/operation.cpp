@@ -60,6 +60,11 @@ void list(const ConvOp& op, Attributes& a) {
   a.add("activation", activation_name(op.activation), activation_name(Activation::none));
   a.add("residual", residual_name(op.residual), residual_name(Residual::none));
 }
+void list(const MatmulOp& op, Attributes& a) {
+  a.add("alpha", op.alpha, 1.0f);
+  a.add("activation", activation_name(op.activation), activation_name(Activation::none));
+  a.add("residual", residual_name(op.residual), residual_name(Residual::none));
+}
 void list(const ConvTransposeOp& op, Attributes& a) {
   a.add("groups", op.groups, int64_t{1});
   a.add("stride", op.stride, PerAxis{});
@@ -209,6 +214,7 @@ void list(const EnsembleOp& op, Attributes& a) {
 struct Namer {
   int rank;  ///< of x
   std::string_view operator()(const LinearOp&) const { return "linear"; }
+  std::string_view operator()(const MatmulOp&) const { return "matmul"; }
   std::string_view operator()(const ConvOp&) const {
     return rank == 3 ? "conv1d" : rank == 4 ? "conv2d" : "conv3d";
   }

@@ -123,6 +123,9 @@ class Fuser {
     if (const auto* linear = std::get_if<LinearOp>(&layer.operation)) {
       f.activation = linear->activation;
       f.residual = linear->residual;
+    } else if (const auto* matmul = std::get_if<MatmulOp>(&layer.operation)) {
+      f.activation = matmul->activation;
+      f.residual = matmul->residual;
     } else if (const auto* conv = std::get_if<ConvOp>(&layer.operation)) {
       f.activation = conv->activation;
       f.residual = conv->residual;

@@ -37,22 +37,29 @@ PlacedView placed(const Place& place, const Axes& axes, Device device) {
           TensorView(nullptr, place.dtype, axes.shape(), axes.strides(), device)};
 }
 
-/// The axes [begin, end) as one: its extent and stride; stride -1 where they do not fold.
-struct Folded {
+struct Axis {
   int64_t extent = 1, stride = 1;
 };
-Folded fold(const Place& place, int begin, int end) {
-  Folded folded;
+
+/// Axes as one, the slowest first; stride -1 where they do not fold.
+Axis fold(std::span<const Axis> axes) {
+  Axis folded;
   bool is_stepped = false;
-  for (int axis = end - 1; axis >= begin; --axis) {
-    const int64_t extent = place.shape[axis];
+  for (size_t i = axes.size(); i-- > 0;) {
+    const auto [extent, stride] = axes[i];
     if (extent == 1) continue;
-    if (!is_stepped) folded.stride = place.strides[axis];
-    if (is_stepped && place.strides[axis] != folded.extent * folded.stride) return {0, -1};
+    if (!is_stepped) folded.stride = stride;
+    if (is_stepped && stride != folded.extent * folded.stride) return {0, -1};
     is_stepped = true;
     folded.extent *= extent;
   }
   return folded;
+}
+Axis fold(const Place& place, int begin, int end) {
+  std::vector<Axis> axes;
+  for (int axis = begin; axis < end; ++axis)
+    axes.push_back({place.shape[axis], place.strides[axis]});
+  return fold(axes);
 }
 
 /// Strides of the axes [to_begin, to_end) of `shape`, whose elements are those of [begin, end).
@@ -188,7 +195,7 @@ PlacedView joined_view(const std::string& node, const Place& place, Device devic
 }
 
 PlacedView folded_view(const std::string& node, const Place& place, int split, Device device) {
-  const Folded rows = fold(place, 0, split), features = fold(place, split, place.shape.rank());
+  const Axis rows = fold(place, 0, split), features = fold(place, split, place.shape.rank());
   if (rows.stride < 0 || features.stride != 1) {
     throw MoveNeeded(node, {},
                      "model: " + node + ": " + to_string(place.shape) + " with strides " +
@@ -199,6 +206,28 @@ PlacedView folded_view(const std::string& node, const Place& place, int split, D
   axes.add(rows.extent, rows.stride);
   axes.add(place.num_members, place.member_stride);
   axes.add(features.extent, 1);
+  return placed(place, axes, device);
+}
+
+PlacedView matrices_view(const std::string& node, Value value, const Place& place, Device device) {
+  require_side_by_side(node, value, place);
+  const int rows = place.shape.rank() - 2;
+  std::vector<Axis> lead;
+  for (int axis = 0; axis <= rows; ++axis) {
+    if (axis == place.member_axis) lead.push_back({place.num_members, place.member_stride});
+    if (axis < rows) lead.push_back({place.shape[axis], place.strides[axis]});
+  }
+  const Axis matrices = fold(lead);
+  if (place.member_axis > rows || matrices.stride < 0) {
+    throw MoveNeeded(node, value,
+                     "model: " + node + ": " + to_string(place.shape) + " with strides " +
+                         to_string(place.strides) +
+                         ", expected matrices of one stride: this would move data");
+  }
+  Axes axes;
+  axes.add(place.shape[rows], place.strides[rows]);
+  axes.add(matrices.extent, matrices.stride);
+  axes.add(place.shape[rows + 1], 1);
   return placed(place, axes, device);
 }
 

@@ -81,6 +81,9 @@ PlacedView joined_view(const std::string& node, const Place& place, Device devic
 /// [R, N, F]: all axes in front of `split` as rows, the others as features. Throws unsupported with
 /// `node` where they do not fold.
 PlacedView folded_view(const std::string& node, const Place& place, int split, Device device);
+/// [R, L, F], the last two axes as R and F, all others with the members as L. Throws MoveNeeded for
+/// `value` of `node` where these do not fold.
+PlacedView matrices_view(const std::string& node, Value value, const Place& place, Device device);
 /// [R, 1, F] as [R, F].
 PlacedView without_members(const PlacedView& rows);
 /// [N, ..]: members in front of everything, with any strides.

@@ -5,9 +5,9 @@
 //
 // Matrix products are not functions of this primitive. a b^T of [N, B, M, K] and [N, B, K', K] is
 // linear as it stands: N*B members, x and y the views [M, N*B, .] of a and of the result, b the
-// weight. a b, with b [N, B, K, K'], is refused: linear's kernels load both operands along K, which
-// must be contiguous but here runs across b's rows; the maker of b can choose its order. Products
-// with a softmax between them are flash_attention.
+// weight. Of a b, with b [N, B, K, K'], b is transposed first, as linear's kernels load both
+// operands along K; in graphs layers::matmul does both. Products with a softmax between them are
+// flash_attention.
 #pragma once
 
 #include <memory>

@@ -62,6 +62,15 @@ Value depth_to_space(GraphBuilder& g, const std::string& name, Value x, int64_t 
 /// alike.
 Value upsample(GraphBuilder& g, const std::string& name, Value x, int64_t factor);
 
+struct MatmulLayer {
+  bool transposes_left = false, transposes_right = false;  ///< the last two axes, before anything
+  float alpha = 1;
+};
+/// [B, .., M, K] and [B, .., K, P] -> [B, .., M, P]: alpha left right, of two computed values,
+/// matrix by matrix. MatmulOp takes right transposed: left and right that are not so are copied.
+Value matmul(GraphBuilder& g, const std::string& name, Value left, Value right,
+             const MatmulLayer& layer = {});
+
 struct AttentionLayer {
   bool has_bias = true;
   bool is_causal = false;

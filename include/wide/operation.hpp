@@ -34,6 +34,16 @@ struct LinearOp {
   friend bool operator==(const LinearOp&, const LinearOp&) = default;
 };
 
+/// left [B, .., M, K], right [B, .., P, K], both computed and with the same axes in front, residual
+/// as y or none -> y [B, .., M, P]: alpha left right^T of each pair of matrices. A plan runs it as
+/// a linear call, whose members are the matrices.
+struct MatmulOp {
+  float alpha = 1;
+  Activation activation = Activation::none;
+  Residual residual = Residual::none;
+  friend bool operator==(const MatmulOp&, const MatmulOp&) = default;
+};
+
 /// x [B, Cin, L], [B, Cin, H, W] or [B, Cin, D, H, W], weight [Cout, Cin/groups, k..], bias [Cout]
 /// or none, residual as y or none -> y. Channels last: x [B, .., Cin]; the weight stays as it is. x
 /// may have another layout than y.
@@ -284,10 +294,10 @@ struct EnsembleOp {
 };
 
 using Operation =
-    std::variant<LinearOp, ConvOp, ConvTransposeOp, DepthToSpaceOp, UpsampleOp, AttentionOp,
-                 FlashAttentionOp, RecurrentOp, EmbeddingOp, LayernormOp, RmsnormOp, ChainOp,
-                 BatchnormOp, GroupnormOp, InstancenormOp, PointwiseOp, BinaryOp, PoolingOp,
-                 SoftmaxOp, DropoutOp, ConcatOp, SliceOp, ReshapeOp, TransposeOp, FoldBatchnormOp,
-                 ConvPhasesOp, MlpOp, PackMlpOp, QuantizeOp, EnsembleOp>;
+    std::variant<LinearOp, MatmulOp, ConvOp, ConvTransposeOp, DepthToSpaceOp, UpsampleOp,
+                 AttentionOp, FlashAttentionOp, RecurrentOp, EmbeddingOp, LayernormOp, RmsnormOp,
+                 ChainOp, BatchnormOp, GroupnormOp, InstancenormOp, PointwiseOp, BinaryOp,
+                 PoolingOp, SoftmaxOp, DropoutOp, ConcatOp, SliceOp, ReshapeOp, TransposeOp,
+                 FoldBatchnormOp, ConvPhasesOp, MlpOp, PackMlpOp, QuantizeOp, EnsembleOp>;
 
 }  // namespace wide

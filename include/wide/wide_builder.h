@@ -108,6 +108,17 @@ WIDE_API wide_status wide_builder_depth_to_space(wide_builder* builder, const ch
 WIDE_API wide_status wide_builder_upsample(wide_builder* builder, const char* name, wide_value x,
                                            int64_t factor, wide_value* out);
 
+typedef struct wide_matmul_layer {
+  size_t struct_size;
+  int32_t transposes_left, transposes_right; /* the last two axes, before anything */
+  float alpha;                               /* 0: 1 */
+} wide_matmul_layer;
+/* [B, .., M, K] and [B, .., K, P] -> [B, .., M, P]: alpha left right, of two computed values,
+ * matrix by matrix. A left that is transposed and a right that is not are copied. */
+WIDE_API wide_status wide_builder_matmul(wide_builder* builder, const char* name, wide_value left,
+                                         wide_value right, const wide_matmul_layer* options,
+                                         wide_value* out);
+
 typedef struct wide_attention_layer {
   size_t struct_size;
   int32_t has_no_bias;

@@ -158,6 +158,8 @@ static void refuse_graphs(void) {
   const wide_conv_transpose_layer none = {.struct_size = sizeof none, .padding_width = 9};
   REFUSED_BY_BUILDER("expected 3 to 5 axes", wide_builder_conv_transpose(b, "up", x, 4, &none, &y));
   REFUSED_BY_BUILDER("expected 3 to 5 axes", wide_builder_depth_to_space(b, "shuffle", x, 2, &y));
+  REFUSED_BY_BUILDER("product: right is fp32 [B, 6], expected a batch and two or more axes",
+                     wide_builder_matmul(b, "product", x, x, NULL, &y));
   const wide_conv_layer nowhere = {.struct_size = sizeof nowhere, .x_channels = 7};
   REFUSED_BY_BUILDER("options.x_channels is 7, expected WIDE_CHANNELS_AUTO",
                      wide_builder_conv(b, "conv", x, 4, &nowhere, &y));

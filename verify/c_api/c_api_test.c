@@ -272,6 +272,7 @@ static void test_allocator(void) {
 #include "verify/c_api/c_api_lifecycle.h"
 #include "verify/c_api/c_api_mixture.h"
 #include "verify/c_api/c_api_parameters.h"
+#include "verify/c_api/c_api_products.h"
 #include "verify/c_api/c_api_refusals.h"
 #include "verify/c_api/c_api_routed.h"
 #include "verify/c_api/c_api_upsampling.h"
@@ -299,6 +300,7 @@ int main(int argc, char** argv) {
   test_mixture(device);
   test_views(device);
   test_upsampling();
+  test_products();
   test_listed_parameters(device);
   test_shared_parameters();
   test_values_of_graphs();

@@ -201,8 +201,17 @@ class RandomGraph {
                      {{"x", x}, {"gamma", gamma}, {"beta", parameter_or_none({features})}});
   }
 
+  /// Of all rows with all others, or with those of another value, and of what that makes.
+  Value products(Value x) {
+    const Value found = one_in(2) ? alike(x) : Value{}, other = found.is_absent() ? x : found;
+    const Value all =
+        layers::matmul(g_, name("scores"), x, other, {.transposes_right = true, .alpha = 0.1f});
+    return layers::matmul(g_, name("mixed"), one_in(2) ? function(all) : all, other);
+  }
+
   /// Of a sequence to another or itself, by any function of scores.
   Value attention(Value x) {
+    if (shape(x).rank() >= 3 && one_in(3)) return products(x);
     if (shape(x).rank() != 3) return function(x);
     const Value keys = one_in(2) ? alike(x) : Value{}, k = keys.is_absent() ? x : keys;
     const int64_t heads = 1 + below(3);
