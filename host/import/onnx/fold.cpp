@@ -21,9 +21,9 @@ using Inputs = std::vector<const Numbers*>;
 
 int64_t checked_size(const Shape& shape) {
   const int64_t size = num_elements(shape);
-  WIDE_REQUIRE(size <= kMaxNumbers, "computes " + to_string(shape) +
-                                        " of constants, expected at most " +
-                                        std::to_string(kMaxNumbers) + " numbers");
+  WIDE_REQUIRE(size <= kMaxComputed, "computes " + to_string(shape) +
+                                         " of constants, expected at most " +
+                                         std::to_string(kMaxComputed) + " numbers");
   return size;
 }
 
@@ -458,6 +458,7 @@ std::optional<std::vector<Numbers>> computed(const OnnxNode& node, const Inputs&
   if (op == "Expand") return one(fold_expand(inputs));
   if (op == "ReduceProd" || op == "ReduceSum")
     return one(fold_reduce(node, inputs, op == "ReduceProd"));
+  if (op == "ScatterND") return one(scattered(node, inputs));
   if (op == "Split") return fold_split(node, inputs);
   if (op == "Squeeze" || op == "Unsqueeze" || op == "Flatten" || op == "Reshape") {
     WIDE_REQUIRE(!inputs.empty() && inputs[0] != nullptr, "has no first input");

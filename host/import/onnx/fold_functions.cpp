@@ -1,16 +1,20 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators of one number and of two, and the attributes of operators that are folded.
+// Operators of one number and of two, ScatterND, and the attributes of operators that are folded.
 #include "host/import/onnx/fold_functions.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 
 #include "host/core/check.hpp"
+#include "host/core/text.hpp"
 #include "host/import/messages.hpp"
+#include "host/import/onnx/axes.hpp"
 #include "host/import/onnx/numbers.hpp"
 
 namespace wide::onnx {
@@ -77,6 +81,7 @@ std::map<std::string_view, std::set<std::string_view>> known_attributes() {
       {"ReduceProd", {"axes", "keepdims", "noop_with_empty_axes"}},
       {"ReduceSum", {"axes", "keepdims", "noop_with_empty_axes"}},
       {"Reshape", {"allowzero"}},
+      {"ScatterND", {"reduction"}},
       {"Slice", {"axes", "ends", "starts"}},
       {"Split", {"axis", "num_outputs", "split"}},
       {"Squeeze", {"axes"}},
@@ -100,6 +105,32 @@ void check_attributes(const OnnxNode& node) {
     if (!own->second.contains(a.name))
       throw_unsupported("has attribute " + in_quotes(a.name) + ", which is not supported");
   }
+}
+
+Numbers scattered(const OnnxNode& node, const std::vector<const Numbers*>& inputs) {
+  const bool has_all = inputs.size() == 3 && std::ranges::none_of(inputs, [](const Numbers* in) {
+                         return in == nullptr;
+                       });
+  WIDE_REQUIRE(has_all, "has " + counted(inputs.size(), "input") + ", expected 3");
+  if (const Attribute* a = node.find("reduction"); a != nullptr && a->s != "none")
+    throw_unsupported("has reduction " + std::string(a->s) + ", expected none");
+  Numbers out = *inputs[0];
+  const Numbers &places = *inputs[1], &updates = *inputs[2];
+  const int64_t depth = places.shape.rank() == 0 ? -1 : places.shape.back();
+  WIDE_REQUIRE(depth >= 1 && depth <= out.shape.rank(), "has indices " + to_string(places.shape));
+  const Shape slice(std::span(out.shape.begin() + depth, out.shape.end()));
+  const int64_t count = std::ssize(places.values) / depth, size = num_elements(slice);
+  WIDE_REQUIRE(std::ssize(updates.values) == count * size && updates.type == out.type,
+               "writes " + to_string(updates.shape) + ", expected as many as there are indices");
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t place = 0;
+    for (int axis = 0; axis < depth; ++axis) {
+      const int64_t index = to_integer(places, static_cast<size_t>(i * depth + axis));
+      place = place * out.shape[axis] + checked_axis(index, static_cast<int>(out.shape[axis]));
+    }
+    std::copy_n(updates.values.begin() + i * size, size, out.values.begin() + place * size);
+  }
+  return out;
 }
 
 }  // namespace wide::onnx

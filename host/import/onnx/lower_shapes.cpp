@@ -3,6 +3,7 @@
 //
 // Operators that move elements: shapes, parts, and identities.
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "host/core/text.hpp"
@@ -120,6 +121,25 @@ void lower_concat(Lowering& at) {
   at.set(parts.size() == 1 ? parts[0].value : at.append(ConcatOp{axis}, parts));
 }
 
+/// Every step-th element: one of each run of as many.
+Moved strided_part(Lowering& at, const Moved& x, int axis, const SliceRange& range) {
+  Numbers extents = at.view(x).extents();
+  const auto place = static_cast<size_t>(axis);
+  const int64_t extent = to_integer(extents, place), length = range.count * range.step;
+  const int64_t begin = std::min(range.first, extent - length);
+  at.support(range.step > 0 && begin >= 0 && range.first - begin < range.step,
+             "slices " + std::to_string(extent) + " elements in steps of " +
+                 std::to_string(range.step) + ", expected whole steps forward");
+  Moved y = at.part(x, axis, begin, length);
+  extents.values[place] = static_cast<long double>(range.count);
+  extents.values.insert(extents.values.begin() + axis + 1, static_cast<long double>(range.step));
+  extents.shape = {std::ssize(extents.values)};
+  y.view = at.view(y).reshaped(extents, false, at.batch());
+  y = at.part(y, axis + 1, range.first - begin, 1);
+  y.view = at.view(y).without(axis + 1);
+  return y;
+}
+
 void lower_slice(Lowering& at) {
   at.only({"starts", "ends", "axes"});
   const Moved x = at.moved(0);
@@ -135,11 +155,11 @@ void lower_slice(Lowering& at) {
   for (size_t axis = 0; axis < ranges.size(); ++axis) {
     const SliceRange& range = ranges[axis];
     if (extents[axis] == kBatch) continue;
-    const bool is_step = range.step == 1 || range.count <= 1;
-    at.support(is_step, "slices in steps of " + std::to_string(range.step));
     at.support(range.count >= 1,
                "slices no elements of axis " + std::to_string(axis) + ", expected at least one");
-    y = at.part(y, static_cast<int>(axis), range.first, range.count);
+    const bool is_whole = range.step == 1 || range.count == 1;
+    y = is_whole ? at.part(y, static_cast<int>(axis), range.first, range.count)
+                 : strided_part(at, y, static_cast<int>(axis), range);
   }
   at.set(0, y);
 }
@@ -173,11 +193,12 @@ void lower_dropout(Lowering& at) {
   at.support(at.opset() >= 7 || at.integer("is_test", 0) != 0,
              "is in training mode, expected inference");
   at.support(!at.is_used(1), "writes its mask, which no primitive does");
-  at.support(!at.has(2) || at.scalar(2) == 0, "is in training mode, expected inference");
+  const double ratio = at.has(1) ? at.scalar(1) : static_cast<double>(at.number("ratio", 0.5f));
+  at.support(!at.has(2) || at.scalar(2) == 0 || ratio == 0,
+             "is in training mode and drops " + text(ratio) + ", expected inference, or 0");
   if (lower_scores_unchanged(at)) return;
   const View view = at.view(at.moved(0));
   const Moved x = view == view.once() ? at.elements(0) : Moved{at.x(0)};
-  const double ratio = at.has(1) ? at.scalar(1) : static_cast<double>(at.number("ratio", 0.5f));
   const int rank = at.shape(x.value).rank();
   if (rank < 2 || rank > 5) return at.set(0, x);
   at.set_like(x, at.append(DropoutOp{static_cast<float>(ratio)}, {{"x", x.value}}));
@@ -190,11 +211,80 @@ void lower_expand(Lowering& at) {
   set_view(at, x, at.view(x).repeated(at.numbers(1), at.batch()));
 }
 
+/// Elements before and behind those of each axis; below 0 fewer.
+struct Pads {
+  int64_t before = 0, behind = 0;
+};
+
+std::vector<Pads> pads_of(Lowering& at, int rank) {
+  const std::vector<int64_t> all = at.integers(1, "pads");
+  std::vector<int64_t> axes = at.integers(3, "axes");
+  if (axes.empty()) {
+    axes.resize(static_cast<size_t>(rank));
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  at.require(all.size() == 2 * axes.size(),
+             "has " + counted(all.size(), "pad") + ", expected " + std::to_string(2 * axes.size()));
+  std::vector<Pads> pads(static_cast<size_t>(rank));
+  for (size_t i = 0; i < axes.size(); ++i)
+    pads[static_cast<size_t>(checked_axis(axes[i], rank))] = {all[i], all[i + axes.size()]};
+  return pads;
+}
+
+/// One axis of x, longer at its ends.
+Value padded(Lowering& at, Value x, int axis, const Pads& pads, const std::string& mode,
+             double number) {
+  const int64_t extent = at.shape(x)[axis];
+  constexpr int64_t kMostCopies = 64;  // of single elements, a copy each
+  const auto one = [&](int64_t place, int64_t count) {
+    return at.append(SliceOp{axis, place, count}, {{"x", x}});
+  };
+  std::vector<Value> parts;
+  const auto add = [&](int64_t count, bool is_before) {
+    if (mode == "constant" && count > 0) {
+      Shape row(std::span(at.shape(x).begin() + 1, at.shape(x).end()));
+      row[axis - 1] = count;
+      return parts.push_back(at.constants(row, at.dtype(x), [=](int64_t) { return number; }));
+    }
+    const bool is_wrapped = mode == "wrap";
+    const int64_t most = is_wrapped          ? extent
+                         : mode == "reflect" ? std::min(extent - 1, kMostCopies)
+                                             : kMostCopies;
+    at.support(count <= most, "pads " + std::to_string(extent) + " elements by " +
+                                  std::to_string(count) + " of themselves, expected at most " +
+                                  std::to_string(most));
+    if (is_wrapped && count > 0) parts.push_back(one(is_before ? extent - count : 0, count));
+    for (int64_t i = 0; !is_wrapped && i < count; ++i) {
+      const int64_t away = mode == "edge" ? 0 : is_before ? count - i : i + 1;
+      parts.push_back(one(is_before ? away : extent - 1 - away, 1));
+    }
+  };
+  add(pads.before, true);
+  const int64_t first = std::max<int64_t>(-pads.before, 0);
+  const int64_t count = extent - first - std::max<int64_t>(-pads.behind, 0);
+  at.support(count >= 1, "leaves no elements of " + std::to_string(extent));
+  parts.push_back(count == extent ? x : one(first, count));
+  add(pads.behind, false);
+  std::vector<Operand> operands;
+  for (const Value part : parts)
+    operands.push_back({"part" + std::to_string(operands.size()), part});
+  return parts.size() == 1 ? parts[0] : at.append(ConcatOp{axis}, operands);
+}
+
 void lower_pad(Lowering& at) {
   at.only({"mode", "pads", "value"});
-  for (const int64_t pad : at.integers(1, "pads"))
-    at.support(pad == 0, "pads by itself, for which there is no primitive");
-  at.set(0, at.moved(0));
+  const std::vector<Pads> pads = pads_of(at, at.view(at.moved(0)).rank());
+  const auto pads_none = [](const Pads& own) { return own.before == 0 && own.behind == 0; };
+  if (std::ranges::all_of(pads, pads_none)) return at.set(0, at.moved(0));
+  const std::string mode(at.text("mode", "constant"));
+  at.require(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap",
+             "has mode " + mode + ", expected constant, reflect, edge or wrap");
+  at.support(pads_none(pads[0]), "pads the batch");
+  const double number = at.has(2) ? at.scalar(2) : static_cast<double>(at.number("value", 0));
+  Value x = at.x(0);
+  for (size_t axis = 1; axis < pads.size(); ++axis)
+    if (!pads_none(pads[axis])) x = padded(at, x, static_cast<int>(axis), pads[axis], mode, number);
+  at.set(x);
 }
 
 }  // namespace

@@ -257,7 +257,8 @@ bool Lowering::fold_node() {
       joined = std::min(joined, kMaxNumbers) + size;
       const bool is_joined = node_->op == "Concat" && joined > kMaxNumbers &&
                              (own.tensor != nullptr || own.numbers->is_float());
-      if (size > kMaxNumbers || is_joined) return fold_tensor();
+      const bool is_large = size > (own.tensor != nullptr ? kMaxNumbers : kMaxComputed);
+      if (is_large || is_joined) return fold_tensor();
     }
     inputs.push_back(has(i) ? &numbers(i) : nullptr);
   }

@@ -13,6 +13,8 @@ namespace wide::onnx {
 
 /// More elements than any shape's arithmetic has.
 inline constexpr int64_t kMaxNumbers = 4096;
+/// Most numbers that a node may make of constants: masks of windows and the like.
+inline constexpr int64_t kMaxComputed = int64_t{1} << 18;
 
 /// ONNX's numbers of element types.
 inline constexpr int kInt64 = 7, kBool = 9;
