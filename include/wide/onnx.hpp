@@ -9,9 +9,9 @@
 // is refused. Axes that nodes only regroup and reorder are tracked, and copied only where a
 // primitive must have them in place; attention that is spelled out (q k^T scaled and masked,
 // softmax, times v) becomes flash_attention, with fewer heads of keys and values where these are
-// repeated, and without a dropout of its shares. What has no member-wise equivalent is refused by
-// the name of its node. Opsets up to 21; of those before 9, what they have in common with later
-// ones.
+// repeated, and without a dropout of its shares; products of two activations that are not attention
+// are matmul. What has no member-wise equivalent is refused by the name of its node. Opsets up to
+// 21; of those before 9, what they have in common with later ones.
 //
 // Masks: integer and boolean inputs that nodes compute with are inputs of the graph with the same
 // numbers, 0 and 1 for booleans, in the floating-point type that the file casts them to, else fp32,

@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "verify/support/devices.hpp"
@@ -87,8 +88,9 @@ Doubles mask_of(const Input& mask, int64_t rows, size_t seed = 0) {
   return out;
 }
 
-/// Imported, it has `flash` attentions with these attributes and computes what the loops do.
-void check(const Steps& steps, const Input& mask, const FlashAttentionOp& expected,
+/// Imported, it has one attention with these attributes, or none, and computes what the loops do.
+void check(const Steps& steps, const Input& mask,
+           const std::optional<FlashAttentionOp>& expected = {},
            const Strings& operations_wanted = {}, int64_t batch = -1) {
   const std::string file = file_of(steps, mask, batch);
   const OnnxModel model = parse(file);
@@ -100,7 +102,7 @@ void check(const Steps& steps, const Input& mask, const FlashAttentionOp& expect
     ++num_attentions;
     CHECK(*op == expected);
   }
-  CHECK(num_attentions == 1);
+  CHECK(num_attentions == (expected ? 1 : 0));
   if (!operations_wanted.empty()) CHECK(operations(graph) == operations_wanted);
   const int64_t rows = batch > 0 ? batch : kB;
   Doubles x{{rows, kT, kE}, {}};
@@ -308,20 +310,17 @@ TEST_CASE("onnx: heads that share keys and values are repeated nowhere") {
                   {"Expand", {"g2"}, {"k"}, {1, kH, kT, kD}},
                   {"Expand", {"h2"}, {"v"}, {1, kH, kT, kD}}} +
             attend(scaled),
-        kMask, {.heads = kH, .kv_heads = 1, .scale = 0.5f},
+        kMask, FlashAttentionOp{.heads = kH, .kv_heads = 1, .scale = 0.5f},
         {"linear", "linear", "slice", "slice", "flash_attention", "linear"});
   // All of the groups, again and again: the first head reads the first, the second the second.
   const Steps tiled = Steps{{"Unsqueeze", {"g"}, {"gu"}, {1}},
                             {"Expand", {"gu"}, {"ge"}, {1, 2, kGroups, kT, kD}},
                             {"Reshape", {"ge"}, {"k"}, {0, kH, kT, kD}}};
-  CHECK_THAT(
-      refusal(q + heads("g", "wgk", kGroups) + heads("v", "wv", kH) + tiled + attend(scaled)),
-      ContainsSubstring("(MatMul) multiplies by what is repeated, expected heads, each "
-                        "repeated in turn"));
-  CHECK_THAT(
-      refusal(q + heads("k", "wk", kH) + heads("g", "wgk", kGroups) + repeated("g", kGroups, 2) +
-              Steps{{"Reshape", {"gr"}, {"v"}, {0, 0, 0, 0}}} + attend(scaled)),
-      ContainsSubstring("of other heads, positions or features"));
+  check(q + heads("g", "wgk", kGroups) + heads("v", "wv", kH) + tiled + attend(scaled), kMask);
+  // Keys of all heads, values of half as many.
+  check(q + heads("k", "wk", kH) + heads("g", "wgk", kGroups) + repeated("g", kGroups, 2) +
+            Steps{{"Reshape", {"gr"}, {"v"}, {0, 0, 0, 0}}} + attend(scaled),
+        kMask);
 }
 
 TEST_CASE("onnx: masked and grouped attention on every device, for two members") {
@@ -362,12 +361,10 @@ TEST_CASE("onnx: rotary embeddings turn heads where they lie") {
 
 TEST_CASE("onnx: masks that no attention can have are refused by name") {
   const auto with = [](const Steps& mask) { return mask + projections() + attend(kAdded); };
-  CHECK_THAT(
-      refusal(with({{"Unsqueeze", {"mask"}, {"m"}, {1}}}), {"mask", {kT}, kFloat}),
-      ContainsSubstring("(Add) combines attention's scores of queries [batch, 4, 5, 4] and 5 "
-                        "keys with [batch, 1, 5], expected 1 or their extent along each"));
+  CHECK_THAT(refusal(with({{"Unsqueeze", {"mask"}, {"m"}, {1}}}), {"mask", {kT}, kFloat}),
+             ContainsSubstring("(Add) combines [-1, 4, 5, 5] and [-1, 1, 5], expected as many"));
   CHECK_THAT(refusal(with({{"Relu", {"mask"}, {"m"}}}), {"mask", {2, kT, kT}, kFloat}),
-             ContainsSubstring("and 5 keys with [batch, 2, 5, 5], expected 1 or their extent"));
+             ContainsSubstring("(Add) combines [-1, 4, 5, 5] and [-1, 2, 5, 5], expected as many"));
   // [batch, heads, 1, queries, keys] and [batch, 1, heads, queries, keys]
   const Steps moved{{"Reshape", {"x"}, {"q"}, {0, kH, 1, kT, kD}},
                     {"Transpose", {"q"}, {"k"}, {0, 1, 2, 4, 3}},
@@ -375,13 +372,11 @@ TEST_CASE("onnx: masks that no attention can have are refused by name") {
   const Steps behind{{"Softmax", {"s1"}, {"p"}},
                      {"MatMul", {"p", "q"}, {"c"}},
                      {"Reshape", {"c"}, {"y"}, {0, -1}}};
-  const char* const apart = "queries [batch, 4, 1, 5, 4] and 5 keys with [batch, 1, 4, ";
-  CHECK_THAT(refusal(moved + Steps{{"Add", {"s", "mask"}, {"s1"}}} + behind,
-                     {"mask", {1, kH, kT, kT}, kFloat}),
-             ContainsSubstring(apart));
+  check(moved + Steps{{"Add", {"s", "mask"}, {"s1"}}} + behind,
+        {"mask", {1, kH, kT, kT}, kFloat});  // all of one's heads with all of the other's
   CHECK_THAT(refusal(moved + Steps{{"Where", {"mask", "s", "least"}, {"s1"}}} + behind,
                      {"mask", {1, kH, 1, kT}, kBool}),
-             ContainsSubstring(apart));
+             ContainsSubstring("(Where) chooses among numbers that are not known to be finite"));
   CHECK_THAT(refusal(with({{"Not", {"mask"}, {"m"}}}), {"mask", {1, 1, kT}, kFloat}),
              ContainsSubstring("(Not) reads input 0, which is not known to be truths"));
   CHECK_THAT(refusal(with({{"Equal", {"mask", "zero"}, {"m"}}}), {"mask", {1, 1, kT}, kFloat}),
@@ -390,9 +385,6 @@ TEST_CASE("onnx: masks that no attention can have are refused by name") {
   CHECK_THAT(refusal(with({{"Cast", {"mask"}, {"f"}, {kFloat}}, {"Equal", {"f", "half"}, {"m"}}}),
                      {"mask", {1, 1, kT}, kInt64}),
              ContainsSubstring("(Equal) compares what are not known to be whole numbers"));
-  CHECK_THAT(refusal(hugging_face("most") + projections() +
-                     attend({{"Softmax", {"s"}, {"p0"}}, {"Add", {"p0", "m"}, {"p"}}})),
-             ContainsSubstring("(Add) adds after the softmax"));
 }
 
 TEST_CASE("onnx: a whole number that a table is read by stays one") {

@@ -5,6 +5,7 @@
 #include "verify/support/onnx_loops.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -53,31 +54,60 @@ Doubles elementwise(const std::vector<Doubles>& x,
   return y;
 }
 
-/// The matrix of b that a's is multiplied by, where b is broadcast to a.
-int64_t matrix_of(const Extents& a, const Extents& b, int64_t block) {
-  int64_t place = 0, step = 1;
-  for (size_t axis = a.size() - 2, own = b.size() - 2; axis-- > 0 && own-- > 0;) {
-    place += block % a[axis] % b[own] * step;
-    block /= a[axis];
-    step *= b[own];
+/// Letters for axes, as Einsum has them: sums of products over the letters that the result lacks.
+/// An ellipsis is one axis.
+Doubles einsum(const std::vector<Doubles>& x, std::string equation) {
+  std::erase(equation, ' ');
+  for (size_t dots = 0; (dots = equation.find("...")) != std::string::npos;)
+    equation.replace(dots, 3, "Z");
+  const size_t arrow = equation.find("->");
+  std::vector<std::string> terms{""};
+  for (const char c : equation.substr(0, arrow)) {
+    if (c == ',')
+      terms.emplace_back();
+    else
+      terms.back() += c;
   }
-  return place;
+  std::string letters = equation.substr(arrow + 2);
+  const size_t kept = letters.size();
+  for (const char c : equation.substr(0, arrow))
+    if (c != ',' && letters.find(c) == std::string::npos) letters += c;
+  Extents extents(letters.size(), 1);
+  for (size_t i = 0; i < x.size(); ++i)
+    for (size_t axis = 0; axis < terms[i].size(); ++axis) {
+      int64_t& extent = extents[letters.find(terms[i][axis])];
+      extent = std::max(extent, x[i].shape[axis]);
+    }
+  Doubles y{{extents.begin(), extents.begin() + static_cast<int64_t>(kept)}, {}};
+  y.values.resize(at(size_of(y.shape)));
+  const int64_t summed = size_of(extents) / size_of(y.shape);
+  for (int64_t i = 0; i < size_of(extents); ++i) {
+    Extents places(letters.size());
+    int64_t rest = i;
+    for (size_t l = letters.size(); l-- > 0; rest /= extents[l]) places[l] = rest % extents[l];
+    double product = 1;
+    for (size_t t = 0; t < x.size(); ++t) {
+      int64_t from = 0;
+      for (size_t axis = 0; axis < terms[t].size(); ++axis) {
+        const int64_t extent = x[t].shape[axis];
+        from = from * extent + (extent == 1 ? 0 : places[letters.find(terms[t][axis])]);
+      }
+      product *= x[t].values[at(from)];
+    }
+    y.values[at(i / summed)] += product;
+  }
+  return y;
 }
 
+/// With axes in front that are broadcast to one another.
 Doubles matmul(const Doubles& a, const Doubles& b) {
-  const int64_t rows = a.shape[a.shape.size() - 2], inner = a.shape.back(),
-                columns = b.shape.back();
-  const int64_t blocks = size_of(a.shape) / (rows * inner);
-  Doubles y{a.shape, std::vector<double>(at(blocks * rows * columns))};
-  y.shape.back() = columns;
-  for (int64_t block = 0; block < blocks; ++block)
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j)
-        for (int64_t k = 0; k < inner; ++k)
-          y.values[at((block * rows + i) * columns + j)] +=
-              a.values[at((block * rows + i) * inner + k)] *
-              b.values[at((matrix_of(a.shape, b.shape, block) * inner + k) * columns + j)];
-  return y;
+  const std::string lead = "abcdefgh";
+  const size_t most = std::max(a.shape.size(), b.shape.size()) - 2;
+  const auto own = [&](const Doubles& x) {
+    const size_t count = x.shape.size() - 2;
+    return lead.substr(most - count, count);
+  };
+  return einsum({a, b}, own(a) + "mk," + own(b) + "kn->" + lead.substr(0, most) + "mn");
 }
 
 Doubles reshape(const Doubles& x, const Extents& wanted) {
@@ -144,6 +174,27 @@ Doubles concat(const std::vector<Doubles>& parts, int64_t axis) {
   return y;
 }
 
+/// Axis by axis; `pads` are those before all axes, then those behind.
+Doubles pad(Doubles x, const Extents& pads, const std::string& mode) {
+  const int64_t rank = std::ssize(x.shape);
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const int64_t extent = x.shape[at(axis)], before = pads[at(axis)];
+    std::vector<Doubles> parts;
+    for (int64_t i = -before; i < extent + pads[at(axis + rank)]; ++i) {
+      const bool is_inside = i >= 0 && i < extent;
+      const int64_t from = mode == "wrap"      ? (i + extent) % extent
+                           : mode == "reflect" ? (i < 0        ? -i
+                                                  : i < extent ? i
+                                                               : 2 * (extent - 1) - i)
+                                               : std::clamp<int64_t>(i, 0, extent - 1);
+      parts.push_back(part(x, axis, from, 1));
+      if (mode == "constant" && !is_inside) std::ranges::fill(parts.back().values, 0.0);
+    }
+    x = concat(parts, axis);
+  }
+  return x;
+}
+
 }  // namespace
 
 std::vector<std::string> operations(const Graph& graph) {
@@ -165,17 +216,25 @@ std::vector<std::string> nodes_of(const std::vector<Step>& steps) {
     if (step.op == "Cast") attributes = int_attribute("to", step.numbers[0]);
     if (step.op == "Split" || step.op == "Gather" || step.op == "Concat")
       attributes = int_attribute("axis", step.numbers[0]);
+    if (step.op == "Einsum") attributes = text_attribute("equation", step.text);
     if (step.op == "Gather") {
       in.push_back(step.out[0] + "_index");
       nodes.push_back(node("Constant", {}, {in.back()},
                            tensor_attribute("value", ints("", {}, {step.numbers[1]}))));
     }
     if (step.op == "Reshape" || step.op == "Squeeze" || step.op == "Unsqueeze" ||
-        step.op == "Expand") {
+        step.op == "Expand" || step.op == "Pad") {
       in.push_back(step.out[0] + "_numbers");
       nodes.push_back(
           node("Constant", {}, {in.back()},
                tensor_attribute("value", ints("", {std::ssize(step.numbers)}, step.numbers))));
+    }
+    if (step.op == "Pad") attributes = text_attribute("mode", step.text);
+    for (size_t i = 0; step.op == "Slice" && i < 4; ++i) {
+      const std::array<size_t, 4> order{1, 2, 0, 3};  // start, end, axis, step
+      in.push_back(step.out[0] + "_" + std::to_string(i));
+      nodes.push_back(node("Constant", {}, {in.back()},
+                           tensor_attribute("value", ints("", {1}, {step.numbers[order[i]]}))));
     }
     nodes.push_back(node(step.op, in, step.out, attributes));
   }
@@ -200,6 +259,7 @@ Tensors evaluate_steps(const std::vector<Step>& steps, Tensors known) {
     using Values = std::vector<double>;
     Doubles y;
     if (step.op == "MatMul") y = matmul(in[0], in[1]);
+    if (step.op == "Einsum") y = einsum(in, step.text);
     if (step.op == "Gemm") {
       y = matmul(in[0], in[1]);
       if (in.size() > 2) y = elementwise({y, in[2]}, [](const Values& v) { return v[0] + v[1]; });
@@ -238,6 +298,13 @@ Tensors evaluate_steps(const std::vector<Step>& steps, Tensors known) {
     if (step.op == "Gather") {
       y = part(in[0], step.numbers[0], step.numbers[1], 1);
       y.shape.erase(y.shape.begin() + step.numbers[0]);
+    }
+    if (step.op == "Pad") y = pad(in[0], step.numbers, step.text);
+    if (step.op == "Slice") {
+      std::vector<Doubles> parts;
+      for (int64_t i = step.numbers[1]; i < step.numbers[2]; i += step.numbers[3])
+        parts.push_back(part(in[0], step.numbers[0], i, 1));
+      y = concat(parts, step.numbers[0]);
     }
     if (step.op == "Unsqueeze") y = in[0], y.shape.insert(y.shape.begin() + step.numbers[0], 1);
     if (step.op == "Squeeze") y = in[0], y.shape.erase(y.shape.begin() + step.numbers[0]);

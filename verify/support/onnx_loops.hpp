@@ -21,8 +21,9 @@ struct Step {
   std::string op;
   std::vector<std::string> in, out;
   /// Reshape's and Expand's shape, Transpose's order, Cast's type, the axis of Split, Concat,
-  /// Squeeze and Gather.
+  /// Squeeze and Gather; of Slice its axis, start, end and step, forward; Pad's pads.
   Extents numbers{};
+  std::string text{};  ///< Einsum's equation, Pad's mode
 };
 
 /// What runs of a graph, in order: nodes of activations that are no mere views. A "transpose" is a

@@ -100,7 +100,7 @@ const OnnxNode* find_bias(Lowering& at, int64_t out, size_t& place) {
 
 void lower_matmul(Lowering& at) {
   at.only({});
-  if (at.is_computed(0) && at.is_computed(1)) return lower_products(at);
+  if (at.is_computed(1)) return lower_products(at);
   const Moved rows = at.rows(0);
   const Value x = rows.value;
   const Shape& weight_shape = at.constant_shape(1);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <tuple>
 
 #include "host/core/text.hpp"
 #include "host/import/onnx/lowering.hpp"
@@ -32,11 +33,10 @@ Value binary(Lowering& at, BinaryFunction function, Value x, Value other) {
     const bool commutes = function == BinaryFunction::add || function == BinaryFunction::multiply;
     if (fits && is_of_channels(x)) {
       fits = commutes;
-      std::swap(x, other);
+      if (commutes) std::swap(x, other);
     }
   }
-  at.support(fits, "combines " + to_string(at.shape(x)) + " and " + to_string(at.shape(other)) +
-                       ", expected equal shapes: no primitive repeats what is computed");
+  if (!fits) std::tie(x, other) = at.broadcast(x, other);
   if (at.shape(x).rank() == 1) {  // one number per row
     const bool is_batch = at.shape(other) == Shape{kBatch};
     const Value y = binary(at, function, at.reshaped(x, {kBatch, 1}),
@@ -477,6 +477,7 @@ Lower find_lower(std::string_view op) {
   static const std::map<std::string_view, Lower> table = [] {
     std::map<std::string_view, Lower> all;
     add_dense_operators(all);
+    add_einsum_operator(all);
     add_elementwise_operators(all);
     add_mask_operators(all);
     add_recurrent_operators(all);

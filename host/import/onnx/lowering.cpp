@@ -21,8 +21,12 @@ constexpr int64_t kMaxFolded = 10'000'000;
 
 }  // namespace
 
-Lowering::Lowering(OnnxFile& file, const OnnxOptions& options)
-    : file_(file), options_(options), builder_(file.name.empty() ? "onnx" : file.name) {}
+Lowering::Lowering(OnnxFile& file, const OnnxOptions& options,
+                   const std::set<const OnnxNode*>& plain)
+    : file_(file),
+      options_(options),
+      plain_(plain),
+      builder_(file.name.empty() ? "onnx" : file.name) {}
 
 void Lowering::refuse(const std::string& why) const {
   throw_invalid_argument("onnx: " + file_.where + ": node " + in_quotes(node_->name) + " (" +

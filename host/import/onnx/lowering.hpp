@@ -38,8 +38,9 @@ struct Moved {
   Range range = Range::any;
 };
 
-/// The product of two activations, which only attention computes, and the operations on it.
+/// The product of two activations that is expected to be an attention's, and the operations on it.
 struct Scores {
+  const OnnxNode* product = nullptr;
   Moved q, k;
   int64_t repeats = 1;  ///< queries' heads that read one of k's
   double scale = 1;
@@ -49,6 +50,12 @@ struct Scores {
   /// constants add anywhere.
   double hidden = -std::numeric_limits<double>::infinity(), added = 0;
   Moved bias{};  ///< added to them: a parameter [heads or 1, rows or 1, columns], or computed
+};
+
+/// Thrown where a product turns out not to be an attention's: all is lowered anew, this one as it
+/// stands.
+struct NoAttention {
+  const OnnxNode* product;
 };
 
 /// An axis of a constant that has a row for each sample in the file, all alike: one is kept.
@@ -70,7 +77,8 @@ struct Term {
 
 class Lowering {
  public:
-  Lowering(OnnxFile& file, const OnnxOptions& options);
+  /// `plain`: products that are no attention's.
+  Lowering(OnnxFile& file, const OnnxOptions& options, const std::set<const OnnxNode*>& plain);
   Lowered run() &&;
 
   // For the operators' functions: the node that is lowered, by the indices of its operands.
@@ -98,7 +106,8 @@ class Lowering {
   size_t num_inputs() const { return node_->inputs.size(); }
   bool has(size_t input) const;
   bool is_computed(size_t input);  ///< an activation, else something constant
-  Value x(size_t input);           ///< throws for constants and where axes were moved
+  bool is_plain() const { return plain_.contains(node_); }  ///< the node's product
+  Value x(size_t input);  ///< throws for constants and where axes were moved
   /// Whatever its axes; throws for constants and scores.
   Moved moved(size_t input);
   /// The same, every element as it is to be read.
@@ -109,14 +118,20 @@ class Lowering {
   /// nullptr where the input is something else.
   const Scores* scores(size_t input);
   View view(const Moved& moved) const;
-  /// The value's elements as the view has them: reshaped, or copied where that is not enough.
+  /// The value's elements as the view has them: reshaped, or copied and repeated where that is not
+  /// enough.
   /// Absent where a copy is not enough, either.
   Value laid_out(Value value, const View& view);
+  /// The elements in the order of their view, but the batch in front of them: where it is merged
+  /// with other axes. Nothing where a copy is not enough.
+  Moved batch_first(const Moved& own);
   /// A part along an axis.
   Moved part(const Moved& of, int axis, int64_t first, int64_t count);
   /// Joined along an axis, where all have the same layout.
   std::optional<Moved> joined(const std::vector<Moved>& parts, int axis);
   Value multiplied(Value value, double factor);
+  /// Both repeated to the axes of both, of which there must be as many, after the batch.
+  std::pair<Value, Value> broadcast(Value x, Value other);
   const Shape& shape(Value value) const { return builder_.type(value).shape; }
   Dtype dtype(Value value) const { return builder_.type(value).dtype; }
   const Shape& constant_shape(size_t input);
@@ -188,6 +203,7 @@ class Lowering {
 
  private:
   void check_extents() const;
+  Value repeated(Value value, const View& view);
   [[noreturn]] void refuse_input(const ValueInfo& input, const std::string& why) const;
   Shape shape_of_input(const ValueInfo& input) const;
   Numbers fixed_input(const ValueInfo& input, Shape row, double number) const;
@@ -233,6 +249,7 @@ class Lowering {
 
   OnnxFile& file_;
   const OnnxOptions& options_;
+  const std::set<const OnnxNode*>& plain_;
   GraphBuilder builder_;
   Lowered lowered_;
   const OnnxNode* node_ = nullptr;
@@ -252,6 +269,7 @@ class Lowering {
 using Lower = void (*)(Lowering&);
 Lower find_lower(std::string_view op);
 void add_dense_operators(std::map<std::string_view, Lower>& table);
+void add_einsum_operator(std::map<std::string_view, Lower>& table);
 void add_elementwise_operators(std::map<std::string_view, Lower>& table);
 void add_mask_operators(std::map<std::string_view, Lower>& table);
 void add_recurrent_operators(std::map<std::string_view, Lower>& table);
@@ -267,7 +285,18 @@ bool lower_scores_tanh(Lowering& at);
 bool lower_scores_where(Lowering& at);
 /// One of two numbers, by the first input, which is Boolean.
 Moved choose(Lowering& at, double if_true, double if_false);
-/// MatMul of two activations.
+/// left [.., M, K] times right [.., P, K], transposed, of activations whose axes in front are the
+/// same or broadcast: [.., M, P].
+Moved product(Lowering& at, const Moved& left, const Moved& right);
+/// The same as the beginning of an attention; none where it cannot be one.
+std::optional<Scores> begin_attention(Lowering& at, const Moved& left, const Moved& right);
+/// softmax(scale q k^T + bias) v, the scaled product capped or not; v [.., K, P].
+Moved finish_attention(Lowering& at, const Scores& scores, const Moved& v);
+/// Sets the node's result, as it lies where nothing moved.
+void set_product(Lowering& at, const Moved& y);
+/// Sets that of left and right, which is an attention's where it can be.
+void lower_factors(Lowering& at, const Moved& left, const Moved& right);
+/// MatMul of two activations, or of a constant matrix by one.
 void lower_products(Lowering& at);
 
 /// Merges operators that exporters spell out into one: gelu, layernorm.

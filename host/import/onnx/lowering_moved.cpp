@@ -36,9 +36,7 @@ Moved Lowering::moved(size_t input) {
                                   std::to_string(input) +
                                   ", expected what depends on the graph's inputs");
   const Term& found = term(node_->inputs[input]);
-  support(found.scores == nullptr, "reads " + shown(input) +
-                                       ", the product of two activations, which no primitive "
-                                       "computes outside of attention");
+  if (found.scores != nullptr) throw NoAttention{found.scores->product};
   return found.activation;
 }
 
@@ -46,26 +44,53 @@ const Scores* Lowering::scores(size_t input) {
   return is_computed(input) ? term(node_->inputs[input]).scores.get() : nullptr;
 }
 
+Value Lowering::repeated(Value value, const View& view) {
+  View::Axis parts, once;
+  std::vector<int64_t> to{kBatch};
+  const Numbers extents = view.extents();
+  for (int i = 1; i < view.rank(); ++i) {
+    for (const View::Part& part : view.axis(i)) {
+      if (part.extent == kBatch) return {};
+      if (part.step != 0) once.push_back(part);
+      const bool repeats_on = part.step == 0 && !parts.empty() && parts.back().step == 0;
+      if (repeats_on)
+        parts.back().extent *= part.extent;
+      else
+        parts.push_back(part);
+    }
+    to.push_back(to_integer(extents, static_cast<size_t>(i)));
+  }
+  value = laid_out(value, View::of({view.axis(0), once}));
+  if (value.is_absent() || to.size() >= kMaxRank) return {};
+  int64_t before = 1, behind = view.elements();
+  for (const auto& [extent, step] : parts) {
+    if (step == 0)
+      value = append(UpsampleOp{.factor = {extent, 1}},
+                     {{"x", reshaped(value, {kBatch, before, 1, behind})}});
+    else
+      behind /= extent;
+    before *= extent;
+  }
+  return reshaped(value, Shape(to));
+}
+
 Value Lowering::laid_out(Value value, const View& view) {
   if (const std::optional<Shape> to = view.in_place()) return reshaped(value, *to);
-  const std::optional<View::Copy> copy = view.copy();
-  if (!copy) return {};
-  const Value lying = reshaped(value, copy->from);
-  return reshaped(append(TransposeOp{copy->order}, {{"x", lying}}), copy->to);
+  if (view != view.once()) return repeated(value, view);
+  const std::optional<View::Copies> copies = view.copies();
+  if (!copies) return {};
+  for (const View::Copy& copy : copies->steps)
+    value = append(TransposeOp{copy.order}, {{"x", reshaped(value, copy.from)}});
+  return reshaped(value, copies->to);
 }
 
 Value Lowering::settle(Term& term, const std::string& what) {
   Moved& own = term.activation;
-  if (term.scores != nullptr)
-    throw_unsupported(what +
-                      " is the product of two activations, which no primitive computes outside of "
-                      "attention");
+  if (term.scores != nullptr) throw NoAttention{term.scores->product};
   if (own.view) {
     const Value value = laid_out(own.value, *own.view);
     if (value.is_absent())
-      throw_unsupported(what +
-                        " has its batch elsewhere than in front, repeats elements, or has more "
-                        "axes than 5");
+      throw_unsupported(what + " has its batch elsewhere than in front, or has more axes than 5");
     own.value = value;
     own.view.reset();
   }
@@ -88,6 +113,24 @@ Value Lowering::multiplied(Value value, double factor) {
                 {{"x", value}, {"other", constant(factor, dtype(value))}});
 }
 
+std::pair<Value, Value> Lowering::broadcast(Value x, Value other) {
+  const Shape from = shape(x), to = shape(other);
+  bool fits = from.rank() == to.rank();
+  std::vector<long double> wanted;
+  for (int axis = 0; fits && axis < from.rank(); ++axis) {
+    fits = from[axis] == to[axis] || (axis > 0 && (from[axis] == 1 || to[axis] == 1));
+    wanted.push_back(axis == 0 ? batch_number()
+                               : static_cast<long double>(std::max(from[axis], to[axis])));
+  }
+  support(fits, "combines " + to_string(from) + " and " + to_string(to) +
+                    ", expected as many axes, the same or 1 after the batch");
+  const auto whole = [&](Value value) {
+    const Numbers all{{std::ssize(wanted)}, kInt64, wanted};
+    return laid_out(value, View::of(shape(value)).repeated(all, batch_));
+  };
+  return {whole(x), whole(other)};
+}
+
 Moved Lowering::elements(size_t input) {
   const Moved own = moved(input);
   const Range range = own.factor == 1 ? own.range : std::min(own.range, Range::finite);
@@ -95,11 +138,45 @@ Moved Lowering::elements(size_t input) {
   return {multiplied(own.value, own.factor), own.view, 1, range};
 }
 
+Moved Lowering::batch_first(const Moved& own) {
+  const View seen = view(own);
+  std::vector<View::Axis> axes(static_cast<size_t>(seen.rank()));
+  View::Axis front, lead;
+  int64_t step = 1;
+  for (int i = seen.rank(); i-- > 0;) {
+    const View::Axis& parts = seen.axis(i);
+    for (size_t k = parts.size(); k-- > 0;) {
+      const bool is_batch = parts[k].extent == kBatch;
+      View::Axis& axis = axes[static_cast<size_t>(i)];
+      axis.insert(axis.begin(), {parts[k].extent, is_batch ? 0 : step});
+      if (is_batch) {
+        front.push_back(parts[k]);
+        continue;
+      }
+      step *= parts[k].extent;
+      if (i + 1 < seen.rank()) lead.insert(lead.begin(), parts[k]);
+    }
+  }
+  if (front.size() != 1 || seen.rank() < 2) return {};
+  const Value value = laid_out(own.value, View::of({front, lead, seen.axis(seen.rank() - 1)}));
+  return value.is_absent() ? Moved{} : Moved{value, View::of(axes), own.factor, own.range};
+}
+
 Moved Lowering::rows(size_t input) {
   Moved own = elements(input);
   if (!own.view) return own;
-  const auto cut = own.view->rank() == 0 ? std::nullopt : own.view->cut(own.view->rank() - 1);
-  if (!cut || cut->behind != 1) return {x(input)};
+  const auto last_axis = [&] {
+    const int rank = own.view->rank();
+    const auto cut = rank == 0 ? std::nullopt : own.view->cut(rank - 1);
+    return cut && cut->behind == 1 ? cut : std::nullopt;
+  };
+  auto cut = last_axis();
+  if (!cut) {
+    if (own.view->in_place() || own.view->copies()) return {x(input)};
+    own = batch_first(own);
+    cut = own.view ? last_axis() : std::nullopt;
+    if (!cut) return {x(input)};  // which says what is in the way
+  }
   own.value = reshaped(own.value, cut->before == 1 ? Shape{kBatch, cut->extent}
                                                    : Shape{kBatch, cut->before, cut->extent});
   return own;

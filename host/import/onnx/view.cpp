@@ -5,6 +5,7 @@
 #include "host/import/onnx/view.hpp"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <string>
 
@@ -160,7 +161,87 @@ std::vector<Extent> resolve(const View& view, const Numbers& wanted, bool copies
   return extents;
 }
 
+/// Neighbours that stay neighbours, as one: how many elements, and their place in the end.
+struct Block {
+  int64_t extent = 1;
+  int place = 0;
+};
+
+void join_neighbours(std::vector<Block>& blocks) {
+  std::vector<Block> joined;
+  for (const Block& block : blocks) {
+    const bool continues = !joined.empty() && block.place == joined.back().place + 1;
+    if (!continues) {
+      joined.push_back(block);
+      continue;
+    }
+    joined.back().extent *= block.extent;
+    for (std::vector<Block>* all : {&joined, &blocks})
+      for (Block& other : *all) other.place -= other.place > joined.back().place ? 1 : 0;
+  }
+  blocks = std::move(joined);
+}
+
+/// Parts as they lie, each with its place in the wanted order.
+std::vector<Block> blocks_of(const View::Axis& parts) {
+  std::vector<std::pair<View::Part, int>> lying;
+  for (const View::Part& part : parts) lying.emplace_back(part, static_cast<int>(lying.size()));
+  std::sort(lying.begin(), lying.end(),
+            [](const auto& a, const auto& b) { return a.first.step > b.first.step; });
+  std::vector<Block> blocks;
+  for (const auto& [part, place] : lying) blocks.push_back({part.extent, place});
+  join_neighbours(blocks);
+  return blocks;
+}
+
+View::Copy in_order(const std::vector<Block>& lying) {
+  std::vector<int64_t> from{kBatch}, order(lying.size() + 1);
+  for (size_t i = 0; i < lying.size(); ++i) {
+    from.push_back(lying[i].extent);
+    order[static_cast<size_t>(lying[i].place) + 1] = static_cast<int64_t>(i) + 1;
+  }
+  return {Shape(from), Dims(order)};
+}
+
+/// Exchanges two neighbouring runs of blocks such that the fewest blocks are left, at least one
+/// fewer: some block always lies in front of the one that it is to follow, or behind it.
+View::Copy brought_nearer(std::vector<Block>& lying) {
+  std::vector<Block> best = lying;
+  std::array<size_t, 3> cuts{};
+  for (size_t i = 0; i < lying.size(); ++i)
+    for (size_t k = i + 1; k < lying.size(); ++k)
+      for (size_t end = k + 1; end <= lying.size(); ++end) {
+        std::vector<Block> tried = lying;
+        const auto place = [&](size_t of) { return tried.begin() + static_cast<int64_t>(of); };
+        std::rotate(place(i), place(k), place(end));
+        join_neighbours(tried);
+        if (tried.size() < best.size()) best = tried, cuts = {i, k, end};
+      }
+  std::vector<int64_t> from{kBatch}, order{0};
+  const std::array<size_t, 5> bounds{0, cuts[0], cuts[1], cuts[2], lying.size()};
+  std::array<int64_t, 4> axis{};
+  for (size_t run = 0; run < 4; ++run) {
+    int64_t extent = 1;
+    for (size_t i = bounds[run]; i < bounds[run + 1]; ++i) extent *= lying[i].extent;
+    axis[run] = static_cast<int64_t>(from.size());
+    from.push_back(extent);
+  }
+  for (const size_t run : {0, 2, 1, 3}) order.push_back(axis[run]);
+  lying = best;
+  return {Shape(from), Dims(order)};
+}
+
 }  // namespace
+
+View View::of(std::vector<Axis> axes) {
+  View view;
+  for (Axis& axis : axes) {
+    axis = joined(axis);
+    for (const Part& part : axis) view.elements_ *= part.step == 0 ? 1 : part.extent;
+  }
+  view.axes_ = std::move(axes);
+  return view;
+}
 
 View View::of(const Shape& shape) {
   View view;
@@ -204,23 +285,20 @@ std::optional<Shape> View::in_place() const {
   return Shape(extents);
 }
 
-std::optional<View::Copy> View::copy() const {
+std::optional<View::Copies> View::copies() const {
   if (rank() < 1 || rank() >= kMaxRank || axes_[0] != Axis{{kBatch, 0}}) return std::nullopt;
-  std::vector<Part> parts;
-  std::vector<int64_t> to{kBatch}, from{kBatch}, order{0};
+  Axis parts;
+  std::vector<int64_t> to{kBatch};
   for (int i = 1; i < rank(); ++i) {
     parts.insert(parts.end(), axis(i).begin(), axis(i).end());
     to.push_back(extent_of(axis(i)).number);
   }
   if (std::any_of(parts.begin(), parts.end(), is_repeat)) return std::nullopt;
-  std::vector<Part> lying = parts;
-  std::sort(lying.begin(), lying.end(),
-            [](const Part& a, const Part& b) { return a.step > b.step; });
-  if (lying.size() + 1 >= kMaxRank) return std::nullopt;
-  for (const Part& part : lying) from.push_back(part.extent);
-  for (const Part& part : parts)
-    order.push_back(1 + (std::find(lying.begin(), lying.end(), part) - lying.begin()));
-  return Copy{Shape(from), Dims(order), Shape(to)};
+  Copies all{{}, Shape(to)};
+  std::vector<Block> lying = blocks_of(parts);
+  while (lying.size() + 1 >= kMaxRank) all.steps.push_back(brought_nearer(lying));
+  all.steps.push_back(in_order(lying));
+  return all;
 }
 
 View View::transposed(const Dims& order) const {

@@ -25,6 +25,8 @@ class View {
 
   /// A value as it lies.
   static View of(const Shape& shape);
+  /// Of parts that have all elements of a value, each once or repeated.
+  static View of(std::vector<Axis> axes);
 
   int rank() const { return static_cast<int>(axes_.size()); }
   const Axis& axis(int i) const { return axes_[static_cast<size_t>(i)]; }
@@ -34,14 +36,19 @@ class View {
   /// The shape, where nothing moved, the batch is in front, and a graph can have that many axes.
   std::optional<Shape> in_place() const;
 
-  /// The copy that puts the elements into this layout: `from`, its axes in another order, is `to`.
-  /// None where the batch is not in front by itself, or a graph cannot have that many axes.
+  /// A copy of the elements: `from`, its axes in another order.
   struct Copy {
     Shape from;
     Dims order;
+  };
+  /// The copies, one after another, that put the elements into this layout, and its shape. More
+  /// than one where parts move past one another that are more than a graph has axes. None where the
+  /// batch is not in front by itself, elements are repeated, or the shape has too many axes.
+  struct Copies {
+    std::vector<Copy> steps;
     Shape to;
   };
-  std::optional<Copy> copy() const;
+  std::optional<Copies> copies() const;
 
   // The view after an operator. Throws, without the node's name: invalid_argument where the
   // operator contradicts itself, unsupported where parts would have to be cut out of one another.
