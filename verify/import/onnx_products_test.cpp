@@ -192,6 +192,8 @@ TEST_CASE("onnx: Einsum of one input, of two, and with a constant") {
   check(einsum("bte,ehd->bhtd", {"x", "per_head"}), {"linear", "transpose"});
   check(einsum("bte,st->bse", {"x", "mixes"}), {"transpose", "linear", "transpose"});
   check(einsum("bte,te->b", {"x", "window"}), {"linear"});
+  check(einsum("bte,ef->tbf", {"x", "square"}, "m") + Steps{{"Transpose", {"m"}, {"y"}, {1, 0, 2}}},
+        {"linear"});
 }
 
 TEST_CASE("onnx: attention by Einsum is flash_attention, in any order of its axes") {
@@ -208,6 +210,11 @@ TEST_CASE("onnx: attention by Einsum is flash_attention, in any order of its axe
   check(apart + einsum("bqhd,bkhd->bhqk", {"h", "h"}, "s") + scaled +
             einsum("bhqk,bkhd->bqhd", {"p", "h"}),
         {"flash_attention"});
+  // Sums over queries, not over the keys that were normalised.
+  check(apart + einsum("bqhd,bkhd->bhqk", {"h", "h"}, "s") + softmax +
+            einsum("bhqk,bqhd->bkhd", {"p", "h"}),
+        {"transpose", "transpose", "matmul", "softmax", "transpose", "transpose", "matmul",
+         "transpose"});
   // Keys in front of queries: their softmax is over the queries of a key.
   check(apart + einsum("bqhd,bkhd->bhkq", {"h", "h"}, "s") + softmax +
             einsum("bhkq,bkhd->bqhd", {"p", "h"}),
@@ -289,6 +296,37 @@ TEST_CASE("onnx: every second element, from any on") {
   check(every(1, 2), {"slice"});
   CHECK_THAT(refusal(every(0, kE, 2, 5)),
              ContainsSubstring("(Slice) slices 12 elements in steps of 5, expected whole steps"));
+}
+
+TEST_CASE("onnx: ScatterND of constants") {
+  const auto file = [](const Extents& places, const Strings& more = {}) {
+    std::string attributes;
+    for (const std::string& reduction : more) attributes += text_attribute("reduction", reduction);
+    const File scatter =
+        network({kT, 3},
+                {node("ScatterND", {"zeros", "places", "ones"}, {"mask"}, attributes),
+                 node("Add", {"x", "mask"}, {"y"})},
+                {floats("zeros", {kT, 3}, std::vector<float>(kT * 3)),
+                 ints("places", {2, 2}, places), floats("ones", {2}, {1, 2})});
+    return scatter.bytes_of();
+  };
+  const std::string good = file({4, 1, -1, -3});
+  const OnnxModel model = parse(good);
+  const auto parameters = model.parameters(0);
+  REQUIRE(parameters.size() == 1);
+  std::vector<double> expected(kT * 3);
+  expected[4 * 3 + 1] = 1, expected[5 * 3] = 2;
+  CHECK(catalog::to_doubles(parameters.begin()->second).values == expected);
+  CHECK_THAT(test::message_of(ErrorCode::unsupported,
+                              [&] {
+                                (void)parse(file({0, 0, 0, 0}, {"add"}));
+                              }),
+             ContainsSubstring("has reduction add, expected none"));
+  CHECK_THAT(test::message_of(ErrorCode::invalid_argument,
+                              [&] {
+                                (void)parse(file({6, 0, 0, 0}));
+                              }),
+             ContainsSubstring("writes element 6, expected one of 6"));
 }
 
 TEST_CASE("onnx: a dropout in training that drops nothing is none") {

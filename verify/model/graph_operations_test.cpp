@@ -167,6 +167,11 @@ TEST_CASE("graph: scales, heads and paddings that no primitive takes are refused
   CHECK(operation_attributes(FlashAttentionOp{.heads = 2, .window = 3, .soft_cap = 30}) ==
         Attributes{{"heads", "2"}, {"window", "3"}, {"soft_cap", "30"}});
   CHECK(operation_attributes(FlashAttentionOp{.heads = 2}) == Attributes{{"heads", "2"}});
+  CHECK(operation_attributes(MatmulOp{}).empty());
+  CHECK(
+      operation_attributes(MatmulOp{
+          .alpha = 0.5f, .activation = Activation::relu, .residual = Residual::after_activation}) ==
+      Attributes{{"alpha", "0.5"}, {"activation", "relu"}, {"residual", "after_activation"}});
 
   const auto embedding = [](int64_t padding_id) {
     return error_of([&](auto& g) {
@@ -223,6 +228,14 @@ TEST_CASE("graph: a convolution costs its products with positions, not with padd
   CHECK(flops({kBatch, 2, 4, 4}, {.kernel = {3, 3}, .padding = {1, 1}}) == 2.0 * 5 * 2 * 10 * 10);
   CHECK(flops({kBatch, 2, 4, 6}, {.kernel = {3, 1}, .padding = {2, 0}, .dilation = {2, 1}}) ==
         2.0 * 5 * 2 * 8 * 6);
+}
+
+TEST_CASE("graph: a product costs a product of each pair of a row and a column") {
+  GraphBuilder g("net");
+  const Value left = g.input("left", {kBatch, 3, 4, 5}),
+              right = g.input("right", {kBatch, 3, 6, 5});
+  g.output("y", layers::matmul(g, "product", left, right, {.transposes_right = true}));
+  CHECK(catalog::graph_flops(std::move(g).build()) == 2.0 * 3 * 4 * 5 * 6);
 }
 
 TEST_CASE("graph: a transposed convolution costs its products within the result") {

@@ -59,8 +59,8 @@ Graph product_of(const Shape& left, const Shape& right, const MatmulLayer& layer
 }
 
 std::vector<ModelStep> steps_of(const Graph& graph, const ModelProblem& problem) {
-  const auto steps = make_model_plan(Context::cpu(), graph, problem).steps();
-  return {steps.begin(), steps.end()};
+  const ModelPlan plan = make_model_plan(Context::cpu(), graph, problem);
+  return {plan.steps().begin(), plan.steps().end()};
 }
 int64_t num_steps(const std::vector<ModelStep>& steps, std::string_view primitive) {
   return std::ranges::count(steps, primitive, &ModelStep::primitive);
@@ -151,13 +151,17 @@ TEST_CASE("matmul: what follows is fused, and what members stand beside is moved
   check(features);
   // A part of an axis: its matrices are apart by more than they have.
   const Graph parts = built([](GraphBuilder& g) {
-    const Value x = g.input("x", {kBatch, 2, 5, 12});
+    const Value x = g.input("x", {kBatch, 3, 5, 12});
     const Value q = layers::slice(g, "q", x, 3, 0, 4), k = layers::slice(g, "k", x, 3, 4, 4);
-    const Value one = layers::slice(g, "one", x, 1, 1, 1);
+    const Value two = layers::slice(g, "two", x, 1, 1, 2);
     g.output("y", layers::matmul(g, "scores", q, k, {.transposes_right = true}));
-    g.output("z", layers::matmul(g, "other", one, one, {.transposes_right = true}));
+    g.output("z", layers::matmul(g, "other", two, two, {.transposes_right = true}));
   });
   check(parts);
+  const ModelProblem problem{.num_members = 3, .batch = 2};
+  CHECK(num_steps(steps_of(parts, problem), "copy") == 1);
+  CHECK_THAT(test::refusal(parts, problem, {.moves_data = false}),
+             ContainsSubstring("expected matrices of one stride: this would move data"));
 }
 
 TEST_CASE("matmul: what all members share is computed once, or copied for each and noted") {

@@ -14,7 +14,6 @@
 #include "host/core/check.hpp"
 #include "host/core/text.hpp"
 #include "host/import/messages.hpp"
-#include "host/import/onnx/axes.hpp"
 #include "host/import/onnx/numbers.hpp"
 
 namespace wide::onnx {
@@ -125,8 +124,12 @@ Numbers scattered(const OnnxNode& node, const std::vector<const Numbers*>& input
   for (int64_t i = 0; i < count; ++i) {
     int64_t place = 0;
     for (int axis = 0; axis < depth; ++axis) {
+      const int64_t extent = out.shape[axis];
       const int64_t index = to_integer(places, static_cast<size_t>(i * depth + axis));
-      place = place * out.shape[axis] + checked_axis(index, static_cast<int>(out.shape[axis]));
+      WIDE_REQUIRE(index >= -extent && index < extent, "writes element " + std::to_string(index) +
+                                                           ", expected one of " +
+                                                           std::to_string(extent));
+      place = place * extent + (index < 0 ? index + extent : index);
     }
     std::copy_n(updates.values.begin() + i * size, size, out.values.begin() + place * size);
   }

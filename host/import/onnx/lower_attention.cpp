@@ -197,7 +197,6 @@ void require_hidden(const Scores& scores) {
 /// Scales what was added to scores; a causal mask must stay one.
 void scale_added(Lowering& at, Scores& scores, double factor) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  require(scores, !scores.is_causal || factor > 0);
   if (!scores.bias.value.is_absent() &&
       !holds(at.dtype(scores.bias.value), scores.bias.factor * factor))
     scores.bias = {at.multiplied(scores.bias.value, scores.bias.factor)};
