@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts x and y into tiles for blocks, as a pure function of the problem: as many whole images as a
-// block can keep, fewer where that would leave multiprocessors idle, else a band of one, else a
-// piece of its rows.
+// Cuts pools into tiles (tile_cut.hpp), and says how their windows are taken.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +9,13 @@
 
 #include "kernels/common/grid_blocks.hpp"
 #include "kernels/pooling/pooling_params.hpp"
+#include "kernels/pooling/tile_cut.hpp"
 #include "wide/pooling_mode.hpp"
 
 namespace wide::kernels {
 
-constexpr int kTileBytes = 16 * 1024;  // four 16-byte copies per thread: enough in flight
-constexpr int kEnoughTiles = 1024;     // about eight times an H200's multiprocessors
-constexpr int kMaxOutputs = 8192;      // per tile: adaptive pools may have more than inputs
-constexpr int kMaxRuns = 1024;
 constexpr int kMaxLanes = 32;
-constexpr int kPoolingThreads = 256;
+constexpr int kPoolingThreads = kTileThreads;
 constexpr int kMinWholeLanes = 4;
 constexpr int kMaxWhole = 4096;  // elements of a whole image that one team adds up
 
@@ -28,32 +23,6 @@ constexpr int kMaxWhole = 4096;  // elements of a whole image that one team adds
 constexpr int kLastThreads = 256;
 constexpr int kMaxTeam = 32;
 constexpr int kTapsOfThread = 8;  // at least, before a window is divided
-
-/// The contiguous part of x's inputs to a tile.
-enum class Run : uint8_t { tile, image, row };
-
-/// How x and y are cut for blocks. Images are numbered (batch, member, channel).
-struct Cut {
-  int images = 1, rows = 1, columns = 1;  ///< of a tile's outputs, at most
-  int in_rows = 1, in_columns = 1;        ///< that one image's outputs need, at most
-  int bands = 1, strips = 1;              ///< tiles along the rows and columns of an image
-  Run run = Run::row;
-  int runs = 1, pitch = 0;  ///< of a tile in shared memory, in elements
-  int lanes_x = 1, lanes_y = 1;
-  int unrolled = 0;               ///< kernel size with specialised code; 0: none
-  int vector = 0;                 ///< elements of a row that a thread loads at once; 0: one by one
-  int group = 1;                  ///< neighbouring outputs of a thread
-  int across = 1;                 ///< groups of a row
-  bool has_full_windows = false;  ///< all have the same divisor
-  int whole_lanes = 0;            ///< of the team of an image that is one window; 0: no such window
-  bool has_whole_vectors = false;                        ///< whose vectors are single accesses
-  int step_images = 0, step_rows = 0, step_columns = 0;  ///< between a thread's groups
-  int64_t num_images = 0;
-  bool is_joined = false;  ///< all images are at multiples of the channel's stride
-  Divisor by_channels, by_members;
-  Divisor32 by_strips, by_bands, by_chunks, by_in_rows, by_rows, by_across;
-  int lanes() const { return lanes_x * lanes_y; }
-};
 
 /// The most positions that `count` neighbouring windows take.
 inline int extent_of(PoolingMode mode, const PoolingAxis& axis, int count) {
@@ -69,21 +38,6 @@ inline int taps_along(PoolingMode mode, const PoolingAxis& axis) {
   return mode == PoolingMode::adaptive_average ? (axis.in + axis.out - 1) / axis.out : axis.kernel;
 }
 
-/// The largest number in [1, limit] that fits, or 1; beyond a number that does not fit none does.
-template <class Fits>
-int largest(int64_t limit, const Fits& fits) {
-  int64_t low = 1, high = std::min<int64_t>(limit, 0x7fffffff);
-  while (low < high) {
-    const int64_t middle = (low + high + 1) / 2;
-    if (fits(static_cast<int>(middle))) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return static_cast<int>(low);
-}
-
 /// Elements of a thread's vectors where rows allow it: 16 bytes, or 8 where 16-bit ones become
 /// floats, which then need as many registers.
 constexpr int wide_vector(PoolingMode mode, int size) {
@@ -91,19 +45,9 @@ constexpr int wide_vector(PoolingMode mode, int size) {
 }
 
 /// Finds tiles for a problem and a dtype with `size` elements in 16 bytes.
-class Cutter {
+class Cutter final : public TileCutter<PoolingParams> {
  public:
-  Cutter(PoolingMode mode, const PoolingParams& p, int size) : mode_(mode), p_(p), size_(size) {
-    cut_.num_images = p.batch * p.num_members * p.channels;
-    cut_.by_channels = Divisor(p.channels);
-    cut_.by_members = Divisor(p.num_members);
-    cut_.is_joined = is_joined(p.x_strides) && is_joined(p.y_strides);
-    const bool has_whole_rows = p.rows.in == 1 || p.x_strides.row == p.columns.in;
-    const bool has_whole_images =
-        has_whole_rows && cut_.is_joined &&
-        (cut_.num_images == 1 || p.x_strides.channel == int64_t{p.rows.in} * p.columns.in);
-    cut_.run = has_whole_images ? Run::tile : has_whole_rows ? Run::image : Run::row;
-  }
+  Cutter(PoolingMode mode, const PoolingParams& p, int size) : TileCutter(p, size), mode_(mode) {}
 
   /// Whether each window takes a block, unless whole_lanes is set; by a member's sizes alone.
   bool is_long() const {
@@ -113,21 +57,9 @@ class Cutter {
   }
 
   Cut cut() {
-    const int rows = p_.rows.out, columns = p_.columns.out;
     set_whole();
     if (cut_.whole_lanes > 0) return cut_;
-    if (fits(cut_.run, 1, rows, columns)) {
-      const int64_t limit = std::min(cut_.num_images, enough_images());
-      set(largest(limit, [&](int n) { return fits(cut_.run, n, rows, columns); }), rows, columns);
-    } else {
-      // A band is rows of one image, and each piece of one row is a run.
-      if (cut_.run == Run::tile) cut_.run = Run::image;
-      if (!fits(cut_.run, 1, 1, columns)) cut_.run = Run::row;
-      const int most = fits(cut_.run, 1, 1, columns)
-                           ? columns
-                           : largest(columns, [&](int n) { return fits(cut_.run, 1, 1, n); });
-      set(1, largest(rows, [&](int n) { return fits(cut_.run, 1, n, most); }), most);
-    }
+    cut_tiles();
     set_lanes();
     set_unrolled();
     if (cut_.unrolled > 0) set_vector();
@@ -136,9 +68,8 @@ class Cutter {
   }
 
  private:
-  bool is_joined(const ChannelStrides& s) const {
-    return (p_.num_members == 1 || s.member == p_.channels * s.channel) &&
-           (p_.batch == 1 || s.batch == p_.num_members * p_.channels * s.channel);
+  int extent(const PoolingAxis& axis, int count) const override {
+    return extent_of(mode_, axis, count);
   }
   bool is_whole(const PoolingAxis& axis) const {
     return axis.out == 1 && (mode_ == PoolingMode::adaptive_average ||
@@ -156,48 +87,8 @@ class Cutter {
     cut_.has_whole_vectors = (p_.rows.in == 1 || p_.x_strides.row == p_.columns.in) &&
                              begins_at_multiples(p_.x, p_.x_strides, size_);
   }
-  /// So many images a tile that there are enough tiles, if each thread of a block has a copy.
-  int64_t enough_images() const {
-    const int64_t least = int64_t{kPoolingThreads} * size_;
-    return std::max(cut_.num_images / kEnoughTiles,
-                    (least - 1) / (int64_t{p_.rows.in} * p_.columns.in) + 1);
-  }
   int64_t inputs_per_output() const {
     return int64_t{p_.rows.in} * p_.columns.in / (int64_t{p_.rows.out} * p_.columns.out);
-  }
-  /// Runs of a tile's inputs, and elements between them: a run may begin and end within 16
-  /// bytes.
-  int64_t runs_of(Run run, int64_t images, int rows) const {
-    if (run == Run::tile) return 1;
-    return run == Run::image ? images : images * extent_of(mode_, p_.rows, rows);
-  }
-  int64_t pitch_of(Run run, int64_t images, int rows, int columns) const {
-    const int64_t in_rows = run == Run::tile ? p_.rows.in : extent_of(mode_, p_.rows, rows);
-    const int64_t length = run == Run::row
-                               ? extent_of(mode_, p_.columns, columns)
-                               : in_rows * p_.columns.in * (run == Run::tile ? images : 1);
-    return (length + 2 * size_ - 2) / size_ * size_;
-  }
-  bool fits(Run run, int images, int rows, int columns) const {
-    const int64_t runs = runs_of(run, images, rows);
-    return runs <= kMaxRuns && int64_t{images} * rows * columns <= kMaxOutputs &&
-           runs * pitch_of(run, images, rows, columns) * 16 <= int64_t{kTileBytes + 16} * size_;
-  }
-  void set(int images, int rows, int columns) {
-    cut_.bands = (p_.rows.out + rows - 1) / rows;
-    cut_.strips = (p_.columns.out + columns - 1) / columns;
-    cut_.images = images;
-    cut_.rows = (p_.rows.out + cut_.bands - 1) / cut_.bands;
-    cut_.columns = (p_.columns.out + cut_.strips - 1) / cut_.strips;
-    cut_.in_rows = extent_of(mode_, p_.rows, cut_.rows);
-    cut_.in_columns = extent_of(mode_, p_.columns, cut_.columns);
-    cut_.runs = static_cast<int>(runs_of(cut_.run, images, cut_.rows));
-    cut_.pitch = static_cast<int>(pitch_of(cut_.run, images, cut_.rows, cut_.columns));
-    cut_.by_chunks = Divisor32(cut_.pitch / size_);
-    cut_.by_in_rows = Divisor32(cut_.in_rows);
-    cut_.by_rows = Divisor32(cut_.rows);
-    cut_.by_strips = Divisor32(cut_.strips);
-    cut_.by_bands = Divisor32(cut_.bands);
   }
   void set_steps() {
     cut_.across = cut_.columns / cut_.group;
@@ -268,9 +159,6 @@ class Cutter {
   }
 
   PoolingMode mode_;
-  const PoolingParams& p_;
-  int size_;
-  Cut cut_;
 };
 
 /// Blocks of a launch: one per output where windows are long.

@@ -14,34 +14,11 @@
 // rows of all would often be in the same banks.
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/common/numeric.cuh"
 #include "kernels/pooling/pooling_window.cuh"
+#include "kernels/pooling/short_vector.cuh"
 
 namespace wide::kernels {
-
-/// What one instruction moves.
-template <int kBytes>
-using Word = std::conditional_t<
-    kBytes == 16, uint4,
-    std::conditional_t<kBytes == 8, uint2, std::conditional_t<kBytes == 4, uint32_t, uint16_t>>>;
-
-/// kCount elements that one instruction moves: through the type of as many bytes, like
-/// load_vec16().
-template <class T, int kCount>
-struct alignas(kCount * sizeof(T)) Vector {
-  using Bits = Word<kCount* static_cast<int>(sizeof(T))>;
-  T v[kCount];
-
-  __device__ static Vector load(const T* address) {
-    const Bits bits = *reinterpret_cast<const Bits*>(address);
-    return *reinterpret_cast<const Vector*>(&bits);
-  }
-  __device__ void store(T* address) const {
-    *reinterpret_cast<Bits*>(address) = *reinterpret_cast<const Bits*>(this);
-  }
-};
 
 /// How a group's windows lie: kStride apart, on kVector elements of a row that begin at a multiple
 /// of kVector, and on some before and behind them.

@@ -11,6 +11,7 @@
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/pooling/pooling_window.cuh"
+#include "kernels/pooling/staged_tile.cuh"
 
 namespace wide::kernels {
 
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(kPoolingThreads)
   const int64_t first_image = int64_t{blockIdx.x} * teams, image = first_image + team;
   const int length = p.rows.in * p.columns.in;
   const int vectors = image < cut.num_images ? length / Vec16<T>::kSize : 0;
-  const T* from = static_cast<const T*>(p.x) + image_offset(p, cut, p.x_strides, image);
+  const T* from = static_cast<const T*>(p.x) + image_offset(cut, p.x_strides, image);
   arch::follow_grid();
   float value = combined_in_lane<kMode>(p, cut, from, vectors, lane);
   value = combined_lanes<kMode>(value, cut.whole_lanes);
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(kPoolingThreads)
   __syncthreads();
   const int64_t written = first_image + thread;
   if (thread >= teams || written >= cut.num_images) return;
-  static_cast<T*>(p.y)[image_offset(p, cut, p.y_strides, written)] = results[thread];
+  static_cast<T*>(p.y)[image_offset(cut, p.y_strides, written)] = results[thread];
 }
 
 }  // namespace wide::kernels

@@ -42,7 +42,8 @@ constexpr int kWarp = 32;
 /// output exists.
 template <PoolingMode kMode, class T>
 __device__ float pool_window(const PoolingParams& p, const Cut& cut, const Tile& tile,
-                             const Inputs<T>& inputs, const Output& output, bool exists) {
+                             const Inputs<T, PoolingParams>& inputs, const Output& output,
+                             bool exists) {
   const int lane = static_cast<int>(threadIdx.x) & (cut.lanes_x * cut.lanes_y - 1);
   const int lane_x = lane & (cut.lanes_x - 1), lane_y = lane / cut.lanes_x;
   float value = nothing<kMode>(), weight = 1.0f;
@@ -66,7 +67,7 @@ __device__ float pool_window(const PoolingParams& p, const Cut& cut, const Tile&
 /// Pools, or writes what teams have pooled.
 template <PoolingMode kMode, class T>
 __device__ void write_outputs(const PoolingParams& p, const Cut& cut, const Tile& tile,
-                              const Inputs<T>& inputs, const T* results) {
+                              const Inputs<T, PoolingParams>& inputs, const T* results) {
   const int outputs = tile.images * cut.rows * cut.columns;
   int number = first_number(Output(cut, 0).y<T>(p, cut, tile));
   for (Output output(cut, number); number < outputs; number += kThreads, output.advance(cut)) {
@@ -82,7 +83,7 @@ __device__ void write_outputs(const PoolingParams& p, const Cut& cut, const Tile
 /// outputs are one run each: almost all the work is to load and to combine.
 template <PoolingMode kMode, int kKernel, class T>
 __device__ void pool_runs(const PoolingParams& p, const Cut& cut, const Tile& tile,
-                          const Inputs<T>& inputs) {
+                          const Inputs<T, PoolingParams>& inputs) {
   T* const y = Output(cut, 0).y<T>(p, cut, tile);
   const T* const x = inputs.at(0, tile.in_row, tile.in_column);
   const int outputs = (cut.bands == 1 ? tile.images * cut.rows : tile.rows) * cut.columns;
@@ -179,7 +180,7 @@ __global__ void __launch_bounds__(kThreads)
   auto* starts = reinterpret_cast<int*>(kept + cut.runs * cut.pitch);
   auto* results = reinterpret_cast<T*>(starts + cut.runs);
   const Tile tile = tile_of<kMode>(p, cut);
-  const Inputs<T> inputs(p, cut, tile, kept, starts);
+  const Inputs<T, PoolingParams> inputs(p, cut, tile, kept, starts);
   arch::follow_grid();
   inputs.load();
   __syncthreads();
@@ -212,7 +213,7 @@ __global__ void __launch_bounds__(kThreads, kResidentBlocks)
   extern __shared__ uint4 shared[];
   auto* kept = reinterpret_cast<T*>(shared);
   const Tile tile = tile_of<kMode>(p, cut);
-  const Inputs<T> inputs(p, cut, tile, kept, nullptr);
+  const Inputs<T, PoolingParams> inputs(p, cut, tile, kept, nullptr);
   arch::follow_grid();
   const T* const x = inputs.load_one();
   __syncthreads();
@@ -234,7 +235,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto row = static_cast<int>(rows - image * p.rows.out);
   const Taps down = taps_of<kMode>(p.rows, row, p.counts_padding);
   const Taps across = taps_of<kMode>(p.columns, column, p.counts_padding);
-  const T* x = static_cast<const T*>(p.x) + image_offset(p, cut, p.x_strides, image) +
+  const T* x = static_cast<const T*>(p.x) + image_offset(cut, p.x_strides, image) +
                down.first * p.x_strides.row + across.first;
   const int64_t row_step = p.rows.dilation * p.x_strides.row;
   arch::follow_grid();
@@ -278,7 +279,7 @@ __global__ void __launch_bounds__(kThreads)
   value = combined_lanes<kMode>(value, kWarp);
   if (thread > 0) return;
   const float weight = static_cast<float>(down.weight) * static_cast<float>(across.weight);
-  static_cast<T*>(p.y)[image_offset(p, cut, p.y_strides, image) + row * p.y_strides.row + column] =
+  static_cast<T*>(p.y)[image_offset(cut, p.y_strides, image) + row * p.y_strides.row + column] =
       from_float<T>(kMode == PoolingMode::max ? value : value / weight);
 }
 

@@ -66,13 +66,5 @@ __device__ inline float combined_lanes(float value, int lanes) {
   }
   return value;
 }
-/// Offset of an image's first element.
-__device__ inline int64_t image_offset(const PoolingParams& p, const Cut& cut,
-                                       const ChannelStrides& s, int64_t image) {
-  if (cut.is_joined) return image * s.channel;
-  int64_t channel, member;
-  const int64_t batch = cut.by_members.divide(cut.by_channels.divide(image, channel), member);
-  return batch * s.batch + member * s.member + channel * s.channel;
-}
 
 }  // namespace wide::kernels
