@@ -20,7 +20,8 @@ std::span<const PrimitiveSpec* const> primitives() {
       &instancenorm1d_spec(), &instancenorm2d_spec(),  &conv1d_spec(),        &conv2d_spec(),
       &conv3d_spec(),         &flash_attention_spec(), &attention_spec(),     &mlp_spec(),
       &routed_mlp_spec(),     &recurrent_spec(),       &pointwise_spec(),     &softmax_spec(),
-      &binary_spec(),         &dropout_spec(),         &pooling_spec(),       &ensemble_spec()};
+      &binary_spec(),         &dropout_spec(),         &pooling_spec(),       &interpolate_spec(),
+      &ensemble_spec()};
   return list;
 }
 

@@ -35,6 +35,7 @@ const PrimitiveSpec& softmax_spec();
 const PrimitiveSpec& binary_spec();
 const PrimitiveSpec& dropout_spec();
 const PrimitiveSpec& pooling_spec();
+const PrimitiveSpec& interpolate_spec();
 const PrimitiveSpec& ensemble_spec();
 
 }  // namespace wide::catalog

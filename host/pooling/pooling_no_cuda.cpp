@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 #include "host/core/check.hpp"
+#include "host/pooling/interpolate_run.hpp"
 #include "host/pooling/pooling_run.hpp"
 
 namespace wide {
@@ -8,6 +9,10 @@ namespace wide {
 void run_pooling_cuda(const Context&, const PoolingProblem&, WideStrategy, const PoolingArguments&,
                       Stream) {
   no_cuda("pooling");
+}
+void run_interpolate_cuda(const Context&, const InterpolateProblem&, WideStrategy,
+                          const InterpolateArguments&, Stream) {
+  no_cuda("interpolate");
 }
 
 }  // namespace wide

@@ -130,6 +130,9 @@ TEST_CASE("enumerators: channels, sequences, tables and tensors") {
                 [](PoolingProblem& p) { spoil(p.mode); });
   check_refused(make_pooling_plan, pooling, "pooling: layout", 1,
                 [](PoolingProblem& p) { spoil(p.layout); });
+  const InterpolateProblem interpolate{.num_members = 2, .batch = 1, .channels = 2, .width = 4};
+  check_refused(make_interpolate_plan, interpolate, "interpolate: coordinates", 3,
+                [](InterpolateProblem& p) { spoil(p.coordinates); });
   const BatchnormProblem batchnorm{.num_members = 2, .batch = 2, .channels = 2, .width = 4};
   check_refused(make_batchnorm_plan, batchnorm, "batchnorm: mode", 1,
                 [](BatchnormProblem& p) { spoil(p.mode); });

@@ -296,6 +296,16 @@ inline Bytes run_pooling() {
   return on.run(plan, PoolingArguments{.x = x, .y = y}, y);
 }
 
+inline Bytes run_interpolate() {
+  const CudaRun on;
+  const InterpolateProblem problem{
+      .num_members = 2, .batch = 1, .channels = 3, .height = 4, .width = 5, .out_width = 9};
+  const InterpolatePlan plan = make_interpolate_plan(on.context, problem, {.strategy = "wide"});
+  const Tensor x = on.filled({1, 6, 4, 5});
+  Tensor y(on.context, Dtype::fp32, {1, 6, 4, 9});
+  return on.run(plan, InterpolateArguments{.x = x, .y = y}, y);
+}
+
 /// Making, capturing and replaying a model, and changing its members.
 inline Bytes run_model() {
   const CudaRun on;
@@ -358,6 +368,7 @@ inline const std::vector<Scenario>& scenarios() {
       {"ensemble vote", [] { return run_ensemble(EnsembleFunction::vote); }},
       {"chain", run_chain},
       {"pooling", run_pooling},
+      {"interpolate", run_interpolate},
       {"model", run_model}};
   return all;
 }

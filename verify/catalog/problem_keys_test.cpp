@@ -28,6 +28,7 @@
 #include "host/pointwise/ensemble_run.hpp"
 #include "host/pointwise/pointwise_problem.hpp"
 #include "host/pointwise/softmax_run.hpp"
+#include "host/pooling/interpolate_problem.hpp"
 #include "host/pooling/pooling_problem.hpp"
 #include "host/recurrent/recurrent_problem.hpp"
 #include "host/routing/routing_run.hpp"
@@ -76,6 +77,7 @@ TEST_CASE("problem keys: whatever differs makes another key") {
   check_every_byte(AttentionProblem{.kv_seq = 3});
   check_every_byte(RecurrentProblem{});
   check_every_byte(PoolingProblem{});
+  check_every_byte(InterpolateProblem{});
   check_every_byte(LinearProblem{.y_dtype = Dtype::fp32});
   check_every_byte(RoutedLinearProblem{});
   check_every_byte(SoftmaxProblem{});

@@ -228,6 +228,9 @@ void check_elements() {
                                                    .width = 4,
                                                    .rows = {.kernel = 2},
                                                    .columns = {.kernel = 2}});
+  check_channels(
+      make_interpolate_plan,
+      InterpolateProblem{.num_members = 2, .batch = 2, .channels = 3, .height = 2, .width = 4});
 }
 
 void check_sequences_and_tables() {

@@ -8,6 +8,7 @@
 
 #include "host/attention/flash_attention_strategy.hpp"
 #include "host/core/wide_plan.hpp"
+#include "host/pooling/interpolate_params.hpp"
 #include "host/pooling/pooling_params.hpp"
 #include "kernels/norm/norm_blocks.hpp"
 #include "kernels/pointwise/ensemble_blocks.hpp"
@@ -16,6 +17,7 @@
 #include "wide/context.hpp"
 #include "wide/error.hpp"
 #include "wide/groupnorm.hpp"
+#include "wide/interpolate.hpp"
 #include "wide/pooling.hpp"
 #include "wide/softmax.hpp"
 
@@ -218,6 +220,21 @@ TEST_CASE("launch limits: pooling's blocks") {
   CHECK(blocks(last, 1024) > kernels::kMaxGridBlocks);
   last.channels = 0;
   CHECK(blocks(last, 1024) == 0);
+}
+
+TEST_CASE("launch limits: interpolate's blocks") {
+  InterpolateProblem p{.num_members = 1024, .batch = 1024, .channels = 64};
+  p.height = p.width = 64;
+  p.out_height = p.out_width = 256;
+  const auto blocks = [](const InterpolateProblem& problem, int64_t members) {
+    const InterpolatePlan plan = make_interpolate_plan(Context::cpu(), problem);
+    return interpolate_launch_blocks(plan.problem(), members);
+  };
+  CHECK(blocks(p, 1024) == int64_t{1024} * 1024 * 64 * 2);  // a band has 32768 outputs
+  p.out_height = p.out_width = 2048;
+  CHECK(blocks(p, 1024) == kTooMany);
+  p.channels = 0;
+  CHECK(blocks(p, 1024) == 0);
 }
 
 TEST_CASE("launch limits: ensemble's blocks") {

@@ -8,6 +8,7 @@ _FAMILIES = {
     "linear": linear.linear, "mlp": linear.mlp, "embedding": embedding.embedding,
     "layernorm": norms.row_norm, "rmsnorm": norms.row_norm, "chain": norms.row_norm,
     "conv1d": windows.conv, "conv2d": windows.conv, "conv3d": windows.conv, "pooling": windows.pooling,
+    "interpolate": windows.interpolate,
     "flash_attention": attention.flash_attention, "attention": attention.attention,
     "pointwise": elementwise.pointwise, "softmax": elementwise.softmax, "binary": elementwise.binary,
     "dropout": elementwise.dropout, "ensemble": elementwise.ensemble, "recurrent": recurrent.recurrent,

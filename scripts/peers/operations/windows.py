@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""conv1d, conv2d and conv3d, and pooling: windows over positions."""
+"""conv1d, conv2d and conv3d, pooling and interpolate: windows over positions."""
 import torch
 import torch.nn.functional as F
 
 from operands import split
 from operations.linear import activation_of
+from protocol import Unsupported
 from strategies import Family, Form, Operand
 
 
@@ -140,3 +141,29 @@ def pooling(case, tensors):
              Form("channels_last", "one call over the channels of all members, memory_format channels_last",
                   lambda: (x.contiguous(memory_format=torch.channels_last),), call, to_members)]
     return Family(call, {"x": Operand(split(x, n, 1))}, forms, n=n, finish=as_case)
+
+
+def interpolate(case, tensors):
+    """Signals are images of one row here, too."""
+    n, x = case.n, tensors["x"]
+    # The number that the library has: 0.7 in 32 bits is below 0.7, and so may be what it is multiplied by.
+    scale = float(torch.tensor(case["scale"] / 100, dtype=torch.float32))
+    scales = (1.0 if case["height"] == 1 else scale, scale)
+    outputs = [int(extent * of_axis) for extent, of_axis in zip(x.shape[-2:], scales)]
+    aligned = case["coordinates"] == "align_corners"
+    by_scale = case["by"] == "scale" and not aligned
+    if by_scale and 0 in outputs:
+        raise Unsupported("interpolate: a scale makes no outputs here")
+
+    def call(x):
+        if by_scale:
+            return F.interpolate(x, scale_factor=scales, mode="bilinear")
+        return F.interpolate(x, [max(1, count) for count in outputs], mode="bilinear", align_corners=aligned)
+
+    def to_members(y):
+        return split(y, n, 1)
+
+    forms = [Form("stacked", "one call over the channels of all members", lambda: (x.contiguous(),), call, to_members),
+             Form("channels_last", "one call over the channels of all members, memory_format channels_last",
+                  lambda: (x.contiguous(memory_format=torch.channels_last),), call, to_members)]
+    return Family(call, {"x": Operand(split(x, n, 1))}, forms, n=n)

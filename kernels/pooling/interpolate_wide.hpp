@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/pooling/interpolate_params.hpp"
+#include "wide/dtype.hpp"
+
+namespace wide::kernels {
+
+/// y = x between its positions, all members in one launch.
+cudaError_t launch_interpolate_wide(Dtype dtype, const InterpolateParams& params,
+                                    cudaStream_t stream);
+
+}  // namespace wide::kernels
