@@ -220,6 +220,12 @@ static_assert(offsetof(wide_pointwise_layer, slope) == 8 &&
               offsetof(wide_pointwise_layer, low) == 20 &&
               offsetof(wide_pointwise_layer, high) == 24 &&
               offsetof(wide_pointwise_layer, num_slopes) == 32);
+static_assert(has_layout<wide_interpolate_layer>(40, 6));
+static_assert(offsetof(wide_interpolate_layer, out_height) == 8 &&
+              offsetof(wide_interpolate_layer, out_width) == 16 &&
+              offsetof(wide_interpolate_layer, row_scale) == 24 &&
+              offsetof(wide_interpolate_layer, column_scale) == 28 &&
+              offsetof(wide_interpolate_layer, coordinates) == 32);
 static_assert(has_layout<wide_pool_layer>(88, 12));
 static_assert(offsetof(wide_pool_layer, kernel_height) == 8 &&
               offsetof(wide_pool_layer, kernel_width) == 16 &&

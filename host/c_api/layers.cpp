@@ -124,6 +124,20 @@ wide_status wide_builder_upsample(wide_builder* builder, const char* name, wide_
   });
 }
 
+wide_status wide_builder_interpolate(wide_builder* builder, const char* name, wide_value x,
+                                     const wide_interpolate_layer* options, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    const wide_interpolate_layer given = options_or_default(options, "options");
+    InterpolateOp op{.out_height = given.out_height, .out_width = given.out_width};
+    op.row_scale = given.row_scale, op.column_scale = given.column_scale;
+    if (given.coordinates != nullptr) {
+      op.coordinates = named<CoordinateMode>(given.coordinates, "options.coordinates",
+                                             kAllCoordinateModes, coordinate_mode_name);
+    }
+    return g.append(own, op, {{"x", value_of(g, x)}});
+  });
+}
+
 wide_status wide_builder_matmul(wide_builder* builder, const char* name, wide_value left,
                                 wide_value right, const wide_matmul_layer* options,
                                 wide_value* out) {

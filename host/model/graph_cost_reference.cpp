@@ -107,6 +107,9 @@ struct NodeFlops {
            (extent("x", 2) + static_cast<double>(weight[1]));
   }
   double operator()(const PoolingOp&) const { return elements(graph, node.operand("x")); }
+  double operator()(const InterpolateOp&) const {  // two products and a sum along each axis
+    return (graph.type(node.outputs[0]).shape.rank() == 3 ? 3 : 9) * out();
+  }
   double operator()(const ReshapeOp&) const { return 0; }
   double operator()(const SliceOp&) const { return 0; }
   template <class Op>

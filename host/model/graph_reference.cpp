@@ -386,6 +386,12 @@ class Evaluator {
     out(pooling_of(op, in("x"), type.rank() == 3 ? 1 : type[column - 1], type[column]));
   }
 
+  void compute(const InterpolateOp& op) {
+    Doubles y = shaped();
+    interpolate_of(op, in("x"), y);
+    out(std::move(y));
+  }
+
   void compute(const SoftmaxOp& op) {
     Doubles y = in("x");
     const int64_t d = y.shape.back();

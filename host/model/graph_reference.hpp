@@ -57,6 +57,7 @@ Doubles conv_transpose_of(const ConvTransposeOp& op, const Doubles& x, const Dou
 /// `y` has its shape, here and below.
 void depth_to_space_of(const DepthToSpaceOp& op, const Doubles& x, Doubles& y);
 void upsample_of(const UpsampleOp& op, const Doubles& x, Doubles& y);
+void interpolate_of(const InterpolateOp& op, const Doubles& x, Doubles& y);
 Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t out_height, int64_t out_width);
 Doubles transpose_of(const TransposeOp& op, const Doubles& x);
 /// The weight that a blob encodes, by the library: linear's own tests check that.

@@ -4,6 +4,7 @@
 // The reference's loops over windows and axes.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -215,6 +216,43 @@ void upsample_of(const UpsampleOp& op, const Doubles& x, Doubles& y) {
     for (size_t a = 0; a < factors.size(); ++a) from = from * inputs[a] + position[a] / factors[a];
     y.values.push_back(x.values[z(i / num_out * product(inputs) + from)]);
   }
+}
+
+/// Positions have weights that fall to 0 one position away from where an output lies.
+void interpolate_of(const InterpolateOp& op, const Doubles& x, Doubles& y) {
+  const bool is_signal = x.shape.size() == 3;
+  const int64_t height = is_signal ? 1 : x.shape[2], width = x.shape.back();
+  const int64_t out_height = is_signal ? 1 : y.shape[2], out_width = y.shape.back();
+  const auto place = [&](int64_t i, int64_t in, int64_t outputs, float scale) {
+    const double s = scale > 0.0f ? static_cast<double>(scale)
+                                  : static_cast<double>(outputs) / static_cast<double>(in);
+    const auto output = static_cast<double>(i), last = static_cast<double>(in - 1);
+    const bool is_first = outputs == 1 && (op.coordinates == CoordinateMode::pytorch_half_pixel ||
+                                           op.coordinates == CoordinateMode::align_corners);
+    const double at = is_first                                       ? 0
+                      : op.coordinates == CoordinateMode::asymmetric ? output / s
+                      : op.coordinates == CoordinateMode::align_corners
+                          ? output * last / static_cast<double>(outputs - 1)
+                          : (output + 0.5) / s - 0.5;
+    return std::min(std::max(at, 0.0), last);
+  };
+  const auto weight = [](double at, int64_t position) {
+    return std::max(0.0, 1 - std::fabs(at - static_cast<double>(position)));
+  };
+  for (int64_t plane = 0; plane < y.shape[0] * y.shape[1]; ++plane)
+    for (int64_t i = 0; i < out_height; ++i)
+      for (int64_t j = 0; j < out_width; ++j) {
+        const double down = place(i, height, out_height, op.row_scale),
+                     across = place(j, width, out_width, op.column_scale);
+        const auto top = static_cast<int64_t>(down), left = static_cast<int64_t>(across);
+        double sum = 0;
+        for (int64_t r = top; r < std::min(top + 2, height); ++r)
+          for (int64_t c = left; c < std::min(left + 2, width); ++c) {
+            const double w = weight(down, r) * weight(across, c);
+            if (w > 0) sum += w * x.values[z((plane * height + r) * width + c)];
+          }
+        y.values.push_back(sum);
+      }
 }
 
 Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t oh, int64_t ow) {

@@ -133,5 +133,6 @@ Types infer(const DepthToSpaceOp& op, const Operands& at);
 Types infer(const UpsampleOp& op, const Operands& at);
 Types infer(const ConvPhasesOp& op, const Operands& at);
 Types infer(const PoolingOp& op, const Operands& at);
+Types infer(const InterpolateOp& op, const Operands& at);
 
 }  // namespace wide::infer_detail

@@ -7,6 +7,7 @@
 #include "host/conv/conv_problem.hpp"
 #include "host/model/conv_transpose.hpp"
 #include "host/model/infer_operands.hpp"
+#include "host/pooling/interpolate_problem.hpp"
 #include "host/pooling/pooling_problem.hpp"
 
 namespace wide::infer_detail {
@@ -232,6 +233,22 @@ Types infer(const PoolingOp& op, const Operands& at) {
   at.require(size.height >= 1 && size.width >= 1,
              "a window is larger than x " + shape_text(x.shape) + ", expected at least one output");
   return {{x.dtype, conv_shape(op.layout, rank, kBatch, x.shape[is_last ? rank - 1 : 1], 1, size)}};
+}
+
+Types infer(const InterpolateOp& op, const Operands& at) {
+  at.only({"x"});
+  ValueType y = at.floating("x", 3, 4);
+  const int column = y.shape.rank() - 1;
+  InterpolateProblem p{.width = y.shape[column], .coordinates = op.coordinates};
+  p.out_width = op.out_width, p.column_scale = op.column_scale;
+  if (column == 3) {
+    p.height = y.shape[2];
+    p.out_height = op.out_height, p.row_scale = op.row_scale;
+  }
+  at.require_accepted([&] { p = resolved_positions(p); });
+  y.shape[column] = p.out_width;
+  if (column == 3) y.shape[2] = p.out_height;
+  return {y};
 }
 
 }  // namespace wide::infer_detail

@@ -192,6 +192,14 @@ Value upsample(GraphBuilder& g, const std::string& name, Value x, int64_t factor
   return g.append(name, op, {{"x", x}});
 }
 
+Value interpolate(GraphBuilder& g, const std::string& name, Value x, int64_t out_height,
+                  int64_t out_width, CoordinateMode coordinates) {
+  return g.append(
+      name,
+      InterpolateOp{.out_height = out_height, .out_width = out_width, .coordinates = coordinates},
+      {{"x", x}});
+}
+
 Value matmul(GraphBuilder& g, const std::string& name, Value left, Value right,
              const MatmulLayer& layer) {
   const GraphBuilder::Rollback rollback(g);

@@ -194,6 +194,7 @@ class Layouts {
   void constrain(const GroupnormOp&) { channels(); }
   void constrain(const InstancenormOp&) { channels(); }
   void constrain(const PoolingOp& op) { channels(op.layout); }
+  void constrain(const InterpolateOp&) { channels(); }
   void constrain(const PointwiseOp&) {
     const Value slope = node_->operand("slope");
     if (!slope.is_absent() && graph_.type(slope).shape != Shape{1}) rows({"x"});

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Norms of rows and of channels, chains, softmax and pooling.
+// Norms of rows and of channels, chains, softmax, pooling and interpolate.
 #include "host/model/lowering.hpp"
 #include "wide/batchnorm.hpp"
 #include "wide/chain.hpp"
 #include "wide/groupnorm.hpp"
+#include "wide/interpolate.hpp"
 #include "wide/layernorm.hpp"
 #include "wide/pooling.hpp"
 #include "wide/rmsnorm.hpp"
@@ -156,6 +157,18 @@ void lower(Lowering& l, const Node& node, const PoolingOp& op) {
   const auto arguments = [=](const Bases& at) { return PoolingArguments{at.at(x), at.at(y)}; };
   l.add(node, "pooling", "pooling", describe_pooling(arguments(l.example()), like),
         make_pooling_plan, arguments);
+}
+
+void lower(Lowering& l, const Node& node, const InterpolateOp& op) {
+  const PlacedView x = l.joined(node, "x"), y = l.joined(node, node.outputs[0]);
+  InterpolateProblem like;
+  like.num_members = l.members_of(node);
+  like.coordinates = op.coordinates;
+  if (l.graph().type(node.outputs[0]).shape.rank() == 4) like.row_scale = op.row_scale;
+  like.column_scale = op.column_scale;
+  const auto arguments = [=](const Bases& at) { return InterpolateArguments{at.at(x), at.at(y)}; };
+  l.add(node, "interpolate", "interpolate", describe_interpolate(arguments(l.example()), like),
+        make_interpolate_plan, arguments);
 }
 
 }  // namespace wide

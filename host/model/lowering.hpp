@@ -27,6 +27,7 @@
 #include "host/pointwise/ensemble_run.hpp"
 #include "host/pointwise/pointwise_problem.hpp"
 #include "host/pointwise/softmax_run.hpp"
+#include "host/pooling/interpolate_problem.hpp"
 #include "host/pooling/pooling_problem.hpp"
 #include "host/recurrent/recurrent_problem.hpp"
 #include "wide/model.hpp"
@@ -282,6 +283,7 @@ void lower(Lowering& l, const Node& node, const InstancenormOp& op);
 void lower(Lowering& l, const Node& node, const PointwiseOp& op);
 void lower(Lowering& l, const Node& node, const BinaryOp& op);
 void lower(Lowering& l, const Node& node, const PoolingOp& op);
+void lower(Lowering& l, const Node& node, const InterpolateOp& op);
 void lower(Lowering& l, const Node& node, const SoftmaxOp& op);
 void lower(Lowering& l, const Node& node, const DropoutOp& op);
 void lower(Lowering& l, const Node& node, const ConcatOp& op);

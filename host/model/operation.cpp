@@ -162,6 +162,13 @@ void list(const PoolingOp& op, Attributes& a) {
   a.add("layout", layout_name(op.layout), layout_name(ChannelLayout::channels_first));
   if (!op.counts_padding) a.add<std::string_view>("counts_padding", "false", "");
 }
+void list(const InterpolateOp& op, Attributes& a) {
+  a.add("out_height", op.out_height, int64_t{0});
+  a.add("out_width", op.out_width, int64_t{0});
+  a.add<std::string_view>("coordinates", coordinate_mode_name(op.coordinates), "");
+  a.add("row_scale", op.row_scale, 0.0f);
+  a.add("column_scale", op.column_scale, 0.0f);
+}
 void list(const SoftmaxOp& op, Attributes& a) {
   a.add("log", op.is_log, false);
 }
@@ -240,6 +247,7 @@ struct Namer {
   std::string_view operator()(const PointwiseOp&) const { return "pointwise"; }
   std::string_view operator()(const BinaryOp&) const { return "binary"; }
   std::string_view operator()(const PoolingOp&) const { return "pooling"; }
+  std::string_view operator()(const InterpolateOp&) const { return "interpolate"; }
   std::string_view operator()(const SoftmaxOp&) const { return "softmax"; }
   std::string_view operator()(const DropoutOp&) const { return "dropout"; }
   std::string_view operator()(const ConcatOp&) const { return "concat"; }

@@ -58,10 +58,11 @@ Graph remove_dead_nodes(const Graph& graph, Notes& notes) {
 
 std::span<const std::string_view> strategy_groups() {
   static constexpr std::string_view kGroups[] = {
-      "all",       "linear",    "ragged_linear", "conv",    "attention",     "flash_attention",
-      "recurrent", "embedding", "layernorm",     "rmsnorm", "chain",         "batchnorm",
-      "groupnorm", "pointwise", "binary",        "mlp",     "pooling",       "softmax",
-      "dropout",   "ensemble",  "top_k",         "routing", "routed_linear", "routed_mlp"};
+      "all",       "linear",    "ragged_linear", "conv",    "attention", "flash_attention",
+      "recurrent", "embedding", "layernorm",     "rmsnorm", "chain",     "batchnorm",
+      "groupnorm", "pointwise", "binary",        "mlp",     "pooling",   "softmax",
+      "dropout",   "ensemble",  "interpolate",   "top_k",   "routing",   "routed_linear",
+      "routed_mlp"};
   return kGroups;
 }
 

@@ -195,7 +195,8 @@ class StepWorkload final : public GraphWorkload {
     cost.flops = static_cast<double>(num_members() * batch()) * least_graph_flops(graph());
     for (const Value y : node_.outputs) cost.bytes_written += bytes(y);
     const bool skips_positions = std::holds_alternative<ConvOp>(node_.operation) ||
-                                 std::holds_alternative<PoolingOp>(node_.operation);
+                                 std::holds_alternative<PoolingOp>(node_.operation) ||
+                                 std::holds_alternative<InterpolateOp>(node_.operation);
     for (const auto& [name, value] : step_.inputs) {
       if (!skips_keys && !skips_positions) cost.bytes_read += bytes(value);
     }

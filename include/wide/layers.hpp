@@ -61,6 +61,10 @@ Value depth_to_space(GraphBuilder& g, const std::string& name, Value x, int64_t 
 /// [B, C, H, W] -> [B, C, H*factor, W*factor], each element as many times; signals and volumes
 /// alike.
 Value upsample(GraphBuilder& g, const std::string& name, Value x, int64_t factor);
+/// [B, C, H, W] -> [B, C, out_height, out_width] by linear interpolation, of signals [B, C, L] ->
+/// [B, C, out_width]. By a scale use GraphBuilder::append.
+Value interpolate(GraphBuilder& g, const std::string& name, Value x, int64_t out_height,
+                  int64_t out_width, CoordinateMode coordinates = CoordinateMode::half_pixel);
 
 struct MatmulLayer {
   bool transposes_left = false, transposes_right = false;  ///< the last two axes, before anything

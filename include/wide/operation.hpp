@@ -13,6 +13,7 @@
 #include "wide/binary.hpp"
 #include "wide/chain.hpp"
 #include "wide/conv.hpp"
+#include "wide/coordinate_mode.hpp"
 #include "wide/ensemble.hpp"
 #include "wide/epilogue.hpp"
 #include "wide/pointwise.hpp"
@@ -201,6 +202,15 @@ struct PoolingOp {
   friend bool operator==(const PoolingOp&, const PoolingOp&) = default;
 };
 
+/// x [B, C, L] or [B, C, H, W] -> y [B, C, ..]: between x's positions; fields as in
+/// InterpolateProblem, of signals those of columns
+struct InterpolateOp {
+  int64_t out_height = 0, out_width = 0;
+  CoordinateMode coordinates = CoordinateMode::half_pixel;
+  float row_scale = 0, column_scale = 0;
+  friend bool operator==(const InterpolateOp&, const InterpolateOp&) = default;
+};
+
 /// x [.., D] -> y: over the last axis
 struct SoftmaxOp {
   bool is_log = false;
@@ -297,7 +307,8 @@ using Operation =
     std::variant<LinearOp, MatmulOp, ConvOp, ConvTransposeOp, DepthToSpaceOp, UpsampleOp,
                  AttentionOp, FlashAttentionOp, RecurrentOp, EmbeddingOp, LayernormOp, RmsnormOp,
                  ChainOp, BatchnormOp, GroupnormOp, InstancenormOp, PointwiseOp, BinaryOp,
-                 PoolingOp, SoftmaxOp, DropoutOp, ConcatOp, SliceOp, ReshapeOp, TransposeOp,
-                 FoldBatchnormOp, ConvPhasesOp, MlpOp, PackMlpOp, QuantizeOp, EnsembleOp>;
+                 PoolingOp, InterpolateOp, SoftmaxOp, DropoutOp, ConcatOp, SliceOp, ReshapeOp,
+                 TransposeOp, FoldBatchnormOp, ConvPhasesOp, MlpOp, PackMlpOp, QuantizeOp,
+                 EnsembleOp>;
 
 }  // namespace wide

@@ -108,6 +108,19 @@ WIDE_API wide_status wide_builder_depth_to_space(wide_builder* builder, const ch
 WIDE_API wide_status wide_builder_upsample(wide_builder* builder, const char* name, wide_value x,
                                            int64_t factor, wide_value* out);
 
+typedef struct wide_interpolate_layer {
+  size_t struct_size;
+  int64_t out_height, out_width; /* 0: x's times the scale, rounded down; without one, x's */
+  float row_scale, column_scale; /* by which coordinates go; 0: outputs / x's positions */
+  const char* coordinates;       /* NULL: "half_pixel"; "pytorch_half_pixel", "align_corners",
+                                    "asymmetric" */
+} wide_interpolate_layer;
+/* Linear interpolation between positions: [B, C, H, W] -> [B, C, out_height, out_width]; of signals
+ * [B, C, L] -> [B, C, out_width] only the widths count. */
+WIDE_API wide_status wide_builder_interpolate(wide_builder* builder, const char* name, wide_value x,
+                                              const wide_interpolate_layer* options,
+                                              wide_value* out);
+
 typedef struct wide_matmul_layer {
   size_t struct_size;
   int32_t transposes_left, transposes_right; /* the last two axes, before anything */

@@ -158,6 +158,10 @@ static void refuse_graphs(void) {
   const wide_conv_transpose_layer none = {.struct_size = sizeof none, .padding_width = 9};
   REFUSED_BY_BUILDER("expected 3 to 5 axes", wide_builder_conv_transpose(b, "up", x, 4, &none, &y));
   REFUSED_BY_BUILDER("expected 3 to 5 axes", wide_builder_depth_to_space(b, "shuffle", x, 2, &y));
+  const wide_interpolate_layer corners = {.struct_size = sizeof corners, .coordinates = "corners"};
+  REFUSED_BY_BUILDER("options.coordinates is \"corners\"",
+                     wide_builder_interpolate(b, "between", x, &corners, &y));
+  REFUSED_BY_BUILDER("expected 3 to 4 axes", wide_builder_interpolate(b, "between", x, NULL, &y));
   REFUSED_BY_BUILDER("product: right is fp32 [B, 6], expected a batch and two or more axes",
                      wide_builder_matmul(b, "product", x, x, NULL, &y));
   const wide_conv_layer nowhere = {.struct_size = sizeof nowhere, .x_channels = 7};

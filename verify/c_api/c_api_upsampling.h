@@ -48,6 +48,18 @@ static void test_upsampling(void) {
   OK(wide_builder_slice(l.builder, "first", row, 3, 1, 2, &first));
   OK(wide_builder_upsample(l.builder, "twice", first, 2, &y));
   EXPECT(&l, y, -2, -2, 3, 3, -2, -2, 3, 3);
+  const wide_interpolate_layer between = {
+      .struct_size = sizeof between, .out_height = 2, .out_width = 4};
+  OK(wide_builder_interpolate(l.builder, "between", first, &between, &y));
+  EXPECT(&l, y, -2, -0.75f, 1.75f, 3, -2, -0.75f, 1.75f, 3);
+  const wide_interpolate_layer aligned = {.struct_size = sizeof aligned,
+                                          .out_width = 3,
+                                          .row_scale = 2,
+                                          .coordinates = "align_corners"};
+  OK(wide_builder_interpolate(l.builder, "aligned", first, &aligned, &y));
+  EXPECT(&l, y, -2, 0.5f, 3, -2, 0.5f, 3);
+  OK(wide_builder_interpolate(l.builder, "same", first, NULL, &y));
+  EXPECT(&l, y, -2, 3);
   check_layers(&l, all);
   wide_parameters_destroy(all);
 }

@@ -282,6 +282,7 @@ TEST_CASE("graph: layers become the operations that they are called") {
   (void)layers::pointwise(g, "prelu", x, PointwiseFunction::prelu, {.num_slopes = 8});
   (void)layers::pointwise(g, "clamp", x, PointwiseFunction::clamp,
                           {.slope = 2, .alpha = 3, .beta = 4, .low = 5, .high = 6});
+  (void)layers::interpolate(g, "between", x, 8, 9, CoordinateMode::align_corners);
   using enum PoolingMode;
   const std::vector<Operation> expected{
       PoolingOp{.mode = max, .rows = window, .columns = window},
@@ -291,7 +292,8 @@ TEST_CASE("graph: layers become the operations that they are called") {
       BinaryOp{.function = BinaryFunction::divide},
       BinaryOp{.function = BinaryFunction::add},
       PointwiseOp{.function = PointwiseFunction::prelu},
-      PointwiseOp{PointwiseFunction::clamp, 2, 3, 4, 5, 6}};
+      PointwiseOp{PointwiseFunction::clamp, 2, 3, 4, 5, 6},
+      InterpolateOp{8, 9, CoordinateMode::align_corners}};
   REQUIRE(g.graph().nodes().size() == expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     CAPTURE(g.graph().nodes()[i].name);

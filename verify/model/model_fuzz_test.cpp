@@ -223,6 +223,14 @@ class RandomGraph {
     return layers::flash_attention(g_, name("attention"), x, k, k, heads, layer);
   }
 
+  /// An image's positions four fifths of one apart.
+  Value between(Value x) {
+    InterpolateOp op{.out_height = kSide, .out_width = kSide};
+    op.coordinates = CoordinateMode::asymmetric;
+    op.row_scale = op.column_scale = 1.25f;
+    return g_.append(name("between"), op, {{"x", x}});
+  }
+
   /// From one of the shapes to another, or through a view to the same.
   Value other_shape(Value x) {
     const Shape& from = shape(x);
@@ -231,6 +239,7 @@ class RandomGraph {
     if (from == kPosition) return layers::flatten(g_, name("flat"), x);
     if (from == kImage) {
       if (one_in(2)) return layers::global_average_pool(g_, name("pool"), x);
+      if (one_in(3)) return between(x);
       const Value cut = layers::slice(g_, name("cut"), x, 3, below(kSide), 1);
       Value column = layers::reshape(g_, name("column"), cut, {kBatch, kFeatures, kSide});
       column = layers::conv(g_, name("conv1d"), column, kFeatures,
