@@ -5,6 +5,7 @@
 // places that were worked out by hand, or refused in words.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <limits>
 
 #include "verify/import/onnx_run.hpp"
@@ -127,13 +128,70 @@ TEST_CASE("onnx: a resize that repeats positions is an upsample, by any words fo
   CHECK(result_of(file_of("Upsample", {1, 1, 3}, "", {by_two}), {{1, 2, 3}}) == twice);
 }
 
+TEST_CASE("onnx: a resize of mode linear lies where ONNX says") {
+  const std::string linear = text_attribute("mode", "linear");
+  const auto resized = [&](const std::string& attributes, const Strings& constants) {
+    return result_of(file_of("Resize", {1, 1, 3}, linear + attributes, constants, 1), {{1, 2, 4}});
+  };
+  const auto where = [](const char* mode) {
+    return text_attribute("coordinate_transformation_mode", mode);
+  };
+  const std::string by_two = scales({1, 1, 1, 2}), to_six = sizes({1, 1, 1, 6});
+  const Values between{1, 1.25, 1.75, 2.5, 3.5, 4};
+  CHECK(resized("", {"", by_two}) == between);
+  CHECK(resized("", {"", "", to_six}) == between);
+  CHECK(resized(where("half_pixel"), {"", "", to_six}) == between);
+  CHECK(resized(where("pytorch_half_pixel"), {"", by_two}) == between);
+  CHECK(resized(where("asymmetric"), {"", by_two}) == Values{1, 1.5, 2, 3, 4, 4});
+  CHECK(resized(where("align_corners"), {"", "", sizes({1, 1, 1, 5})}) == Values{1, 1.5, 2, 3, 4});
+  CHECK(resized(where("align_corners"), {"", scales({1, 1, 1, 1})}) == Values{1, 2, 4});
+  // Of one output: the middle, or the first one.
+  CHECK(resized("", {"", "", sizes({1, 1, 1, 1})}) == Values{2});
+  CHECK(resized(where("pytorch_half_pixel"), {"", "", sizes({1, 1, 1, 1})}) == Values{1});
+  // By the scale at 1 / 6 and 3 / 2, by sizes at 1 / 4 and 7 / 4.
+  const Values by_scale = resized("", {"", scales({1, 1, 1, 0.75})});
+  CHECK((by_scale.size() == 2 && std::fabs(by_scale[0] - 7 / 6.) < 1e-6 && by_scale[1] == 3));
+  CHECK(resized("", {"", "", sizes({1, 1, 1, 2})}) == Values{1.25, 3.5});
+  CHECK(resized("", {"", scales({1, 1, 3, 1})}) == Values{1, 2, 4, 1, 2, 4, 1, 2, 4});
+  CHECK(result_of(file_of("Upsample", {1, 1, 3}, linear, {by_two}), {{1, 2, 4}}) ==
+        Values{1, 1.5, 2, 3, 4, 4});
+  // Signals; and axes by name.
+  CHECK(result_of(file_of("Resize", {1, 3}, linear, {"", scales({1, 1, 2})}, 1), {{1, 2, 4}}) ==
+        between);
+  CHECK(resized(ints_attribute("axes", {3}), {"", scales({2})}) == between);
+}
+
+TEST_CASE("onnx: other resizes of mode linear are refused in words") {
+  const auto with = [](const std::string& attributes, const Strings& constants,
+                       const Extents& extents = {1, 1, 3}) {
+    return file_of("Resize", extents, text_attribute("mode", "linear") + attributes, constants, 1);
+  };
+  const std::string by_two = scales({1, 1, 1, 2});
+  refused(
+      with(text_attribute("coordinate_transformation_mode", "tf_crop_and_resize"), {"", by_two}),
+      "has coordinate_transformation_mode tf_crop_and_resize, expected half_pixel");
+  refused(with(int_attribute("antialias", 1), {"", by_two}), "has antialias 1, expected 0");
+  refused(with(int_attribute("exclude_outside", 1), {"", by_two}),
+          "has exclude_outside 1, expected 0");
+  refused(with("", {"", scales({1, 2, 1, 2})}), "resizes the batch or channels");
+  refused(with(text_attribute("coordinate_transformation_mode", "align_corners"),
+               {"", scales({1, 1, 1, 0.75})}),
+          "makes 2.25 positions of 3 with corners aligned, expected a whole number");
+  refused(with("", {"", scales({1, 1, 1, 2, 2})}, {1, 1, 3, 3}),
+          "has an input of 5 axes, expected a signal or image");
+  for (const double bad : {0.0, -1.0, 0.2, std::numeric_limits<double>::quiet_NaN()})
+    refused(with("", {"", scales({1, 1, 1, bad})}), "makes no positions of 3");
+  refused(with("", {"", scales({1, 1, 1, 1e10})}), "makes more than 2^30 positions of 3");
+  refused(with("", {"", scales({1, 1, 1, 1e-10})}), "makes no positions of 3");
+}
+
 TEST_CASE("onnx: other resizes are refused in words") {
   const auto with = [](const std::string& attributes, const Strings& constants) {
     return file_of("Resize", {1, 1, 3}, attributes, constants, 1);
   };
   const std::string by_two = scales({1, 1, 1, 2});
-  refused(with(text_attribute("mode", "linear"), {"", by_two}),
-          "has mode linear, expected nearest");
+  refused(with(text_attribute("mode", "cubic"), {"", by_two}),
+          "has mode cubic, expected nearest or linear");
   refused(with("", {"", scales({1, 1, 1, 1.5})}), "resizes 3 positions to 4, expected a multiple");
   refused(with("", {"", scales({1, 1, 1, 0.5})}), "resizes 3 positions to 1, expected a multiple");
   refused(with("", {"", scales({1, 2, 1, 1})}), "resizes the batch or channels");

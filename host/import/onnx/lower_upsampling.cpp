@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operators that make more positions, or fewer: transposed convolutions, blocks of positions that
-// come from channels or become them, and the nearest neighbours of Resize.
+// come from channels or become them, and Resize to nearest neighbours or between them.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "host/core/text.hpp"
 #include "host/import/onnx/lowering.hpp"
@@ -126,12 +129,15 @@ bool is_of_old(const Lowering& at) {
   return at.node().op == "Upsample" || at.opset() < 11;
 }
 
+std::string_view coordinates_of(Lowering& at) {
+  return at.text("coordinate_transformation_mode", is_of_old(at) ? "asymmetric" : "half_pixel");
+}
+
 /// Which of x's positions is the nearest to one of y's, as ONNX's Resize has it.
 class Nearest {
  public:
   explicit Nearest(Lowering& at)
-      : where_(
-            at.text("coordinate_transformation_mode", is_of_old(at) ? "asymmetric" : "half_pixel")),
+      : where_(coordinates_of(at)),
         rounding_(at.text("nearest_mode", is_of_old(at) ? "floor" : "round_prefer_floor")) {
     static constexpr std::string_view kWhere[] = {"asymmetric", "half_pixel", "pytorch_half_pixel",
                                                   "align_corners", "tf_half_pixel_for_nn"};
@@ -222,27 +228,70 @@ int64_t factor_of(Lowering& at, const Nearest& nearest, int64_t in, double scale
   return out / in;
 }
 
+void set_nearest(Lowering& at, Value x, const Resized& to) {
+  const Shape shape = at.shape(x);
+  const Nearest nearest(at);
+  std::vector<int64_t> factors;
+  for (size_t i = 2; i < to.size.size(); ++i) {
+    factors.push_back(factor_of(at, nearest, shape[static_cast<int>(i)], to.scale[i], to.size[i]));
+  }
+  UpsampleOp op{.factor = pair(factors, 1)};
+  if (factors.size() == 3) op.depth_factor = factors[0];
+  at.set(at.append(op, {{"x", x}}));
+}
+
+/// The outputs of an axis, and the scale by which their coordinates go where sizes do not say it.
+std::pair<int64_t, float> linear_axis(Lowering& at, CoordinateMode mode, int64_t in, double scale,
+                                      double size) {
+  constexpr double kMost = 1 << 30;
+  at.require(size >= 1, "makes no positions of " + std::to_string(in));
+  at.support(size <= kMost, "makes more than 2^30 positions of " + std::to_string(in));
+  const double exact = static_cast<double>(in) * scale;
+  if (exact == size) return {static_cast<int64_t>(size), 0.0f};
+  // To ONNX corners are those of a part of a position, to its runtime of whole ones.
+  at.support(mode != CoordinateMode::align_corners,
+             "makes " + text(exact) + " positions of " + std::to_string(in) +
+                 " with corners aligned, expected a whole number");
+  return {static_cast<int64_t>(size), static_cast<float>(scale)};
+}
+
+void set_linear(Lowering& at, Value x, const Resized& to) {
+  const std::string_view where = coordinates_of(at);
+  const std::optional<CoordinateMode> mode = parse_coordinate_mode(where);
+  at.support(mode.has_value(), "has coordinate_transformation_mode " + std::string(where) +
+                                   ", expected half_pixel, pytorch_half_pixel, align_corners or "
+                                   "asymmetric of mode linear");
+  for (const char* option : {"antialias", "exclude_outside"}) {
+    const int64_t is_on = at.integer(option, 0);
+    at.support(is_on == 0, "has " + text(option) + " " + std::to_string(is_on) + ", expected 0");
+  }
+  const Shape shape = at.shape(x);
+  at.support(shape.rank() <= 4, "has an input of " + std::to_string(shape.rank()) +
+                                    " axes, expected a signal or image of mode linear");
+  InterpolateOp op{.coordinates = *mode};
+  const auto axis = [&](int i) {
+    const auto of = static_cast<size_t>(i);
+    return linear_axis(at, *mode, shape[i], to.scale[of], to.size[of]);
+  };
+  std::tie(op.out_width, op.column_scale) = axis(shape.rank() - 1);
+  if (shape.rank() == 4) std::tie(op.out_height, op.row_scale) = axis(2);
+  at.set(at.append(op, {{"x", x}}));
+}
+
 void lower_resize(Lowering& at) {
   at.only({"antialias", "axes", "coordinate_transformation_mode", "cubic_coeff_a",
            "exclude_outside", "extrapolation_value", "keep_aspect_ratio_policy", "mode",
            "nearest_mode"});
   const std::string_view mode = at.text("mode", "nearest");
-  at.support(mode == "nearest", "has mode " + std::string(mode) + ", expected nearest");
+  at.support(mode == "nearest" || mode == "linear",
+             "has mode " + std::string(mode) + ", expected nearest or linear");
   const std::string_view policy = at.text("keep_aspect_ratio_policy", "stretch");
   at.support(policy == "stretch", "has keep_aspect_ratio_policy " + std::string(policy));
   const Value x = at.x(0);
-  const Shape shape = at.shape(x);
-  const size_t num_axes = positions_of(at, x).size();
-  const Resized to = resized(at, shape);
+  (void)positions_of(at, x);
+  const Resized to = resized(at, at.shape(x));
   at.support(to.scale[0] == 1 && to.scale[1] == 1, "resizes the batch or channels");
-  const Nearest nearest(at);
-  std::vector<int64_t> factors;
-  for (size_t i = 2; i < num_axes + 2; ++i) {
-    factors.push_back(factor_of(at, nearest, shape[static_cast<int>(i)], to.scale[i], to.size[i]));
-  }
-  UpsampleOp op{.factor = pair(factors, 1)};
-  if (num_axes == 3) op.depth_factor = factors[0];
-  at.set(at.append(op, {{"x", x}}));
+  return mode == "linear" ? set_linear(at, x, to) : set_nearest(at, x, to);
 }
 
 }  // namespace
