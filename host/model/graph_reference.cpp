@@ -147,16 +147,14 @@ class Evaluator {
     const int64_t rows = count(x.shape) / in_features;
     Doubles y{x.shape, std::vector<double>(z(rows * out_features))};
     y.shape.back() = out_features;
-    for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t r = 0; r < rows; ++r)
       for (int64_t o = 0; o < out_features; ++o) {
         double sum = at("bias", o, 0);
-        for (int64_t i = 0; i < in_features; ++i) {
+        for (int64_t i = 0; i < in_features; ++i)
           sum += x.values[z(r * in_features + i)] * w.values[z(o * in_features + i)];
-        }
         y.values[z(r * out_features + o)] =
             finish(op.residual, op.activation, sum, r * out_features + o);
       }
-    }
     out(std::move(y));
   }
 
