@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "host/import/onnx/view.hpp"
@@ -367,6 +368,8 @@ TEST_CASE("onnx: Pad by itself, whatever it pads with") {
   check(pad("wrap", {0, 2, 0, 0, 1, 0}), {"slice", "slice", "concat"});
   check(pad("constant", {0, -2, 0, 0, 1, 0}), {"slice", "concat"});
   check(pad("constant", {0, 0, 0, 0, 0, 0}), {});
+  const int64_t least = std::numeric_limits<int64_t>::min();
+  CHECK_THAT(refusal(pad("constant", {0, least, 0, 0, 0, 0})), ContainsSubstring("at most 2^30"));
   CHECK_THAT(refusal(pad("constant", {1, 0, 0, 0, 0, 0})), ContainsSubstring("pads the batch"));
   CHECK_THAT(refusal(pad("reflect", {0, 6, 0, 0, 0, 0})),
              ContainsSubstring("pads 6 elements by 6 of themselves, expected at most 5"));

@@ -225,6 +225,10 @@ std::vector<Pads> pads_of(Lowering& at, int rank) {
   }
   at.require(all.size() == 2 * axes.size(),
              "has " + counted(all.size(), "pad") + ", expected " + std::to_string(2 * axes.size()));
+  constexpr int64_t kMost = int64_t{1} << 30;
+  for (const int64_t pad : all)
+    at.support(pad >= -kMost && pad <= kMost,
+               "pads by " + std::to_string(pad) + ", expected at most 2^30");
   std::vector<Pads> pads(static_cast<size_t>(rank));
   for (size_t i = 0; i < axes.size(); ++i)
     pads[static_cast<size_t>(checked_axis(axes[i], rank))] = {all[i], all[i + axes.size()]};

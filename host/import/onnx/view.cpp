@@ -296,6 +296,8 @@ std::optional<View::Copies> View::copies() const {
   if (std::any_of(parts.begin(), parts.end(), is_repeat)) return std::nullopt;
   Copies all{{}, Shape(to)};
   std::vector<Block> lying = blocks_of(parts);
+  constexpr size_t kMostBlocks = 16;  // more than any network moves; each takes a copy
+  if (lying.size() > kMostBlocks) return std::nullopt;
   while (lying.size() + 1 >= kMaxRank) all.steps.push_back(brought_nearer(lying));
   all.steps.push_back(in_order(lying));
   return all;

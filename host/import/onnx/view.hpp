@@ -43,7 +43,7 @@ class View {
   };
   /// The copies, one after another, that put the elements into this layout, and its shape. More
   /// than one where parts move past one another that are more than a graph has axes. None where the
-  /// batch is not in front by itself, elements are repeated, or the shape has too many axes.
+  /// batch is not in front by itself, elements are repeated, or there are too many axes or parts.
   struct Copies {
     std::vector<Copy> steps;
     Shape to;
