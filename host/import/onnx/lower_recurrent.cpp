@@ -180,7 +180,7 @@ Value first_state(Lowering& at, const Layer& layer, size_t input, int64_t direct
   const Moved own = at.part(all, axis, direction, 1);
   const Value state = at.laid_out(own.value, at.view(own).without(axis));
   at.support(!state.is_absent(),
-             "begins with an input " + std::to_string(input) + " that is repeated");
+             "begins with an input " + std::to_string(input) + " whose axes no copy puts in order");
   return state;
 }
 
