@@ -29,23 +29,25 @@ constexpr std::string_view kInterpolateName = "interpolate";
 constexpr int64_t kMostPositions = int64_t{1} << 30;  // of an image: kernels count them in 32 bits
 constexpr float kMaxScale = 1 << 30;
 
-void require_positions(const std::string& of, int64_t value) {
-  if (value >= 1 && value <= kMostPositions) return;
-  throw_invalid_argument("interpolate: " + of + " is " + text(value) + ", expected 1 to 2^30");
+// Checked at every run, which allocates nothing: texts are put together only where they are thrown.
+void require_positions(const char* what, const char* of, int64_t value) {
+  WIDE_REQUIRE(
+      value >= 1 && value <= kMostPositions,
+      "interpolate: " + text(what) + text(of) + " is " + text(value) + ", expected 1 to 2^30");
 }
 
 /// `of`: rows or columns.
-void require_axis(const std::string& of, int64_t size, int64_t outputs, float scale) {
-  require_positions("x's number of " + of, size);
-  require_positions("y's number of " + of, outputs);
+void require_axis(const char* of, int64_t size, int64_t outputs, float scale) {
+  require_positions("x's number of ", of, size);
+  require_positions("y's number of ", of, outputs);
   if (scale == 0.0f) return;
-  WIDE_REQUIRE(
-      scale >= 1 / kMaxScale && scale <= kMaxScale,
-      "interpolate: the scale of " + of + " is " + text(scale) + ", expected 0 or 2^-30 to 2^30");
+  WIDE_REQUIRE(scale >= 1 / kMaxScale && scale <= kMaxScale, "interpolate: the scale of " +
+                                                                 text(of) + " is " + text(scale) +
+                                                                 ", expected 0 or 2^-30 to 2^30");
   // Further outputs would be beyond the last position; and a position is a number of 64 bits.
   WIDE_REQUIRE(
       static_cast<double>(outputs - 1) <= static_cast<double>(size) * static_cast<double>(scale),
-      "interpolate: y's number of " + of + " is " + text(outputs) + ", expected up to x's " +
+      "interpolate: y's number of " + text(of) + " is " + text(outputs) + ", expected up to x's " +
           text(size) + " times " + text(scale) + ", and 1");
 }
 
@@ -53,8 +55,8 @@ void require_legal_positions(const InterpolateProblem& p) {
   require_enumerator(kInterpolateName, "coordinates", p.coordinates, kAllCoordinateModes.back());
   require_axis("rows", p.height, p.out_height, p.row_scale);
   require_axis("columns", p.width, p.out_width, p.column_scale);
-  require_positions("height * width", p.height * p.width);
-  require_positions("out_height * out_width", p.out_height * p.out_width);
+  require_positions("height * width", "", p.height * p.width);
+  require_positions("out_height * out_width", "", p.out_height * p.out_width);
 }
 
 void require_legal(const InterpolateProblem& p) {
