@@ -50,10 +50,10 @@ def case(op, *samples):
 
 
 class Near(float):
-    """Equal to what is up to four seconds less, which a busy machine takes between two parts."""
+    """Equal to what is up to twelve seconds less, which a busy machine takes between two parts."""
 
     def __eq__(self, other):
-        return self - 4 <= other <= self
+        return self - 12 <= other <= self
 
     __hash__ = float.__hash__
 
