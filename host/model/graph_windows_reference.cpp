@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/model/graph_reference.hpp"
+#include "host/pooling/interpolate_reference.hpp"
 
 namespace wide::catalog {
 
@@ -223,27 +224,16 @@ void interpolate_of(const InterpolateOp& op, const Doubles& x, Doubles& y) {
   const bool is_signal = x.shape.size() == 3;
   const int64_t height = is_signal ? 1 : x.shape[2], width = x.shape.back();
   const int64_t out_height = is_signal ? 1 : y.shape[2], out_width = y.shape.back();
-  const auto place = [&](int64_t i, int64_t in, int64_t outputs, float scale) {
-    const double s = scale > 0.0f ? static_cast<double>(scale)
-                                  : static_cast<double>(outputs) / static_cast<double>(in);
-    const auto output = static_cast<double>(i), last = static_cast<double>(in - 1);
-    const bool is_first = outputs == 1 && (op.coordinates == CoordinateMode::pytorch_half_pixel ||
-                                           op.coordinates == CoordinateMode::align_corners);
-    const double at = is_first                                       ? 0
-                      : op.coordinates == CoordinateMode::asymmetric ? output / s
-                      : op.coordinates == CoordinateMode::align_corners
-                          ? output * last / static_cast<double>(outputs - 1)
-                          : (output + 0.5) / s - 0.5;
-    return std::min(std::max(at, 0.0), last);
-  };
   const auto weight = [](double at, int64_t position) {
     return std::max(0.0, 1 - std::fabs(at - static_cast<double>(position)));
   };
   for (int64_t plane = 0; plane < y.shape[0] * y.shape[1]; ++plane)
     for (int64_t i = 0; i < out_height; ++i)
       for (int64_t j = 0; j < out_width; ++j) {
-        const double down = place(i, height, out_height, op.row_scale),
-                     across = place(j, width, out_width, op.column_scale);
+        const double down =
+                         interpolate_position(op.coordinates, i, height, out_height, op.row_scale),
+                     across =
+                         interpolate_position(op.coordinates, j, width, out_width, op.column_scale);
         const auto top = static_cast<int64_t>(down), left = static_cast<int64_t>(across);
         double sum = 0;
         for (int64_t r = top; r < std::min(top + 2, height); ++r)

@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cmath>
 #include <set>
 
 #include "host/import/onnx/view.hpp"
-#include "verify/support/model_run.hpp"
-#include "verify/support/onnx_loops.hpp"
+#include "verify/import/onnx_steps.hpp"
 #include "verify/support/refusals.hpp"
 #include "wide/error.hpp"
 #include "wide/onnx.hpp"
@@ -82,31 +80,9 @@ std::string file_of(const Steps& steps, int64_t batch = -1) {
   return file.bytes_of();
 }
 
-OnnxModel parse(const std::string& file) {
-  return OnnxModel::parse(std::as_bytes(std::span(file)), "a file");
-}
-
-/// Imported, it computes what the loops do, alone and with three members. Returns its operations.
+/// Imported, they compute what the loops do. Returns their operations.
 Strings computed(const Steps& steps, int64_t batch = -1) {
-  const std::string file = file_of(steps, batch);
-  const OnnxModel model = parse(file);
-  const Graph& graph = model.graph();
-  const int64_t rows = batch > 0 ? batch : kB;
-  Doubles x{{rows, kT, kE}, {}};
-  for (int64_t i = 0; i < rows * kT * kE; ++i)
-    x.values.push_back(number(static_cast<size_t>(i) + 99));
-  Tensors known = constants();
-  known["x"] = x;
-  const Doubles wanted = evaluate_steps(steps, known).at("y");
-  std::map<std::string, Doubles> parameters;
-  for (const auto& [name, view] : model.parameters(0)) parameters[name] = catalog::to_doubles(view);
-  const Doubles got = catalog::evaluate_graph(graph, {{"x", x}}, parameters).at("y");
-  REQUIRE(got.shape == wanted.shape);
-  for (size_t i = 0; i < got.values.size(); ++i)
-    CHECK(std::fabs(got.values[i] - wanted.values[i]) < 1e-5);
-  test::ModelRun run(Context::cpu(), graph, {.num_members = 3, .batch = 2});
-  CHECK(run.worst_error(run.run()) < 2e-5);
-  return operations(graph);
+  return judged(file_of(steps, batch), steps, constants(), {batch > 0 ? batch : kB, kT, kE});
 }
 void check(const Steps& steps, const Strings& expected, int64_t batch = -1) {
   CHECK(computed(steps, batch) == expected);

@@ -3,16 +3,13 @@
 //
 // Products of two activations that are no attention, and Einsum: imported, they compute what loops
 // over the file's nodes do, wherever the batch and broadcast axes are.
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cmath>
 #include <limits>
 #include <set>
 
 #include "host/import/onnx/view.hpp"
-#include "verify/support/model_run.hpp"
-#include "verify/support/onnx_loops.hpp"
+#include "verify/import/onnx_steps.hpp"
 #include "verify/support/refusals.hpp"
 #include "wide/error.hpp"
 #include "wide/onnx.hpp"
@@ -37,6 +34,8 @@ Tensors constants() {
   add_tensor(all, "some", {kT, kT});
   add_tensor(all, "heads_bias", {1, 3, 3, 3});
   add_tensor(all, "window_mask", {1, 2, 1, 3, 3});
+  add_tensor(all, "of_columns", {1, 1, kT * kE});
+  add_tensor(all, "of_rows", {1, kT * kE, 1});
   all["half"] = {{}, {0.5}};
   return all;
 }
@@ -54,33 +53,9 @@ std::string file_of(const Steps& steps, int64_t batch = -1) {
   return file.bytes_of();
 }
 
-OnnxModel parse(const std::string& file) {
-  return OnnxModel::parse(std::as_bytes(std::span(file)), "a file");
-}
-
-/// Imported, it has these operations and computes what the loops do, alone and with three members.
 void check(const Steps& steps, const Strings& expected, int64_t batch = -1) {
-  const std::string file = file_of(steps, batch);
-  const OnnxModel model = parse(file);
-  const Graph& graph = model.graph();
-  CHECK(operations(graph) == expected);
-  const int64_t rows = batch > 0 ? batch : kB;
-  Doubles x{{rows, kT, kE}, {}};
-  for (int64_t i = 0; i < rows * kT * kE; ++i)
-    x.values.push_back(number(static_cast<size_t>(i) + 99));
-  Tensors known = constants();
-  known["x"] = x;
-  const Doubles wanted = evaluate_steps(steps, known).at("y");
-  std::map<std::string, Doubles> parameters;
-  for (const auto& [name, view] : model.parameters(0)) parameters[name] = catalog::to_doubles(view);
-  const Doubles got = catalog::evaluate_graph(graph, {{"x", x}}, parameters).at("y");
-  REQUIRE(got.shape == wanted.shape);
-  double worst = 0;
-  for (size_t i = 0; i < got.values.size(); ++i)
-    worst = std::max(worst, std::fabs(got.values[i] - wanted.values[i]));
-  CHECK(worst < 1e-5);
-  test::ModelRun run(Context::cpu(), graph, {.num_members = 3, .batch = 2});
-  CHECK(run.worst_error(run.run()) < 2e-5);
+  const Extents shape{batch > 0 ? batch : kB, kT, kE};
+  CHECK(judged(file_of(steps, batch), steps, constants(), shape) == expected);
 }
 
 std::string refusal(const Steps& steps, int64_t batch = -1) {
@@ -297,6 +272,15 @@ TEST_CASE("onnx: every second element, from any on") {
   check(every(1, 2), {"slice"});
   CHECK_THAT(refusal(every(0, kE, 2, 5)),
              ContainsSubstring("(Slice) slices 12 elements in steps of 5, expected whole steps"));
+}
+
+TEST_CASE("onnx: numbers that are computed of few may be many, like masks of windows") {
+  check({{"Reshape", {"x"}, {"c"}, {0, kT * kE, 1}},
+         {"Reshape", {"x"}, {"r"}, {0, 1, kT * kE}},
+         {"MatMul", {"c", "r"}, {"s"}},
+         {"Add", {"of_columns", "of_rows"}, {"mask"}},  // 5184
+         {"Add", {"s", "mask"}, {"y"}}},
+        {"matmul", "binary"});
 }
 
 TEST_CASE("onnx: ScatterND of constants") {

@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/support/devices.hpp"
-#include "verify/support/model_run.hpp"
+#include "verify/model/model_case.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/model_replay.hpp"
@@ -22,26 +21,15 @@ using namespace wide;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using layers::MatmulLayer;
-using test::built;
+using test::allowed_error, test::built;
 using test::ModelRun;
 
 namespace {
 
-double allowed(Dtype dtype) {
-  return dtype == Dtype::fp32 ? 2e-5 : dtype == Dtype::fp16 ? 4e-3 : 3e-2;
-}
-
-/// On every device, with one batch and with batches of members' own, by kernels of ours, too.
+/// By kernels of ours, too.
 void check(const Graph& graph, double most = 2e-5) {
+  test::check_on_all_devices(graph, most);
   for (const Context& context : test::devices_at_hand()) {
-    for (const char* preset : {"default", "debug"}) {
-      CAPTURE(preset, to_string(context.device()));
-      ModelRun run(context, graph, {.num_members = 3, .batch = 2}, model_options(preset));
-      CHECK(run.worst_error(run.run()) < most);
-      ModelRun ragged(context, graph, {.num_members = 3, .batches = {1, 0, 3}},
-                      model_options(preset));
-      CHECK(ragged.worst_error(ragged.run()) < most);
-    }
     CAPTURE(to_string(context.device()));
     ModelRun ours(context, graph, {.num_members = 3, .batch = 2},
                   {.strategies = {{"linear", "auto_unverified"}}});
@@ -93,8 +81,8 @@ TEST_CASE("matmul: members' own products, of any shape") {
   for (const Dtype dtype : {Dtype::fp16, Dtype::bf16}) {
     check(
         product_of({kBatch, 2, 17, wide}, {kBatch, 2, 9, wide}, {.transposes_right = true}, dtype),
-        allowed(dtype));
-    check(product_of({kBatch, 40, 16}, {kBatch, 16, 24}, {}, dtype), allowed(dtype));
+        allowed_error(dtype));
+    check(product_of({kBatch, 40, 16}, {kBatch, 16, 24}, {}, dtype), allowed_error(dtype));
   }
 }
 

@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "host/model/conv_transpose.hpp"
-#include "verify/support/devices.hpp"
-#include "verify/support/model_run.hpp"
+#include "verify/model/model_case.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/model_replay.hpp"
@@ -24,7 +23,7 @@ using catalog::Doubles;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using layers::ConvTransposeLayer;
-using test::ModelRun;
+using test::allowed_error, test::check_on_all_devices, test::ModelRun;
 
 namespace {
 
@@ -35,24 +34,6 @@ Graph graph_of(const Shape& x, const ConvTransposeLayer& layer, Dtype dtype = Dt
   const Value y = layers::conv_transpose(g, "up", g.input("x", x), channels, layer);
   g.output("y", layers::relu(g, "act", y));
   return std::move(g).build();
-}
-
-double allowed(Dtype dtype) {
-  return dtype == Dtype::fp32 ? 2e-5 : dtype == Dtype::fp16 ? 4e-3 : 3e-2;
-}
-
-/// On every device, by the passes and without, with one batch and with batches of members' own.
-void check(const Graph& graph, double most = 2e-5) {
-  for (const Context& context : test::devices_at_hand()) {
-    for (const char* preset : {"default", "debug"}) {
-      CAPTURE(preset, to_string(context.device()));
-      ModelRun run(context, graph, {.num_members = 3, .batch = 2}, model_options(preset));
-      CHECK(run.worst_error(run.run()) < most);
-      ModelRun ragged(context, graph, {.num_members = 3, .batches = {1, 0, 3}},
-                      model_options(preset));
-      CHECK(ragged.worst_error(ragged.run()) < most);
-    }
-  }
 }
 
 Doubles counted(std::vector<int64_t> shape) {
@@ -119,13 +100,13 @@ TEST_CASE("conv_transpose: every kernel, stride, padding and dilation of a signa
           if (out < 1) continue;
           if (test::wants_small_cases() && (kernel + stride + padding + more) % 3 != 0) continue;
           CAPTURE(kernel, stride, padding, more, dilation);
-          check(graph_of({kBatch, 6, 5}, {.kernel = {1, kernel},
-                                          .stride = {1, stride},
-                                          .padding = {0, padding},
-                                          .dilation = {1, dilation},
-                                          .output_padding = {0, more},
-                                          .groups = kernel == 2 ? 2 : 1,
-                                          .has_bias = kernel != 3}));
+          check_on_all_devices(graph_of({kBatch, 6, 5}, {.kernel = {1, kernel},
+                                                         .stride = {1, stride},
+                                                         .padding = {0, padding},
+                                                         .dilation = {1, dilation},
+                                                         .output_padding = {0, more},
+                                                         .groups = kernel == 2 ? 2 : 1,
+                                                         .has_bias = kernel != 3}));
         }
       }
     }
@@ -157,7 +138,7 @@ TEST_CASE("conv_transpose: images and volumes of every dtype, groups and axes th
   for (const Case& c : cases) {
     for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
       CAPTURE(c.name, dtype_name(dtype));
-      check(graph_of(c.x, c.layer, dtype), allowed(dtype));
+      check_on_all_devices(graph_of(c.x, c.layer, dtype), allowed_error(dtype));
     }
   }
 }
@@ -171,7 +152,7 @@ TEST_CASE("conv_transpose: a batchnorm is folded, an activation fused, a convolu
   x = layers::conv_transpose(g, "flat", x, 2, {.kernel = {3, 3}, .padding = {1, 1}});
   g.output("y", layers::add(g, "skip", x, g.input("other", {kBatch, 2, 6, 6})));
   const Graph graph = std::move(g).build();
-  check(graph);
+  check_on_all_devices(graph);
   const Context cpu = Context::cpu();
   const ModelPlan plan = make_model_plan(cpu, graph, {.num_members = 3, .batch = 2},
                                          {.strategies = {{"up", "sequential"}}});
@@ -236,7 +217,7 @@ TEST_CASE("depth_to_space: blocks of signals, images and volumes of every dtype"
     g.output("d", g.append("d", DepthToSpaceOp{.block = {3, 2}, .first = {4, 1}, .size = {5, 0}},
                            {{"x", image}}));
     g.output("e", g.append("e", DepthToSpaceOp{.block = {1, 1}, .first = {1, 0}}, {{"x", image}}));
-    check(std::move(g).build(), 1e-30);
+    check_on_all_devices(std::move(g).build(), 1e-30);
   }
 }
 
@@ -256,7 +237,7 @@ TEST_CASE("upsample: the nearest elements of signals, images and volumes") {
     g.output("c", layers::upsample(g, "c", volume, 2));
     g.output("d", g.append("d", UpsampleOp{.factor = {1, 3}}, {{"x", image}}));
     const Graph graph = std::move(g).build();
-    check(graph, 1e-30);
+    check_on_all_devices(graph, 1e-30);
     const ModelPlan plan = make_model_plan(Context::cpu(), graph, {.num_members = 3, .batch = 2});
     const auto steps = plan.steps();
     CHECK(std::count_if(steps.begin(), steps.end(), [](const ModelStep& step) {
