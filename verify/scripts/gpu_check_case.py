@@ -31,16 +31,17 @@ exit ${SANITIZER_EXIT:-0}
 """
 
 
-# What is in its results is in files of their names. With words that "broken" holds it crashes; a result that "once.json" is, it gives once.
+# What is in its results is in files of their names, and the events of a sweep are made of them. With words that "broken" holds it
+# crashes; a result that "once.json" is, it gives once.
 WBENCH = """#!/bin/bash
 [ "$1" != list ] || exec cat ROOT/strategies.json
-file=result.json
+file=result.json verb=$1
 [ "$1" != info ] || file=self_check.json
 [ "$1" != suite ] || file=suite.json
 echo "$*" >>ROOT/words
 [ ! -e ROOT/broken ] || [[ $* != *$(<ROOT/broken)* ]] || exit 134
 while [ "$1" != --json ]; do
-  [ "$1" != --events ] || python3 ROOT/events.py ROOT/$file >"$2"
+  [ "$1$verb" != --eventsrun ] || python3 ROOT/events.py ROOT/$file >"$2"
   [ "$1" != --results ] || { mkdir -p "$2" && cp ROOT/entries/*.json "$2"; }
   shift
 done
@@ -89,6 +90,10 @@ class GpuCheckCase(Tree):
         env = {"OUT_LOG": str(self.root / "sanitized")} | env
         env["PATH"] = f"{self.root}/bin:{os.environ['PATH']}"
         return run(self.root / "scripts/gpu_check", "--out", self.root / "out", "--build", self.root / "build", *parts, **env)
+
+    def still(self):
+        """An environment in which time stands still for bash: its SECONDS, once unset, is a variable like others."""
+        return {"BASH_ENV": str(self.put("still.sh", "unset SECONDS\nSECONDS=0\n"))}
 
     def forget(self):
         """What other calls found."""

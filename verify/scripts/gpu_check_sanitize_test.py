@@ -12,6 +12,10 @@ from kernel_tree import PUBLIC, ROOT, evidence
 
 
 class Sanitize(GpuCheckCase):
+    def setUp(self):
+        super().setUp()
+        self.put("scripts/gpu_check.d/verify_runs", "ci --op toy -a dtype=fp32\n")  # one instead of all
+
     def test_findings_and_what_gave_no_verdict(self):
         for env, expected in [({"FINDINGS": "3", "SANITIZER_EXIT": "1"}, 3), ({"SANITIZER_EXIT": "42"}, None)]:
             self.forget()
@@ -126,22 +130,32 @@ printf '    %s\\n' ../verify/catalog/isolation_test.cpp ../verify/catalog/case.h
 
     def test_programs_run_beside_one_another(self):
         self.put("bin/nproc", "#!/bin/sh\necho 8\n", 0o755)
-        busy = f"#!/bin/sh\n[ $1 != --version ] || exit 0\nmkdir {self.root}/busy.$$; ls -d {self.root}/busy.* | wc -l >>{self.root}/most\n" \
-               f"sleep 1; rmdir {self.root}/busy.$$\necho '= ERROR SUMMARY: 0 errors'; echo '= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'\n"
+        # The first ones wait until four have met.
+        busy = f"""#!/bin/sh
+[ $1 != --version ] || exit 0
+mkdir {self.root}/busy.$$; ls -d {self.root}/busy.* | wc -l >>{self.root}/most
+until grep -q 4 {self.root}/most; do sleep 0.05; done
+rmdir {self.root}/busy.$$
+echo '= ERROR SUMMARY: 0 errors'; echo '= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'
+"""
         self.put("bin/compute-sanitizer", busy, 0o755)
         self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
         self.assertEqual(self.check("sanitize").returncode, 0)
         self.assertEqual(max(map(int, (self.root / "most").read_text().split())), 4)
 
     def test_what_hangs_is_cut_and_comes_last_when_called_again(self):
-        script = self.root / "scripts/gpu_check.d/sanitize.sh"
-        script.write_text(script.read_text().replace("at_least_s=15 ", "at_least_s=3 "))
         self.put("bin/nproc", "#!/bin/sh\necho 4\n", 0o755)
-        hangs = SANITIZER.replace("\n", "\nhangs=isolation_test\n", 1).replace("case $2 in", "[ $program != $hangs ] || exec sleep 1000\ncase $2 in", 1)
-        self.put("bin/compute-sanitizer", hangs, 0o755)
+        # Ends, when two have begun, as timeout does for one that it had to end.
+        hangs = """if [ $program = isolation_test ]; then
+  until [ $(grep -c isolation_test $OUT_LOG) -ge 2 ]; do sleep 0.05; done
+  exit 124
+fi
+"""
+        self.put("bin/compute-sanitizer", SANITIZER.replace("case $2 in", hangs + "case $2 in", 1), 0o755)
         self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
-        ran, out = self.sanitized(WIDE_GPU_CHECK_S="24")
-        self.assertIn("sanitize: memcheck over isolation_test:toy came to no end within ", out)
+        ran, out = self.sanitized(**self.still())
+        for tool, seconds in (("memcheck", 555 // 3), ("racecheck", 555 // 3), ("initcheck", 555), ("synccheck", 555)):
+            self.assertIn(f"sanitize: {tool} over isolation_test:toy came to no end within {seconds} s", out)
         self.assertEqual((self.root / "verify/evidence/sanitizer.txt").read_text().count(" mlp_test "), 4, out)
         # Two hold both places; what the unit has not tried comes behind the others, and in the next call all that it lacks. Two that
         # begin together are noted in either order.
@@ -149,7 +163,7 @@ printf '    %s\\n' ../verify/catalog/isolation_test.cpp ../verify/catalog/case.h
         self.assertEqual(sum(line.endswith(" mlp_test") for line in ran[2:7]), 4, ran)
         (self.root / "verify/evidence/sanitizer.txt").unlink()
         (self.root / "build/kept.tar.gz").unlink()
-        ran, _ = self.sanitized(WIDE_GPU_CHECK_S="20")
+        ran, _ = self.sanitized(**self.still())
         self.assertEqual(sum(line.endswith(" mlp_test") for line in ran[:5]), 4, ran)
         self.put("build/verify/isolation_test", "#!/bin/sh\n# mended\n", 0o755)
         self.put("bin/compute-sanitizer", SANITIZER, 0o755)
