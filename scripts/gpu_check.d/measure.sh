@@ -40,7 +40,8 @@ keep_reason() {
 sweep() {
   local name=$1 limit=$2 code cases ops
   shift 2
-  ops=$(primitives | paste -sd ,)
+  know_primitives
+  ops=$(IFS=,; echo "${primitives[*]}")
   rm -f "$out/$name".{json*,events,log}
   within 1 python3 scripts/gpu_check.d/sweep.py "$out/$name.json" "$limit" "${ops:-all}" "$build/bench/wbench" "$@"
   code=$?

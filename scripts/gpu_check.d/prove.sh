@@ -47,6 +47,7 @@ has_built() {
 # from which a build last ended by itself.
 part_build() {
   local capability architecture code
+  primitives=()  # another wbench's
   if [ ! -d carry/usr ] && [ -f "$packages_archive" ]; then unpack "$packages_archive" carry/usr; fi
   say_what_is_here
   judge_commit
@@ -137,16 +138,18 @@ part_golden() {
   return $code
 }
 
-# The primitives with strategies on CUDA.
-primitives() {
-  "$build/bench/wbench" list strategies --json - 2>/dev/null | python3 -c 'import json, sys
-print(*dict.fromkeys(row["op"] for row in json.load(sys.stdin) if row["device"] == "cuda"), sep="\n")' 2>/dev/null
+# Those with strategies on CUDA, once they are known. They are asked for where they are kept, in no subshell.
+primitives=()
+know_primitives() {
+  [ ${#primitives[@]} -eq 0 ] || return 0
+  mapfile -t primitives < <("$build/bench/wbench" list strategies --json - 2>/dev/null | python3 -c 'import json, sys
+for op in dict.fromkeys(row["op"] for row in json.load(sys.stdin) if row["device"] == "cuda"): print(op)' 2>/dev/null)
 }
 
 # Lines "NAME-OP --op OP WORDS": those of the file, for each of their primitives.
 verify_runs() {
   local name ops words op all
-  all=$(primitives)
+  all=$(printf '%s\n' "${primitives[@]}")
   while read -r name _ ops words; do
     [ "${ops%%-*}" != all ] || ops=$(grep -vxF -- "$(cut -s -d- -f2 <<<"$ops")" <<<"${all:-all}")
     for op in ${ops//,/ }; do echo "$name-$op --op $op $words"; done
@@ -158,7 +161,7 @@ verify() {
   local command=$1 runs=scripts/gpu_check.d/scouts limit
   [ -x "$build/bench/wbench" ] || { say "$build/bench/wbench does not exist: build first"; return 1; }
   mkdir -p "$out"
-  [ "$command" = scout ] || { runs=$out/runs.txt && verify_runs >"$runs"; }
+  [ "$command" = scout ] || { know_primitives && runs=$out/runs.txt && verify_runs >"$runs"; }
   local words=(python3 scripts/gpu_check.d/verify.py "$command" "$out" "$build/bench/wbench" "$runs")
   if [ "$command" = todo ] || [ "$command" = report ]; then
     "${words[@]}"

@@ -52,7 +52,8 @@ declare -A asked=([memcheck]="$checks --report-api-errors no --leak-check full -
 # The units, with the sources each was built from, if the build recorded them; else the program itself.
 find_keys() {
   local unit program made checker driver
-  mapfile -t shares < <(primitives | sed -n 's/^./isolation_test:&/p')
+  know_primitives
+  shares=("${primitives[@]/#/isolation_test:}")
   [ ${#shares[@]} -gt 0 ] || say "wbench lists no primitives: no kernel can have evidence"
   device=$(gpu_fact name | tr ' ' '-')
   checker=$(compute-sanitizer --version 2>/dev/null | tail -n 1)
@@ -86,7 +87,7 @@ verdicts_now() {
 
 # How often the unit, in its current state, did not end within its time. Such units come last, with all the time that is left;
 # the least often stopped first.
-times_cut() { grep -cxF "$1 ${keys[$1]}" "$build/cut.txt" 2>/dev/null || [ -e "$build/cut.txt" ] || echo 0; }
+times_cut() { if [ -e "$build/cut.txt" ]; then grep -cxF "$1 ${keys[$1]}" "$build/cut.txt"; else echo 0; fi; }
 
 # Time limit of a unit: a third of what is left, so that several that hang leave the others most of it.
 seconds_for() {
@@ -153,7 +154,8 @@ drop_old_verdicts() {
 
 # wait_for_fewer_than N: running programs. Packs their results meanwhile, as this call may be ended without warning.
 wait_for_fewer_than() {
-  while [ "$(jobs -rp | wc -l)" -ge "$1" ]; do
+  local running
+  while running=($(jobs -rp)) && [ ${#running[@]} -ge "$1" ]; do
     wait -n
     [ $((SECONDS - packed)) -lt $pack_every_s ] || { pack_all; packed=$SECONDS; }
   done
@@ -180,7 +182,7 @@ programs_at_once() {
 }
 
 part_sanitize() {
-  local tool unit log at_once findings failed=0 todo=() doubtful=() packed=$SECONDS
+  local tool unit at_once todo=() doubtful=() packed=$SECONDS
   rm -f "$out"/sanitize*
   if ! command -v compute-sanitizer >/dev/null; then
     say "compute-sanitizer is not in PATH: not run"
@@ -213,20 +215,27 @@ part_sanitize() {
   verdicts_now >"$out/sanitize.txt"
   merged_logs >"$out/sanitize.log"
   rm -f "$out"/sanitize-*
-  for tool in "${tools[@]}"; do
-    findings=$(findings_of "$tool")
-    say "$tool: findings $findings"
-    [ "$findings" = 0 ] || failed=1
-    grep -E "^$tool [^ ]+ ([1-9]|0 [1-9])" "$out/sanitize.txt"  # with what was noted beside them
-    log=$(sed -n "s/^$tool \(.*\) null$/\1/p" "$out/sanitize.txt" | xargs)
-    [ -z "$log" ] || say "$tool: no verdict on $log"
-  done
-  return $failed
+  say_findings
 }
 
-# findings_of TOOL: the sum over the programs of sanitize.txt; null if one of them is null, or there is none. Findings
-# outweigh null.
-findings_of() {
-  awk -v tool="$1" '$1 == tool { ++lines; if ($3 == "null") unknown = 1; else sum += $3 }
-    END { print (lines == 0 || (unknown && sum == 0)) ? "null" : sum }' "$out/sanitize.txt"
+# Of each tool the sum over the units of sanitize.txt, what was found and noted in which, and those without a verdict. The sum is
+# null if one of them has none, or there are none; findings outweigh that. Exit code 1 if a sum is not 0.
+say_findings() {
+  awk -v tools="${tools[*]}" '
+    { ++lines[$1] }
+    $3 == "null" { missing[$1] = missing[$1] " " $2; next }
+    { sum[$1] += $3 }
+    $3 + $4 > 0 { found[$1] = found[$1] $0 "\n" }
+    END {
+      n = split(tools, tool, " ")
+      for (i = 1; i <= n; ++i) {
+        t = tool[i]
+        findings = sum[t] > 0 || (lines[t] && missing[t] == "") ? sum[t] + 0 : "null"
+        print "gpu_check: " t ": findings " findings
+        printf "%s", found[t]
+        if (missing[t] != "") print "gpu_check: " t ": no verdict on" missing[t]
+        if (findings != "0") failed = 1
+      }
+      exit failed
+    }' "$out/sanitize.txt"
 }
