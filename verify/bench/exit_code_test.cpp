@@ -12,10 +12,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "bench/cli/cli.hpp"
 #include "bench/cli/commands.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/history/sqlite.hpp"
 #include "bench/process/exit_code.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/report/table.hpp"
 #include "host/core/cpu_device.hpp"
 #include "host/core/file.hpp"

@@ -6,8 +6,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
+#include <sstream>
 
 #include "bench/cases/value_spec.hpp"
+#include "bench/cli/cli.hpp"
 #include "bench/process/exit_code.hpp"
 #include "verify/bench/cli_case.hpp"
 #include "verify/support/folder.hpp"

@@ -8,6 +8,7 @@
 #include "bench/inspect/occupancy.hpp"
 
 #include <sys/stat.h>
+#include <sstream>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

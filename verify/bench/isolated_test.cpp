@@ -23,6 +23,7 @@
 #include "bench/document/case_id.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/process/exit_code.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/process/run_program.hpp"
 #include "host/core/file.hpp"
 #include "verify/bench/cli_case.hpp"

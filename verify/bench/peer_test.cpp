@@ -8,11 +8,14 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <fstream>
+#include <sstream>
 
+#include "bench/cli/cli.hpp"
 #include "bench/document/result_json.hpp"
 #include "bench/peer/line_process.hpp"
 #include "bench/peer/peer.hpp"
 #include "bench/process/exit_code.hpp"
+#include "bench/process/interrupt.hpp"
 #include "bench/run/contender.hpp"
 #include "bench/run/peer_calls.hpp"
 #include "host/core/file.hpp"

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <utility>
 
+#include "bench/cli/cli.hpp"
 #include "bench/process/exit_code.hpp"
 #include "bench/process/interrupt.hpp"
 #include "bench/run/runner.hpp"
