@@ -92,8 +92,9 @@ printf '    %s\\n' ../verify/catalog/isolation_test.cpp ../verify/catalog/case.h
         self.assertEqual(changed("kernels/toy/toy_simt.cu"), both)
 
     def test_without_primitives_there_is_no_evidence(self):
-        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
         (self.root / "strategies.json").unlink()
+        self.assertIn("memcheck: findings null\n", self.sanitized()[1])  # there is no program, either
+        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
         result = self.check("sanitize", "verify", "evidence")
         self.assertIn("wbench lists no primitives", result.stdout)
         self.assertNotEqual(evidence.state_of(self.root, self.read_evidence()), "verified")
@@ -134,7 +135,7 @@ printf '    %s\\n' ../verify/catalog/isolation_test.cpp ../verify/catalog/case.h
         busy = f"""#!/bin/sh
 [ $1 != --version ] || exit 0
 mkdir {self.root}/busy.$$; ls -d {self.root}/busy.* | wc -l >>{self.root}/most
-until grep -q 4 {self.root}/most; do sleep 0.05; done
+for i in $(seq 200); do grep -q 4 {self.root}/most && break; sleep 0.05; done
 rmdir {self.root}/busy.$$
 echo '= ERROR SUMMARY: 0 errors'; echo '= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'
 """
@@ -147,7 +148,7 @@ echo '= ERROR SUMMARY: 0 errors'; echo '= RACECHECK SUMMARY: 0 hazards displayed
         self.put("bin/nproc", "#!/bin/sh\necho 4\n", 0o755)
         # Ends, when two have begun, as timeout does for one that it had to end.
         hangs = """if [ $program = isolation_test ]; then
-  until [ $(grep -c isolation_test $OUT_LOG) -ge 2 ]; do sleep 0.05; done
+  for i in $(seq 200); do [ $(grep -c isolation_test $OUT_LOG) -ge 2 ] && break; sleep 0.05; done
   exit 124
 fi
 """
@@ -180,16 +181,19 @@ fi
         tool = """#!/bin/bash
 [ $1 != --version ] || exit 0
 for word; do case $word in */verify/*) program=${word##*/} ;; esac; done
-case $2-$program in synccheck-mlp_test) n=3 ;; memcheck-softmax_test) exit 9 ;; *) n=0 ;; esac
+case $2-$program in synccheck-mlp_test) n=3 ;; memcheck-softmax_test | synccheck-softmax_test) exit 9 ;; *) n=0 ;; esac
 head -c 150000 /dev/zero | tr '\\0' x
 printf '\\n= ERROR SUMMARY: %d errors\\n= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\\n' $n
 """
         self.put("bin/compute-sanitizer", tool, 0o755)
         for name in ("mlp_test", "softmax_test"):
             self.put(f"build/verify/{name}", "#!/bin/sh\n", 0o755)
-        self.sanitized()
+        out = self.sanitized()[1]
+        self.assertRegex(out, r"synccheck: findings 3\nsynccheck mlp_test .*\n.*synccheck: no verdict on softmax_test\n")
+        self.assertIn("memcheck: findings null\n", out)
         titles = [line for line in (self.root / "build/check/sanitize.log").read_text().splitlines() if line.startswith("== ")]
-        self.assertEqual(titles[:3], ["== sanitize-synccheck-mlp_test.log", "== sanitize-memcheck-softmax_test.log", "== sanitize-memcheck-isolation_test-toy.log"])
+        self.assertEqual(titles[:4], [f"== sanitize-{name}.log" for name in (
+            "synccheck-mlp_test", "memcheck-softmax_test", "synccheck-softmax_test", "memcheck-isolation_test-toy")])
         self.assertEqual(len(titles), 12)
 
     def test_verdicts_are_packed_while_others_are_to_come(self):
