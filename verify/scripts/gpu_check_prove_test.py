@@ -91,6 +91,13 @@ class Prove(GpuCheckCase):
         again = self.check("build", "verify")
         self.assertNotIn("verify:", again.stdout)
 
+    def test_a_build_may_bring_other_primitives(self):
+        later = self.put("later.json", json.dumps([{"op": op, "strategy": "simt", "device": "cuda", "kind": "hand_written"} for op in ("toy", "new")]))
+        self.put("bin/cmake", f"#!/bin/sh\ncp {later} {self.root}/strategies.json\n", 0o755)
+        self.put("scripts/gpu_check.d/verify_runs", "ci --op all -a dtype=fp32\n")
+        self.check("verify", "build", "verify")
+        self.assertEqual(re.findall(r"^verify .*(--op \w+)", (self.root / "words").read_text(), re.MULTILINE), ["--op toy", "--op new"])
+
     def test_only_developers_warnings_are_errors(self):
         for line in (ROOT / "verify/CMakeLists.txt").read_text().splitlines():
             self.assertTrue("-Werror" not in line or "$<BOOL:${WIDE_WERROR}>" in line, line)
