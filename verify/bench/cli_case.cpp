@@ -12,16 +12,21 @@
 
 namespace wide::bench {
 
-Outcome wbench(const std::string& line) {
+int wbench(const std::string& line, std::ostream& out, std::ostream& err) {
   std::istringstream stream(line);
   std::vector<std::string> words{"wbench"};
   for (std::string word; stream >> word;) words.push_back(word == "''" ? "" : word);
   std::vector<const char*> argv;
   for (const std::string& word : words) argv.push_back(word.c_str());
-  std::ostringstream out, err;
   setenv("COLUMNS", "120", 1);
   const int code = wbench_main(static_cast<int>(argv.size()), argv.data(), out, err);
   set_interrupted(false);
+  return code;
+}
+
+Outcome wbench(const std::string& line) {
+  std::ostringstream out, err;
+  const int code = wbench(line, out, err);
   return {code, out.str(), err.str()};
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 namespace wide::bench {
@@ -16,6 +17,8 @@ struct Outcome {
 
 /// Runs a command line; the words are separated by spaces, '' is an empty one.
 Outcome wbench(const std::string& line);
+/// The same into these streams; its exit code.
+int wbench(const std::string& line, std::ostream& out, std::ostream& err);
 
 /// A run that takes a moment, on the CPU.
 inline const std::string kShort =

@@ -14,7 +14,6 @@
 #include <sstream>
 #include <utility>
 
-#include "bench/cli/cli.hpp"
 #include "bench/process/exit_code.hpp"
 #include "bench/process/interrupt.hpp"
 #include "bench/run/runner.hpp"
@@ -407,30 +406,10 @@ std::pair<int, std::string> tune_while(const std::function<void()>& act) {
   Meddler buffer(act);
   std::ostringstream out;
   std::ostream err(&buffer);
-  std::vector<const char*> argv{"wbench", "-v", "--color", "never"};
-  for (const char* word : {"tune",
-                           "linear",
-                           "--n",
-                           "2",
-                           "--batch",
-                           "2",
-                           "--d",
-                           "8",
-                           "-d",
-                           "cpu",
-                           "--warmup-time",
-                           "0",
-                           "--rounds",
-                           "3",
-                           "--min-samples",
-                           "3",
-                           "--max-samples",
-                           "6",
-                           "--tuning",
-                           "t.json",
-                           "--again"})
-    argv.push_back(word);
-  const int code = wbench_main(static_cast<int>(argv.size()), argv.data(), out, err);
+  const int code = wbench(
+      "-v --color never tune linear --n 2 --batch 2 --d 8 -d cpu --warmup-time 0 --rounds 3 "
+      "--min-samples 3 --max-samples 6 --tuning t.json --again",
+      out, err);
   return {code, buffer.str()};
 }
 
