@@ -37,7 +37,7 @@ if [ ! -f "$build/build.ninja" ] || [ CMakePresets.json -nt "$build/build.ninja"
   cmake --preset "$preset" >"$log" 2>&1 </dev/null || fail configuring
   grep -E '^-- wide:' "$log" >&2 || true
 fi
-# Ninja's own choice is two more than there are cores, which takes longer: compilers wait for memory and not for files.
+# One a core; ninja's own choice is two more.
 jobs=$(nproc)
 if [ -t 2 ]; then
   ninja -C "$build" -j "$jobs" "$@" 2>&1 </dev/null | tee "$log" | show_progress || fail building

@@ -146,10 +146,11 @@ echo '= ERROR SUMMARY: 0 errors'; echo '= RACECHECK SUMMARY: 0 hazards displayed
 
     def test_what_hangs_is_cut_and_comes_last_when_called_again(self):
         self.put("bin/nproc", "#!/bin/sh\necho 4\n", 0o755)
-        # Ends, when two have begun, as timeout does for one that it had to end.
+        # Two that have begun hang, of which timeout tells what it would tell in the end, and how long it was to wait.
+        self.put("bin/timeout", f'#!/bin/sh\necho "$3" >>{self.root}/limits\nshift 3\n"$@"\ncode=$?\n[ $code -ne 99 ] || exit 124\nexit $code\n', 0o755)
         hangs = """if [ $program = isolation_test ]; then
   for i in $(seq 200); do [ $(grep -c isolation_test $OUT_LOG) -ge 2 ] && break; sleep 0.05; done
-  exit 124
+  exit 99
 fi
 """
         self.put("bin/compute-sanitizer", SANITIZER.replace("case $2 in", hangs + "case $2 in", 1), 0o755)
@@ -157,6 +158,7 @@ fi
         ran, out = self.sanitized(**self.still())
         for tool, seconds in (("memcheck", 555 // 3), ("racecheck", 555 // 3), ("initcheck", 555), ("synccheck", 555)):
             self.assertIn(f"sanitize: {tool} over isolation_test:toy came to no end within {seconds} s", out)
+        self.assertEqual(sorted((self.root / "limits").read_text().split()), ["185"] * 6 + ["555"] * 2)
         self.assertEqual((self.root / "verify/evidence/sanitizer.txt").read_text().count(" mlp_test "), 4, out)
         # Two hold both places; what the unit has not tried comes behind the others, and in the next call all that it lacks. Two that
         # begin together are noted in either order.
