@@ -4,13 +4,13 @@
 // Contexts, streams and vendor handles: ownership around the runtime seam.
 #include "host/core/context.hpp"
 
-#include <new>
 #include <utility>
 
 #include "host/core/check.hpp"
 #include "host/core/cpu_device.hpp"
 #include "host/core/cudnn_handle.hpp"
 #include "host/core/device_code.hpp"
+#include "host/core/host_allocator.hpp"
 #include "host/core/parallel.hpp"
 #include "host/core/runtime.hpp"
 #include "wide/error.hpp"
@@ -21,20 +21,6 @@ namespace wide {
 namespace {
 
 constexpr const char* kMovedFrom = "moved from";  // short: a string of it allocates nothing
-
-class HostAllocator final : public Allocator {
- public:
-  void* allocate(int64_t bytes) override {
-    void* data = ::operator new(static_cast<size_t>(bytes), kAlignment, std::nothrow);
-    if (data == nullptr)
-      throw Error(ErrorCode::out_of_memory, "cpu: no room for " + std::to_string(bytes) + " bytes");
-    return data;
-  }
-  void deallocate(void* data, int64_t) noexcept override { ::operator delete(data, kAlignment); }
-
- private:
-  static constexpr std::align_val_t kAlignment{kWorkspaceAlignment};
-};
 
 class CudaAllocator final : public Allocator {
  public:
@@ -83,7 +69,7 @@ Context Context::cpu(CpuOptions options) {
   const int num_threads = options.num_threads == 0 ? usable_cpu_threads() : options.num_threads;
   auto state = std::make_shared<State>();
   state->info = cpu_device_info(num_threads);
-  state->allocator = options.allocator ? options.allocator : std::make_shared<HostAllocator>();
+  state->allocator = options.allocator ? options.allocator : make_host_allocator();
   state->threads = OwnedThreadPool(new ThreadPool(num_threads));
   return Context(std::move(state));
 }

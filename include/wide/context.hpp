@@ -63,7 +63,7 @@ class Context {
     /// the caller does. They work for one caller at a time: another thread that calls meanwhile
     /// runs its call alone. Give threads that serve concurrently a context each.
     int num_threads = 0;
-    std::shared_ptr<Allocator> allocator{};  ///< null: aligned operator new
+    std::shared_ptr<Allocator> allocator{};  ///< null: operator new, in huge pages if it can be
   };
   struct CudaOptions {
     std::shared_ptr<Allocator> allocator{};  ///< null: cudaMalloc
