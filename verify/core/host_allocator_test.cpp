@@ -7,6 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -42,6 +43,9 @@ void require_huge_pages() {
   static int somewhere = 0;
   if (mapping_flags(reinterpret_cast<uintptr_t>(&somewhere)).empty())
     SKIP("this system does not say how memory is mapped");
+  const char* tunables = std::getenv("GLIBC_TUNABLES");
+  if (tunables != nullptr && std::string(tunables).find("malloc.hugetlb") != std::string::npos)
+    SKIP("malloc asks for huge pages itself: " << tunables);
 }
 
 }  // namespace

@@ -141,6 +141,11 @@ class IncludesTest(ScriptTest):
         self.put("host/h/x.cpp", SPDX + "int near_by(int x);\nint f(int (*far_off)(int)) {\n  return near_by(1) + far_off(2) + x.near_by(3);\n}\n")
         self.assertEqual(self.check()[0], 0, "another function, or an object, of that name")
 
+    def test_an_allocation_is_no_call_of_what_replaces_it(self):
+        self.put("verify/v/allocations.hpp", "#include <cstddef>\nvoid* operator new(size_t bytes);\n")
+        self.put("host/h/x.cpp", "void* allocate() {\n  return ::operator new(8);\n}\n")
+        self.assertEqual(self.check(), (0, "check_includes: 2 files, 0 violations\n"))
+
     def test_names_of_several_headers_excuse_each(self):
         self.put("host/h/x.cpp", SPDX + "#include <span>\n#include <vector>\nauto n = std::ssize(values);\n")
         self.assertEqual(self.check(), (0, "check_includes: 1 files, 0 violations\n"))
