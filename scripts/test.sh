@@ -9,7 +9,7 @@
 #   test.sh --no-cuda    as on a machine without one
 #   test.sh --asan       the library's, under AddressSanitizer and UndefinedBehaviorSanitizer (wbench's: scripts/fuzz)
 #   test.sh --sim        the GPU tests, with the simulated GPU in the program, under AddressSanitizer
-#   test.sh --all        the first and --asan, one after another: with a toolkit and without
+#   test.sh --all        the first, and its programs on the library as --asan has it: with a toolkit and without
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ case "${1:-}" in
   --no-cuda) presets=(no-cuda) ;;
   --asan) presets=(sanitize) ;;
   --sim) presets=(sim) ;;
-  --all) presets=(test sanitize) ;;
+  --all) presets=(test watched) ;;
   -h | --help) sed -n 's/^#   //p' "$0" && exit 0 ;;
   *) sed -n 's/^#   //p' "$0" >&2 && exit 2 ;;
 esac

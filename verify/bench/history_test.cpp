@@ -32,6 +32,7 @@
 #include "verify/bench/cli_case.hpp"
 #include "verify/bench/history_case.hpp"
 #include "verify/support/folder.hpp"
+#include "verify/support/sanitizers.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -382,11 +383,7 @@ std::vector<HistorySeries> made_up(size_t cells, size_t runs, unsigned seed, siz
   return all;
 }
 
-#if WIDE_WATCHES_ADDRESSES  // which makes it twenty times as slow
-constexpr unsigned kHistories = 10;
-#else
-constexpr unsigned kHistories = 100;
-#endif
+const unsigned kHistories = test::is_watched() ? 10 : 100;  // twenty times as slow
 
 TEST_CASE("a step that was planted in a history is found, and in noise none is") {
   for (const double factor : {1.12, 1 / 1.12}) {

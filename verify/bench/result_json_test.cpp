@@ -20,6 +20,7 @@
 #include "verify/bench/sample_result.hpp"
 #include "verify/support/folder.hpp"
 #include "verify/support/refusals.hpp"
+#include "verify/support/sanitizers.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -29,11 +30,7 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
-#if WIDE_WATCHES_ADDRESSES
-constexpr size_t kTimesSlower = 8;
-#else
-constexpr size_t kTimesSlower = 1;
-#endif
+const size_t kTimesSlower = test::is_watched() ? 8 : 1;
 
 std::string sample_text() {
   return to_json(sample_result()).dump();

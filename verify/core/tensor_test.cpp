@@ -22,6 +22,7 @@
 #include "host/core/verified.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/refusals.hpp"
+#include "verify/support/sanitizers.hpp"
 #include "wide/concat.hpp"
 #include "wide/error.hpp"
 #include "wide/model_plan.hpp"
@@ -33,17 +34,13 @@ using namespace wide;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::Message;
 
-/// Sanitizers would end the program at the allocation that is meant to fail.
-#if WIDE_WATCHES_ADDRESSES
+/// Sanitizers, where there are any, would end the program at the allocation that is meant to fail.
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1";
 }
-#endif
-#ifdef __SANITIZE_THREAD__
 extern "C" const char* __tsan_default_options() {
   return "allocator_may_return_null=1";
 }
-#endif
 
 TEST_CASE("shapes count their elements and refuse what does not fit") {
   CHECK(num_elements({}) == 1);
@@ -415,8 +412,8 @@ TEST_CASE("parallel_for runs every task once, rethrows, and may be nested") {
   CHECK(after == 10);
 }
 
-#if !WIDE_WATCHES_ADDRESSES && !defined(__SANITIZE_THREAD__)  // which live in address space
 TEST_CASE("threads that the system does not start are said to be too many") {
+  if (test::is_watched()) SKIP("sanitizers live in the address space that is to be short");
   long pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   rlimit before{};
@@ -438,7 +435,6 @@ TEST_CASE("threads that the system does not start are said to be too many") {
                           ContainsSubstring("or a smaller num_threads"));
   CHECK(Context::cpu({.num_threads = 3, .allocator = {}}).info().num_multiprocessors == 3);
 }
-#endif
 
 TEST_CASE("two threads may share a context's threads") {
   const Context context = Context::cpu({.num_threads = 3, .allocator = {}});

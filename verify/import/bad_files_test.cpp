@@ -26,19 +26,12 @@
 #include "wide/onnx.hpp"
 #include "wide/safetensors.hpp"
 
-#if WIDE_WATCHES_ADDRESSES
-#define WIDE_COUNTS_BYTES 0  // it has its own
-#else
-#define WIDE_COUNTS_BYTES 1
-#endif
-
 namespace {
 
 std::atomic<int64_t> live{0}, peak{0};
 
 }  // namespace
 
-#if WIDE_COUNTS_BYTES
 void* operator new(size_t bytes) {
   void* memory = std::malloc(bytes);
   if (memory == nullptr) throw std::bad_alloc();
@@ -55,7 +48,6 @@ void operator delete(void* memory) noexcept {
 void operator delete(void* memory, size_t) noexcept {
   operator delete(memory);
 }
-#endif
 
 namespace {
 

@@ -9,11 +9,8 @@
 #include <fstream>
 #include <locale>
 
-#if WIDE_WATCHES_ADDRESSES
-#include <sanitizer/lsan_interface.h>
-#endif
-
 #include "verify/support/folder.hpp"
+#include "verify/support/sanitizers.hpp"
 
 namespace wide::test {
 
@@ -26,9 +23,7 @@ class CommaLocale {
     // locales.
     (void)std::system("localedef --quiet --force --inputfile=commas.txt ./commas 2> warnings.txt");
     ::setenv("LOCPATH", std::filesystem::current_path().c_str(), 1);
-#if WIDE_WATCHES_ADDRESSES
-    const __lsan::ScopedDisabler disabler;  // glibc never frees what it makes of LOCPATH
-#endif
+    const AllowedLeaks leaks;  // glibc never frees what it makes of LOCPATH
     old_ = std::locale::global(std::locale("commas"));  // throws where there is none
   }
   ~CommaLocale() {

@@ -4,17 +4,14 @@
 // The kernels around cuBLAS's calls, alone: the epilogue behind them, and the addresses that a call
 // by pointers reads. They need a device, but no cuBLAS.
 #include <algorithm>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "kernels/linear/linear_epilogue.hpp"
+#include "kernels/linear/linear_pointers.hpp"
 #include "verify/linear/linear_case.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/tensors.hpp"
-
-#if WIDE_HAS_CUDA
-#include "kernels/linear/linear_epilogue.hpp"
-#include "kernels/linear/linear_pointers.hpp"
 
 namespace wide::test {
 namespace {
@@ -126,8 +123,3 @@ TEST_CASE("linear pointers: refuses more blocks than a grid has") {
 
 }  // namespace
 }  // namespace wide::test
-#else
-TEST_CASE("linear epilogue") {
-  SKIP("this build has no CUDA");
-}
-#endif
