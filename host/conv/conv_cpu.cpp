@@ -130,14 +130,16 @@ class CpuConv {
     tile.channels = place.channels;
     tile.blocks = (place.positions - 1) / kConvPositions + 1;
     // Those beyond the tile's channels are transposed with it.
-    for (int64_t o = 0; o < rounded_up(place.channels, 4); ++o) {
+    for (int64_t o = place.channels; o < rounded_up(place.channels, 4); ++o) {
       std::fill_n(sums[o], tile.blocks * kConvPositions, 0.0f);
     }
     const int64_t terms = conv_terms(p_);
-    for (int64_t first = 0; first < terms; first += kConvDepth) {
-      tile.depth = static_cast<int>(std::min<int64_t>(kConvDepth, terms - first));
+    const bool reads_weights = stage_.has_dense_weights && p_.dtype == Dtype::fp32;
+    const int64_t most = reads_weights ? kConvDenseDepth : kConvDepth;
+    for (int64_t first = 0; tile.is_first || first < terms; first += most, tile.is_first = false) {
+      tile.depth = static_cast<int>(std::min(most, terms - first));
       tile.offsets = stage_.inputs.data() + first;
-      if (stage_.has_dense_weights && p_.dtype == Dtype::fp32) {
+      if (reads_weights) {
         tile.weights = static_cast<const float*>(a.weight.data) + place.member * p_.weight.member +
                        place.channel * p_.weight.out_channel + first;
         tile.weight_stride = p_.weight.out_channel;

@@ -23,7 +23,8 @@ void multiply_rows(const ConvTile& tile, int first_channel, int first_position) 
   Vector sums[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      sums[r][v] = Vector::load(all_sums[r] + first_position + v * kLanes);
+      sums[r][v] = tile.is_first ? Vector::broadcast(0.0f)
+                                 : Vector::load(all_sums[r] + first_position + v * kLanes);
     }
   }
   for (int t = 0; t < tile.depth; ++t) {

@@ -18,6 +18,7 @@ inline constexpr int kConvChannels = 64;  ///< of y, in a tile
 /// Terms at a time, as many as the first cache holds. A tile needs 52 KiB of stack: the caller's
 /// threads may have little.
 inline constexpr int kConvDepth = 64;
+inline constexpr int kConvDenseDepth = 256;  ///< of weights that are read where they are
 
 /// sums[o][p] += sum over t of weights[o * weight_stride + t] * inputs[offsets[t] + p].
 struct ConvTile {
@@ -26,6 +27,7 @@ struct ConvTile {
   const float* inputs = nullptr;
   const int64_t* offsets = nullptr;
   int channels = 0, depth = 0, blocks = 0;  ///< at most the numbers above
+  bool is_first = true;                     ///< the sums were 0
   float (*sums)[kConvSpan] = nullptr;
 };
 

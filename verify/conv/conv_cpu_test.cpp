@@ -24,6 +24,7 @@ using namespace cpu;
 TEST_CASE("conv: the tile kernels of all instruction sets agree") {
   constexpr int kTileChannels = 23;  // 8 + 8 + 4 + 2 + 1, and 7 * 3 + 2
   const int depth = GENERATE(1, 37, kConvDepth), blocks = GENERATE(1, 3);
+  const bool is_first = GENERATE(false, true);
   std::vector<float> inputs(static_cast<size_t>(kConvDepth + kConvSpan));
   std::vector<int64_t> offsets;
   static float weights[kConvChannels][kConvDepth];
@@ -38,14 +39,21 @@ TEST_CASE("conv: the tile kernels of all instruction sets agree") {
   static Sums portable, avx2, avx512;
   const auto multiply = [&](ConvTileKernel kernel, Sums& sums) {
     for (auto& row : sums) std::fill_n(row, kConvSpan, 0.5f);
-    kernel({weights[0], kConvDepth, inputs.data(), offsets.data(), kTileChannels, depth, blocks,
-            sums});
+    kernel({.weights = weights[0],
+            .inputs = inputs.data(),
+            .offsets = offsets.data(),
+            .channels = kTileChannels,
+            .depth = depth,
+            .blocks = blocks,
+            .is_first = is_first,
+            .sums = sums});
   };
   multiply(conv_tile_portable, portable);
   for (int o = 0; o < kConvChannels; ++o) {
     for (int p = 0; p < kConvSpan; ++p) {
-      double expected = 0.5;
-      for (int t = 0; t < depth && o < kTileChannels && p < blocks * kConvPositions; ++t) {
+      const bool is_written = o < kTileChannels && p < blocks * kConvPositions;
+      double expected = is_written && is_first ? 0 : 0.5;
+      for (int t = 0; t < depth && is_written; ++t) {
         expected +=
             static_cast<double>(weights[o][t]) *
             static_cast<double>(inputs[static_cast<size_t>(offsets[static_cast<size_t>(t)] + p)]);
