@@ -3,11 +3,16 @@
 //
 // conv on the CPU: as many batch rows as the caches hold are staged (conv_cpu_stage.hpp), then
 // tiles of their outputs, channels of one group by positions, are multiplied and finished, and so
-// on. The threads share both, of all members at once (`wide`) or of one member at a time
-// (`sequential`). Both compute every output alike, so they give the same bits; they differ in how
-// well small members fill the threads.
+// on. Planes of padding are left out, but for what weights that are not finite make of zeros. The
+// threads share both, of all members at once (`wide`) or of one member at a time (`sequential`).
+// Both compute every output alike, so they give the same bits; they differ in how well small
+// members fill the threads.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "host/conv/conv_cpu_stage.hpp"
 #include "host/conv/conv_cpu_tile.hpp"
@@ -26,6 +31,7 @@ namespace {
 using namespace cpu;
 
 constexpr int64_t kRoundBytes = int64_t{4} << 20;  ///< staged at a time, if more than one image
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kProductsPerTask = int64_t{1} << 19;  ///< some tens of microseconds
 
 /// Neighbouring outputs of one row of y, a part of a tile.
@@ -36,9 +42,10 @@ struct Run {
 
 /// A tile: where it lies in y.
 struct Place {
-  int64_t member, batch, group, channel;  ///< the first output channel, of the member's
-  int64_t plane, position;
-  int channels, positions;
+  int64_t member = 0, batch = 0, group = 0;
+  int64_t channel = 0;  ///< the first output channel, of the member's
+  int64_t plane = 0, position = 0;
+  int channels = 0, positions = 0;
 };
 
 int64_t rounded_up(int64_t value, int64_t multiple) {
@@ -57,11 +64,14 @@ class CpuConv {
   }
 
   int64_t workspace_bytes() const {
-    return images_at_once_ * stage_.image_floats * int64_t{sizeof(float)};
+    return (images_at_once_ * stage_.image_floats + num_paddings()) * int64_t{sizeof(float)};
   }
 
   void run(const Context& context, const ConvArguments& arguments, void* workspace) const {
     auto* staged = static_cast<float*>(workspace);
+    if (num_paddings() > 0) {
+      multiply_padding(context, arguments, staged + images_at_once_ * stage_.image_floats);
+    }
     const int64_t all = p_.num_members * p_.batch;
     for (int64_t from = 0; from < all; from += images_) {
       for (int64_t first = from; first < from + images_; first += images_at_once_) {
@@ -83,8 +93,49 @@ class CpuConv {
     });
   }
 
+  /// One of each kind of planes that leaves terms out, of each output channel.
+  int64_t num_paddings() const {
+    return (std::ssize(stage_.plane_terms) - 1) * p_.num_members * p_.out_channels;
+  }
+
+  /// What the terms that are left out add: 0, but NaN where a weight is not finite.
+  void multiply_padding(const Context& context, const ConvArguments& a, float* paddings) const {
+    const int64_t kinds = std::ssize(stage_.plane_terms) - 1;
+    parallel_for(context, p_.num_members * p_.out_channels, [&](int64_t channel) {
+      float* of_channel = paddings + channel * kinds;
+      std::fill_n(of_channel, kinds, 0.0f);
+      Place place;
+      place.member = channel / p_.out_channels;
+      place.channel = channel % p_.out_channels;
+      place.channels = 1;
+      if (has_finite_weights(a.weight.data, place)) return;
+      for (int64_t kind = 0; kind < kinds; ++kind) {
+        for (const int64_t term : stage_.plane_terms[static_cast<size_t>(kind + 1)].padding) {
+          float weight[1][kConvDepth];
+          load_weights(a.weight.data, place, {&term, 1}, weight);
+          of_channel[kind] += 0.0f * weight[0][0];
+        }
+      }
+    });
+  }
+
+  bool has_finite_weights(const void* weight, const Place& place) const {
+    bool is_finite = true;
+    call_vectorised([&] {
+      const std::vector<int64_t>& terms = stage_.plane_terms[0].terms;
+      float weights[1][kConvDepth];
+      for (size_t first = 0; first < terms.size(); first += kConvDepth) {
+        const size_t count = std::min<size_t>(kConvDepth, terms.size() - first);
+        load_weights(weight, place, std::span(terms).subspan(first, count), weights);
+        for (size_t t = 0; t < count; ++t) is_finite &= std::fabs(weights[0][t]) < kInfinity;
+      }
+    });
+    return is_finite;
+  }
+
   void compute(const Context& context, const ConvArguments& a, int64_t first, int64_t count,
                const float* staged) const {
+    const float* paddings = staged + images_at_once_ * stage_.image_floats;
     const int64_t per_group = p_.out_channels / p_.groups;
     const int64_t channel_tiles = (per_group - 1) / kConvChannels + 1;
     const int64_t positions = stage_.positions(output_);
@@ -101,7 +152,7 @@ class CpuConv {
     parallel_for(context, (tiles - 1) / step + 1, [&](int64_t task) {
       for (int64_t tile = task * step; tile < std::min(tiles, (task + 1) * step); ++tile) {
         int64_t rest = tile / position_tiles;
-        Place place{};
+        Place place;
         place.position = tile % position_tiles * span;
         place.positions = static_cast<int>(std::min(span, positions - place.position));
         const int64_t channel = rest % channel_tiles * kConvChannels;
@@ -114,12 +165,13 @@ class CpuConv {
         const int64_t image = rest / conv_output_depth(p_);
         place.member = (first + image) / p_.batch;
         place.batch = (first + image) % p_.batch;
-        compute_tile(a, place, staged + image * stage_.image_floats);
+        compute_tile(a, place, staged + image * stage_.image_floats, paddings);
       }
     });
   }
 
-  void compute_tile(const ConvArguments& a, const Place& place, const float* image) const {
+  void compute_tile(const ConvArguments& a, const Place& place, const float* image,
+                    const float* paddings) const {
     alignas(64) float weights[kConvChannels][kConvDepth];
     alignas(64) float sums[kConvChannels][kConvSpan];
     ConvTile tile;
@@ -133,22 +185,31 @@ class CpuConv {
     for (int64_t o = place.channels; o < rounded_up(place.channels, 4); ++o) {
       std::fill_n(sums[o], tile.blocks * kConvPositions, 0.0f);
     }
-    const int64_t terms = conv_terms(p_);
+    const size_t kind = kind_of_plane(p_, stage_, place.plane);
+    const ConvPlaneTerms& all = stage_.plane_terms[kind];
     const bool reads_weights = stage_.has_dense_weights && p_.dtype == Dtype::fp32;
-    const int64_t most = reads_weights ? kConvDenseDepth : kConvDepth;
-    for (int64_t first = 0; tile.is_first || first < terms; first += most, tile.is_first = false) {
-      tile.depth = static_cast<int>(std::min(most, terms - first));
-      tile.offsets = stage_.inputs.data() + first;
-      if (reads_weights) {
-        tile.weights = static_cast<const float*>(a.weight.data) + place.member * p_.weight.member +
-                       place.channel * p_.weight.out_channel + first;
-        tile.weight_stride = p_.weight.out_channel;
-      } else {
-        call_vectorised([&] { load_weights(a.weight.data, place, first, tile.depth, weights); });
+    if (reads_weights) {
+      tile.weights = static_cast<const float*>(a.weight.data) + place.member * p_.weight.member +
+                     place.channel * p_.weight.out_channel;
+      tile.weight_stride = p_.weight.out_channel;
+    }
+    const size_t most = reads_weights ? kConvDenseDepth : kConvDepth;
+    for (size_t first = 0; tile.is_first || first < all.terms.size(); first += most) {
+      const size_t depth = std::min(most, all.terms.size() - first);
+      tile.depth = static_cast<int>(depth);
+      if (reads_weights && kind > 0) tile.terms = all.terms.data() + first;
+      tile.offsets = all.inputs.data() + first;
+      if (!reads_weights) {
+        call_vectorised([&] {
+          load_weights(a.weight.data, place, std::span(all.terms).subspan(first, depth), weights);
+        });
       }
       best_conv_tile()(tile);
+      tile.is_first = false;
+      if (reads_weights && kind == 0) tile.weights += depth;
     }
     call_vectorised([&] {
+      if (kind > 0) add_padding(paddings + kind - 1, place, sums);
       constexpr int kFew = 8;  // channels that are not worth transposing
       if (p_.y.column == 1 || place.channels < kFew) {
         finish_rows(a, place, sums);
@@ -158,19 +219,31 @@ class CpuConv {
     });
   }
 
-  void load_weights(const void* weight, const Place& place, int64_t first, int depth,
+  void load_weights(const void* weight, const Place& place, std::span<const int64_t> terms,
                     float (*weights)[kConvDepth]) const {
-    for (int o = 0; o < place.channels; ++o) {
-      const int64_t channel =
-          place.member * p_.weight.member + (place.channel + o) * p_.weight.out_channel;
-      if (stage_.has_dense_weights) {
-        decode_row(p_.dtype, at(weight, channel + first), weights[o], depth);
-        continue;
+    for (size_t t = 0, end = 0; t < terms.size(); t = end) {
+      const int64_t offset = stage_.weights[static_cast<size_t>(terms[t])];
+      // Neighbours in memory are loaded as one.
+      for (end = t + 1; end < terms.size() && stage_.has_dense_weights;) {
+        if (terms[end] != terms[end - 1] + 1) break;
+        ++end;
       }
-      for (int t = 0; t < depth; ++t) {
-        const int64_t offset = stage_.weights[static_cast<size_t>(first + t)];
-        decode_row(p_.dtype, at(weight, channel + offset), weights[o] + t, 1);
+      for (int o = 0; o < place.channels; ++o) {
+        const int64_t channel =
+            place.member * p_.weight.member + (place.channel + o) * p_.weight.out_channel;
+        decode_row(p_.dtype, at(weight, channel + offset), weights[o] + t,
+                   static_cast<int64_t>(end - t));
       }
+    }
+  }
+
+  /// What the terms add that planes of a kind leave out: of the tile's first channel.
+  void add_padding(const float* padding, const Place& place, float (*sums)[kConvSpan]) const {
+    const int64_t kinds = std::ssize(stage_.plane_terms) - 1;
+    padding += (place.member * p_.out_channels + place.channel) * kinds;
+    for (int o = 0; o < place.channels; ++o, padding += kinds) {
+      if (*padding == 0) continue;
+      for (int i = 0; i < place.positions; ++i) sums[o][i] += *padding;
     }
   }
 

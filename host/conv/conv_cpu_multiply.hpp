@@ -14,7 +14,7 @@
 namespace wide::cpu {
 namespace {
 
-template <class Vector, int kRows>
+template <class Vector, int kRows, bool kSkips>
 void multiply_rows(const ConvTile& tile, int first_channel, int first_position) {
   constexpr int kLanes = 16, kVectors = kConvPositions / kLanes;
   const int64_t stride = tile.weight_stride;
@@ -31,8 +31,9 @@ void multiply_rows(const ConvTile& tile, int first_channel, int first_position) 
     const float* from = tile.inputs + tile.offsets[t] + first_position;
     Vector inputs[kVectors];
     for (int v = 0; v < kVectors; ++v) inputs[v] = Vector::load(from + v * kLanes);
+    const int64_t term = kSkips ? tile.terms[t] : t;
     for (int r = 0; r < kRows; ++r) {
-      const Vector weight = Vector::broadcast(weights[r * stride + t]);
+      const Vector weight = Vector::broadcast(weights[r * stride + term]);
       for (int v = 0; v < kVectors; ++v) sums[r][v] = Vector::fma(weight, inputs[v], sums[r][v]);
     }
   }
@@ -44,19 +45,21 @@ void multiply_rows(const ConvTile& tile, int first_channel, int first_position) 
 }
 
 /// Channels from `first` on, kRows at a time, and what is left half as many at a time.
-template <class Vector, int kRows>
+template <class Vector, int kRows, bool kSkips>
 void multiply_channels(const ConvTile& tile, int first, int first_position) {
   for (; first + kRows <= tile.channels; first += kRows) {
-    multiply_rows<Vector, kRows>(tile, first, first_position);
+    multiply_rows<Vector, kRows, kSkips>(tile, first, first_position);
   }
-  if constexpr (kRows > 1) multiply_channels<Vector, kRows / 2>(tile, first, first_position);
+  if constexpr (kRows > 1) {
+    multiply_channels<Vector, kRows / 2, kSkips>(tile, first, first_position);
+  }
 }
 
 template <class Vector>
 void multiply_tile(const ConvTile& tile) {
-  for (int block = 0; block < tile.blocks; ++block) {
-    multiply_channels<Vector, Vector::kTileRows>(tile, 0, block * kConvPositions);
-  }
+  const auto multiply = tile.terms == nullptr ? multiply_channels<Vector, Vector::kTileRows, false>
+                                              : multiply_channels<Vector, Vector::kTileRows, true>;
+  for (int block = 0; block < tile.blocks; ++block) multiply(tile, 0, block * kConvPositions);
 }
 
 }  // namespace

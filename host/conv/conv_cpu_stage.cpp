@@ -26,9 +26,10 @@ int64_t product(int64_t a, int64_t b) {
   return result;
 }
 
-/// One tap's place in the weight and in a staged channel.
+/// A tap of the first channel, or of any: its plane of the kernel, its place in the weight and in a
+/// staged image.
 struct Tap {
-  int64_t weight, input;
+  int64_t plane, weight, input;
 };
 
 /// Where a tap is along an axis: in which phase, and how far from its begin.
@@ -49,7 +50,7 @@ std::vector<Tap> taps_of(const ConvProblem& p, const ConvStage& stage) {
         const Step right =
             step_of(column, p.dilation.width, p.stride.width, stage.phase_step.width);
         taps.push_back(
-            {plane * p.depth.weight_stride + row * p.weight.row + column * p.weight.column,
+            {plane, plane * p.depth.weight_stride + row * p.weight.row + column * p.weight.column,
              plane * p.depth.dilation * stage.plane_floats() +
                  (down.phase * stage.phases.width + right.phase) * stage.phase_floats() +
                  down.at * stage.size.width + right.at});
@@ -64,12 +65,13 @@ bool is_transposed(const ConvProblem& p) {
   return p.x.channel == 1 && p.x.column != 1;
 }
 
-/// In the order in which the terms lie in a dense weight of the layout.
-void add_terms(const ConvProblem& p, ConvStage& stage) {
+/// In the order in which they lie in a dense weight of the layout.
+std::vector<Tap> terms_of(const ConvProblem& p, const ConvStage& stage) {
   const std::vector<Tap> taps = taps_of(p, stage);
+  std::vector<Tap> terms;
   const auto add = [&](int64_t channel, const Tap& tap) {
-    stage.weights.push_back(channel * p.weight.in_channel + tap.weight);
-    stage.inputs.push_back(channel * stage.channel_floats + tap.input);
+    terms.push_back({tap.plane, channel * p.weight.in_channel + tap.weight,
+                     channel * stage.channel_floats + tap.input});
   };
   const int64_t channels = p.in_channels / p.groups;
   if (p.layout == ChannelLayout::channels_last) {
@@ -81,9 +83,55 @@ void add_terms(const ConvProblem& p, ConvStage& stage) {
       for (const Tap& tap : taps) add(channel, tap);
     }
   }
+  return terms;
+}
+
+/// The planes of the kernel that read x for a plane of y.
+ConvPlaneTerms planes_of(const ConvDepth& depth, int64_t plane) {
+  const auto is_within = [&](int64_t tap) {
+    const int64_t at = plane * depth.stride - depth.padding + tap * depth.dilation;
+    return at >= 0 && at < depth.input;
+  };
+  ConvPlaneTerms of;
+  while (of.first < depth.kernel && !is_within(of.first)) ++of.first;
+  of.end = of.first;
+  while (of.end < depth.kernel && is_within(of.end)) ++of.end;
+  return of;
+}
+
+size_t find_kind(const std::vector<ConvPlaneTerms>& kinds, const ConvPlaneTerms& kind) {
+  size_t at = 0;
+  while (at < kinds.size() && (kinds[at].first != kind.first || kinds[at].end != kind.end)) ++at;
+  return at;
+}
+
+void add_terms(const ConvProblem& p, ConvStage& stage) {
+  // Of others, and of planes further from the first and the last, all terms are multiplied.
+  constexpr size_t kMostKinds = 8;
+  constexpr int64_t kEdge = 16;
+  const std::vector<Tap> terms = terms_of(p, stage);
   stage.has_dense_weights = true;
-  for (size_t t = 0; t < stage.weights.size(); ++t) {
-    if (stage.weights[t] != static_cast<int64_t>(t)) stage.has_dense_weights = false;
+  for (size_t t = 0; t < terms.size(); ++t) {
+    stage.weights.push_back(terms[t].weight);
+    if (terms[t].weight != static_cast<int64_t>(t)) stage.has_dense_weights = false;
+  }
+  auto& kinds = stage.plane_terms;
+  const auto add_kind = [&](ConvPlaneTerms kind) {
+    for (size_t t = 0; t < terms.size(); ++t) {
+      const bool is_read = terms[t].plane >= kind.first && terms[t].plane < kind.end;
+      (is_read ? kind.terms : kind.padding).push_back(static_cast<int64_t>(t));
+      if (is_read) kind.inputs.push_back(terms[t].input);
+    }
+    kinds.push_back(std::move(kind));
+  };
+  add_kind({0, p.depth.kernel});
+  const int64_t planes = conv_output_depth(p);
+  for (int64_t edge = 0; edge < std::min(planes, kEdge); ++edge) {
+    for (const int64_t plane : {edge, planes - 1 - edge}) {
+      const ConvPlaneTerms kind = planes_of(p.depth, plane);
+      const bool is_known = find_kind(kinds, kind) < kinds.size();
+      if (!is_known && kinds.size() < kMostKinds) add_kind(kind);
+    }
   }
 }
 
@@ -216,6 +264,12 @@ ConvStage make_conv_stage(const ConvProblem& p) {
   }
   add_terms(p, stage);
   return stage;
+}
+
+size_t kind_of_plane(const ConvProblem& p, const ConvStage& stage, int64_t plane) {
+  if (stage.plane_terms.size() == 1) return 0;
+  const size_t kind = find_kind(stage.plane_terms, planes_of(p.depth, plane));
+  return kind < stage.plane_terms.size() ? kind : 0;
 }
 
 void stage_part(const ConvProblem& p, const ConvStage& stage, const void* x, int64_t part,

@@ -17,6 +17,15 @@
 
 namespace wide::cpu {
 
+/// The terms of some planes of y that read x: the others, whose planes of the kernel lie in the
+/// padding, are zeros as long as their weights are finite.
+struct ConvPlaneTerms {
+  int64_t first = 0, end = 0;      ///< planes of the kernel
+  std::vector<int64_t> terms{};    ///< ascending
+  std::vector<int64_t> inputs{};   ///< of these, from the first channel of a group on
+  std::vector<int64_t> padding{};  ///< the terms that are left out
+};
+
 /// One batch row of one member as staged, and where its terms are.
 struct ConvStage {
   PerAxis phases{}, size{};  ///< of a plane, and of a phase
@@ -26,8 +35,8 @@ struct ConvStage {
   int64_t image_floats = 0;  ///< the channels and some zeros that the last rows read
   int64_t channels_at_once = 1, rows_at_once = 1;  ///< see stage_part()
   int64_t row_parts = 0, parts = 0;
-  std::vector<int64_t> inputs{};   ///< of the terms of a group's outputs, from its first channel on
-  std::vector<int64_t> weights{};  ///< of the same terms, from the output channel's first one on
+  std::vector<ConvPlaneTerms> plane_terms{};  ///< of each kind of y's planes; the first has all
+  std::vector<int64_t> weights{};  ///< of a group's terms, from the output channel's first one on
   bool has_dense_weights = false;  ///< these are 0, 1, 2, ..
 
   int64_t phase_floats() const { return size.height * size.width; }
@@ -41,6 +50,9 @@ struct ConvStage {
 
 /// Throws invalid_argument where the padded sizes do not fit in 64 bits.
 ConvStage make_conv_stage(const ConvProblem& problem);
+
+/// Which of stage.plane_terms are those of a plane of y.
+size_t kind_of_plane(const ConvProblem& problem, const ConvStage& stage, int64_t plane);
 
 /// Writes one of stage.parts parts of an image: some rows of some neighbouring channels. `x` is its
 /// first channel.

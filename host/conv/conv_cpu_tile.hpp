@@ -20,12 +20,13 @@ inline constexpr int kConvChannels = 64;  ///< of y, in a tile
 inline constexpr int kConvDepth = 64;
 inline constexpr int kConvDenseDepth = 256;  ///< of weights that are read where they are
 
-/// sums[o][p] += sum over t of weights[o * weight_stride + t] * inputs[offsets[t] + p].
+/// sums[o][p] += sum over t of weights[o * weight_stride + terms[t]] * inputs[offsets[t] + p],
+/// where terms are 0, 1, 2, .. if they are null.
 struct ConvTile {
   const float* weights = nullptr;
   int64_t weight_stride = kConvDepth;  ///< from an output channel to the next
   const float* inputs = nullptr;
-  const int64_t* offsets = nullptr;
+  const int64_t *terms = nullptr, *offsets = nullptr;
   int channels = 0, depth = 0, blocks = 0;  ///< at most the numbers above
   bool is_first = true;                     ///< the sums were 0
   float (*sums)[kConvSpan] = nullptr;

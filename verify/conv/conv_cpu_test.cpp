@@ -24,15 +24,16 @@ using namespace cpu;
 TEST_CASE("conv: the tile kernels of all instruction sets agree") {
   constexpr int kTileChannels = 23;  // 8 + 8 + 4 + 2 + 1, and 7 * 3 + 2
   const int depth = GENERATE(1, 37, kConvDepth), blocks = GENERATE(1, 3);
-  const bool is_first = GENERATE(false, true);
+  const bool is_first = GENERATE(false, true), skips = GENERATE(false, true);
   std::vector<float> inputs(static_cast<size_t>(kConvDepth + kConvSpan));
-  std::vector<int64_t> offsets;
+  std::vector<int64_t> offsets, terms;
   static float weights[kConvChannels][kConvDepth];
   for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = std::sin(static_cast<float>(i));
   for (int t = 0; t < depth; ++t) {
     offsets.push_back((t * 29) % kConvDepth);
+    terms.push_back(skips ? (t * 5) % kConvDepth : t);
     for (int o = 0; o < kTileChannels; ++o) {
-      weights[o][t] = std::cos(static_cast<float>(o * kConvDepth + t));
+      weights[o][terms.back()] = std::cos(static_cast<float>(o * kConvDepth + t));
     }
   }
   using Sums = float[kConvChannels][kConvSpan];
@@ -41,6 +42,7 @@ TEST_CASE("conv: the tile kernels of all instruction sets agree") {
     for (auto& row : sums) std::fill_n(row, kConvSpan, 0.5f);
     kernel({.weights = weights[0],
             .inputs = inputs.data(),
+            .terms = skips ? terms.data() : nullptr,
             .offsets = offsets.data(),
             .channels = kTileChannels,
             .depth = depth,
@@ -55,7 +57,7 @@ TEST_CASE("conv: the tile kernels of all instruction sets agree") {
       double expected = is_written && is_first ? 0 : 0.5;
       for (int t = 0; t < depth && is_written; ++t) {
         expected +=
-            static_cast<double>(weights[o][t]) *
+            static_cast<double>(weights[o][terms[static_cast<size_t>(t)]]) *
             static_cast<double>(inputs[static_cast<size_t>(offsets[static_cast<size_t>(t)] + p)]);
       }
       REQUIRE(std::abs(static_cast<double>(portable[o][p]) - expected) < 1e-5);
