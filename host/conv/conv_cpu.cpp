@@ -180,10 +180,10 @@ class CpuConv {
     tile.inputs = image + place.group * (p_.in_channels / p_.groups) * stage_.channel_floats +
                   place.plane * p_.depth.stride * stage_.plane_floats() + place.position;
     tile.channels = place.channels;
-    tile.blocks = (place.positions - 1) / kConvPositions + 1;
+    tile.positions = place.positions;
     // Those beyond the tile's channels are transposed with it.
     for (int64_t o = place.channels; o < rounded_up(place.channels, 4); ++o) {
-      std::fill_n(sums[o], tile.blocks * kConvPositions, 0.0f);
+      std::fill_n(sums[o], kConvSpan, 0.0f);
     }
     const size_t kind = kind_of_plane(p_, stage_, place.plane);
     const ConvPlaneTerms& all = stage_.plane_terms[kind];

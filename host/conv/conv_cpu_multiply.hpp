@@ -14,9 +14,10 @@
 namespace wide::cpu {
 namespace {
 
-template <class Vector, int kRows, bool kSkips>
+constexpr int kLanes = kConvLanes;
+
+template <class Vector, int kRows, int kVectors, bool kSkips>
 void multiply_rows(const ConvTile& tile, int first_channel, int first_position) {
-  constexpr int kLanes = 16, kVectors = kConvPositions / kLanes;
   const int64_t stride = tile.weight_stride;
   const float* weights = tile.weights + first_channel * stride;
   float(*const all_sums)[kConvSpan] = tile.sums + first_channel;
@@ -45,21 +46,34 @@ void multiply_rows(const ConvTile& tile, int first_channel, int first_position) 
 }
 
 /// Channels from `first` on, kRows at a time, and what is left half as many at a time.
-template <class Vector, int kRows, bool kSkips>
+template <class Vector, int kRows, int kVectors, bool kSkips>
 void multiply_channels(const ConvTile& tile, int first, int first_position) {
   for (; first + kRows <= tile.channels; first += kRows) {
-    multiply_rows<Vector, kRows, kSkips>(tile, first, first_position);
+    multiply_rows<Vector, kRows, kVectors, kSkips>(tile, first, first_position);
   }
   if constexpr (kRows > 1) {
-    multiply_channels<Vector, kRows / 2, kSkips>(tile, first, first_position);
+    multiply_channels<Vector, kRows / 2, kVectors, kSkips>(tile, first, first_position);
   }
+}
+
+/// Two vectors of positions at a time, and the last one alone.
+template <class Vector, bool kSkips>
+void multiply_positions(const ConvTile& tile) {
+  constexpr int kRows = Vector::kTileRows;
+  int at = 0;
+  for (; at + kLanes < tile.positions; at += 2 * kLanes) {
+    multiply_channels<Vector, kRows, 2, kSkips>(tile, 0, at);
+  }
+  if (at < tile.positions) multiply_channels<Vector, kRows, 1, kSkips>(tile, 0, at);
 }
 
 template <class Vector>
 void multiply_tile(const ConvTile& tile) {
-  const auto multiply = tile.terms == nullptr ? multiply_channels<Vector, Vector::kTileRows, false>
-                                              : multiply_channels<Vector, Vector::kTileRows, true>;
-  for (int block = 0; block < tile.blocks; ++block) multiply(tile, 0, block * kConvPositions);
+  if (tile.terms == nullptr) {
+    multiply_positions<Vector, false>(tile);
+  } else {
+    multiply_positions<Vector, true>(tile);
+  }
 }
 
 }  // namespace

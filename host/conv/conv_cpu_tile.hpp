@@ -11,7 +11,8 @@
 
 namespace wide::cpu {
 
-inline constexpr int kConvPositions = 32;  ///< side by side, in registers: two vectors of sixteen
+inline constexpr int kConvLanes = 16;      ///< of a vector
+inline constexpr int kConvPositions = 32;  ///< side by side, in registers: two vectors
 inline constexpr int kConvBlocks = 4;      ///< of as many positions, in a tile
 inline constexpr int kConvSpan = kConvBlocks * kConvPositions;
 inline constexpr int kConvChannels = 64;  ///< of y, in a tile
@@ -27,8 +28,9 @@ struct ConvTile {
   int64_t weight_stride = kConvDepth;  ///< from an output channel to the next
   const float* inputs = nullptr;
   const int64_t *terms = nullptr, *offsets = nullptr;
-  int channels = 0, depth = 0, blocks = 0;  ///< at most the numbers above
-  bool is_first = true;                     ///< the sums were 0
+  int channels = 0, depth = 0;  ///< at most the numbers above
+  int positions = 0;            ///< likewise; sums of whole vectors are written
+  bool is_first = true;         ///< the sums were 0
   float (*sums)[kConvSpan] = nullptr;
 };
 
