@@ -6,6 +6,8 @@ A peer is an object with a method for each `do`: hello, prepare, run, sampler, s
 the request and returns the reply. `kind_of(error)` classifies an exception of the framework: a kind, or
 None; `is_lost()` returns whether this process has become useless. Both are optional.
 """
+import contextlib
+import ctypes
 import json
 import os
 import pathlib
@@ -43,6 +45,16 @@ class Unsupported(PeerError):
 
     def __init__(self, message):
         super().__init__(message, "unsupported")
+
+
+def keep_memory():
+    """What a call frees serves the next one, as in an engine's arena. glibc would return large outputs to the kernel, and
+    the clearing of new pages, which can take longer than the call, would be taken for the framework's work."""
+    mmap_max, trim_threshold = -4, -1
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        libc = ctypes.CDLL(None)
+        libc.mallopt(mmap_max, 0)
+        libc.mallopt(trim_threshold, -1)
 
 
 def rest_threads(limit_s=1.0):

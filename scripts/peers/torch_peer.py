@@ -12,7 +12,7 @@ import contextlib
 import gc
 import sys
 
-from protocol import PROTOCOL, PeerError, Unsupported, private_stdout, rest_threads, serve
+from protocol import PROTOCOL, PeerError, Unsupported, keep_memory, private_stdout, rest_threads, serve
 
 
 def _parse_arguments():
@@ -48,6 +48,7 @@ class TorchPeer:
         elif device != "cpu":
             raise Unsupported(f"device {device}, expected cpu or cuda:NUMBER")
         self.device = device
+        keep_memory()
         torch.set_num_threads(max(1, request["threads"]))
         for dtype in ("fp16", "bf16"):
             with contextlib.suppress(AssertionError, AttributeError):  # 1.13 has only the first

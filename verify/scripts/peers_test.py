@@ -25,6 +25,21 @@ import tensor_file  # noqa: E402
 
 WBENCH = ""
 
+# Prints how many pages the second of two large allocations was given.
+FILL_TWICE = """
+import ctypes, resource
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+def fill(bytes):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    memory = ctypes.c_void_p(libc.malloc(bytes))
+    ctypes.memset(memory, 1, bytes)
+    libc.free(memory)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+fill(64 << 20)
+print(fill(64 << 20))
+"""
+
 HELLO = {"do": "hello", "protocol": "wbench.peer 1", "device": "cpu", "threads": 1}
 PREPARE = {"do": "prepare", "op": "linear", "axes": {"n": 2}, "n": 2, "operands": "file", "outputs": [[1, 2], [1, 2]],
            "flush_bytes": 0}
@@ -101,6 +116,12 @@ class ProtocolTest(unittest.TestCase):
         self.assertEqual([do for do, _ in self.peer.asked], ["prepare", "forget", "prepare"])
 
     @unittest.skipUnless(os.path.isdir("/proc/self/task"), "no /proc: other threads cannot be seen")
+    def test_large_memory_is_kept_for_the_next_call(self):
+        faults = [int(subprocess.run([sys.executable, "-Bc", start + FILL_TWICE], cwd=PEERS, check=True, capture_output=True).stdout)
+                  for start in ("", "import protocol; protocol.keep_memory()")]
+        self.assertGreater(faults[0], 16)  # of huge pages at least
+        self.assertLess(faults[1], 16)
+
     def test_rest_waits_for_threads_that_run(self):
         worker = threading.Thread(target=hashlib.sha256, args=(bytes(1 << 27),))  # without the interpreter's lock
         worker.start()
