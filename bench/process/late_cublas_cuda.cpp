@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of cuBLAS that libwide and wbench call, of which each finds the library when it is
-// called first. To load libcublasLt takes ten times as long as all else that `wbench list`, a
-// completion or a run on the CPU does, and without its file wbench would not start at all. An
-// engine links cuBLAS as it likes: this is for wbench, and for the library that tests share.
+// called first. To load libcublasLt takes longer than all else that `wbench list`, a completion or
+// a short run on the CPU does, and without its file wbench would not start at all. An engine links
+// cuBLAS as it likes: this is for wbench, and for the library that tests share.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <dlfcn.h>
