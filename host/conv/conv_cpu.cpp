@@ -3,10 +3,10 @@
 //
 // conv on the CPU: as many batch rows as the caches hold are staged (conv_cpu_stage.hpp), then
 // tiles of their outputs, channels of one group by positions, are multiplied and finished, and so
-// on. Planes of padding are left out, but for what weights that are not finite make of zeros. The
-// threads share both, of all members at once (`wide`) or of one member at a time (`sequential`).
-// Both compute every output alike, so they give the same bits; they differ in how well small
-// members fill the threads.
+// on. The threads share both, of all members at once (`wide`) or of one member at a time
+// (`sequential`). Both compute every output alike, so they give the same bits; they differ in how
+// well small members fill the threads. Planes of padding are left out, but for what weights that
+// are not finite make of zeros.
 #include <algorithm>
 #include <cmath>
 #include <limits>

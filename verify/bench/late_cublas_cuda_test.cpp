@@ -9,10 +9,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 #include <string>
 
+#include "host/core/file.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/simulation.hpp"
 
@@ -22,14 +21,10 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 
-std::string mapped_files() {
-  std::ostringstream maps;
-  maps << std::ifstream("/proc/self/maps").rdbuf();
-  return maps.str();
-}
-
 bool is_cublas_loaded() {
-  return mapped_files().find("/libcublasLt.so") != std::string::npos;
+  const std::string mapped = read_file("/proc/self/maps");
+  REQUIRE(mapped.find("/libcudart.so") != std::string::npos);
+  return mapped.find("/libcublasLt.so") != std::string::npos;
 }
 
 /// What the program would load before its main().

@@ -75,5 +75,30 @@ TEST_CASE("conv: planes of padding are zeros, times weights that are not finite,
   }
 }
 
+TEST_CASE("conv: planes of padding beside more terms than are added at once") {
+  for (const Context& context : devices_at_hand()) {
+    for (const ChannelLayout layout :
+         {ChannelLayout::channels_first, ChannelLayout::channels_last}) {
+      const ConvProblem p{.num_members = 2,
+                          .batch = 1,
+                          .in_channels = 16,
+                          .out_channels = 3,
+                          .input = {3, 5},
+                          .kernel = {3, 3},
+                          .depth = {.input = 3, .kernel = 3, .padding = 1},
+                          .layout = layout};
+      REQUIRE(conv_terms(p) * 2 / 3 > 256);  // two of three planes of the kernel
+      ConvOperands operands = conv_operands(context, p, true);
+      const ConvExpected expected = expected_conv(context, operands, p, true);
+      for (const std::string_view strategy :
+           conv_strategies_for(context, operands.arguments(), p)) {
+        INFO(to_string(context.device()) << " " << strategy);
+        run_conv(context, operands.arguments(), p, strategy);
+        CHECK(download(context, operands.y) == expected.values);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wide::test

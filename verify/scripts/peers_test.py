@@ -115,13 +115,13 @@ class ProtocolTest(unittest.TestCase):
         self.assertEqual(answers[4], {"time_ns": 1.5})
         self.assertEqual([do for do, _ in self.peer.asked], ["prepare", "forget", "prepare"])
 
-    @unittest.skipUnless(os.path.isdir("/proc/self/task"), "no /proc: other threads cannot be seen")
     def test_large_memory_is_kept_for_the_next_call(self):
         faults = [int(subprocess.run([sys.executable, "-Bc", start + FILL_TWICE], cwd=PEERS, check=True, capture_output=True).stdout)
                   for start in ("", "import protocol; protocol.keep_memory()")]
         self.assertGreater(faults[0], 16)  # of huge pages at least
         self.assertLess(faults[1], 16)
 
+    @unittest.skipUnless(os.path.isdir("/proc/self/task"), "no /proc: other threads cannot be seen")
     def test_rest_waits_for_threads_that_run(self):
         worker = threading.Thread(target=hashlib.sha256, args=(bytes(1 << 27),))  # without the interpreter's lock
         worker.start()
