@@ -23,6 +23,19 @@ inline int64_t members_together(int64_t num_members, int64_t most) {
   return together > most ? 1 : together;
 }
 
+/// Members whose channels lie side by side, in a problem with channels last, as fewer of more
+/// channels.
+template <class Problem>
+Problem with_members_together(const Problem& p, int64_t most) {
+  Problem result = p;
+  if (p.x.member != p.channels || p.y.member != p.channels) return result;
+  const int64_t members = members_together(p.num_members, most);
+  result.num_members /= members;
+  result.channels *= members;
+  result.x.member = result.y.member = result.channels;
+  return result;
+}
+
 /// Calls body(member, slice of the member) for `slices` slices of each member, each of `elements`
 /// elements: `at_once` members' over all threads at a time.
 template <class Body>

@@ -53,6 +53,7 @@ void require_axis(const char* of, int64_t size, int64_t outputs, float scale) {
 
 void require_legal_positions(const InterpolateProblem& p) {
   require_enumerator(kInterpolateName, "coordinates", p.coordinates, kAllCoordinateModes.back());
+  require_enumerator(kInterpolateName, "layout", p.layout, ChannelLayout::channels_last);
   require_axis("rows", p.height, p.out_height, p.row_scale);
   require_axis("columns", p.width, p.out_width, p.column_scale);
   require_positions("height * width", "", p.height * p.width);
@@ -75,7 +76,7 @@ InterpolateProblem resolved(InterpolateProblem p) {
   require_legal(p);
   const auto complete = [&](const char* name, int64_t height, int64_t width, ChannelStrides& of) {
     of = complete_strides(kInterpolateName, name,
-                          {p.batch, p.num_members, p.channels, height, width}, of);
+                          {p.batch, p.num_members, p.channels, height, width, {}, p.layout}, of);
   };
   complete("x", p.height, p.width, p.x);
   complete("y", p.out_height, p.out_width, p.y);
@@ -83,12 +84,18 @@ InterpolateProblem resolved(InterpolateProblem p) {
 }
 
 /// An operand as kernels see it.
-MemberChannels look_at(const char* argument, const ConstTensorView& view, int64_t num_members) {
-  WIDE_REQUIRE(view.rank() == 3 || view.rank() == 4,
-               "interpolate: " + std::string(argument) + " is " + to_string(view.shape) +
-                   ", expected [batch, num_members * channels, width] or [batch, num_members * "
-                   "channels, height, width]");
-  return member_channels(kInterpolateName, argument, view, num_members);
+MemberChannels look_at(const char* argument, const ConstTensorView& view,
+                       const InterpolateProblem& like) {
+  const bool is_last = like.layout == ChannelLayout::channels_last;
+  WIDE_REQUIRE(
+      view.rank() == 3 || view.rank() == 4,
+      "interpolate: " + std::string(argument) + " is " + to_string(view.shape) +
+          (is_last ? ", expected [batch, width, num_members * channels] or [batch, height, "
+                     "width, num_members * channels]"
+                   : ", expected [batch, num_members * channels, width] or [batch, "
+                     "num_members * channels, height, width]"));
+  return is_last ? member_channels_last(kInterpolateName, argument, view, like.num_members)
+                 : member_channels(kInterpolateName, argument, view, like.num_members);
 }
 
 constexpr auto kInterpolateFields = [](const auto& same, const InterpolateProblem& got,
@@ -103,6 +110,7 @@ constexpr auto kInterpolateFields = [](const auto& same, const InterpolateProble
   same("stride of x", got.x, plan.x);
   same("stride of y", got.y, plan.y);
   same("num_members", got.num_members, plan.num_members);
+  same("layout", got.layout, plan.layout);
   same("coordinates", got.coordinates, plan.coordinates);
   same("row_scale", got.row_scale, plan.row_scale);
   same("column_scale", got.column_scale, plan.column_scale);
@@ -133,8 +141,7 @@ int64_t interpolate_outputs(int64_t size, float scale) {
 
 InterpolateProblem describe_interpolate(const InterpolateArguments& a,
                                         const InterpolateProblem& like) {
-  const MemberChannels x = look_at("x", a.x, like.num_members),
-                       y = look_at("y", a.y, like.num_members);
+  const MemberChannels x = look_at("x", a.x, like), y = look_at("y", a.y, like);
   WIDE_REQUIRE(a.x.rank() == a.y.rank() && x.batch == y.batch && x.channels == y.channels,
                "interpolate: y is " + to_string(a.y.shape) +
                    ", expected the batch and channels of x = " + to_string(a.x.shape));

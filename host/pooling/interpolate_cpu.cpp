@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU device's interpolate: a row of x is combined between its columns into floats on the
-// stack, and two such rows into each row of outputs that lies between them. `wide` spreads all
-// members' images over the threads at once, `sequential` one member's after the other's.
-#include <cmath>
-
+// The CPU device's interpolate, channels first: a row of x is combined between its columns into
+// floats on the stack, and two such rows into each row of outputs that lies between them. `wide`
+// spreads all members' images over the threads at once, `sequential` one member's after the
+// other's.
+#include "host/pooling/interpolate_cpu.hpp"
 #include "host/core/row_cpu.hpp"
 #include "host/core/slices.hpp"
 #include "host/core/vectorised.hpp"
@@ -17,19 +17,9 @@ namespace wide {
 
 namespace {
 
+using interpolate_cpu::between, interpolate_cpu::tap_of;
+
 constexpr int kMost = 512;  ///< positions, and outputs, of a row at a time
-
-kernels::LinearTap tap_of(const kernels::LinearAxis& axis, int64_t output) {
-  return kernels::linear_tap(axis, static_cast<int>(output), [&](int64_t n, int64_t& left) {
-    left = n % axis.parts;
-    return n / axis.parts;
-  });
-}
-
-/// (1 - weight) a + weight b, so rounded that equal ones give their value, by any instructions.
-inline float between(float a, float b, float weight) {
-  return std::fma(weight, b, (1.0f - weight) * a);
-}
 
 class Interpolator {
  public:
@@ -136,6 +126,9 @@ class Interpolator {
 void run_interpolate_cpu(const Context& context, const InterpolateProblem& problem,
                          WideStrategy strategy, const InterpolateArguments& arguments) {
   if (problem.batch * problem.channels == 0) return;
+  if (problem.layout == ChannelLayout::channels_last) {
+    return run_interpolate_cpu_last(context, problem, strategy, arguments);
+  }
   const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
   const int64_t positions =
       std::max(problem.height * problem.width, problem.out_height * problem.out_width);

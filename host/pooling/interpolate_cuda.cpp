@@ -19,8 +19,10 @@ void run_interpolate_cuda(const Context& context, const InterpolateProblem& prob
   kernels::InterpolateParams params = interpolate_params(problem);
   params.x = arguments.x.data;
   params.y = arguments.y.data;
+  const bool is_last = problem.layout == ChannelLayout::channels_last;
+  const auto launch = is_last ? kernels::launch_interpolate_last : kernels::launch_interpolate_wide;
   if (strategy == WideStrategy::wide) {
-    WIDE_CHECK_CUDA(kernels::launch_interpolate_wide(problem.dtype, params, native));
+    WIDE_CHECK_CUDA(launch(problem.dtype, params, native));
     return;
   }
   const int64_t size = dtype_bytes(problem.dtype);
@@ -29,7 +31,7 @@ void run_interpolate_cuda(const Context& context, const InterpolateProblem& prob
   for (int64_t n = 0; n < problem.num_members; ++n) {
     one.x = advanced(params.x, n * problem.x.member, size);
     one.y = advanced(params.y, n * problem.y.member, size);
-    WIDE_CHECK_CUDA(kernels::launch_interpolate_wide(problem.dtype, one, native));
+    WIDE_CHECK_CUDA(launch(problem.dtype, one, native));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "kernels/pooling/interpolate_cut.hpp"
+#include "kernels/pooling/interpolate_last_rows.hpp"
 
 namespace wide {
 
@@ -67,6 +68,10 @@ int64_t interpolate_launch_blocks(const InterpolateProblem& problem, int64_t mem
   if (problem.batch == 0 || problem.channels == 0) return 0;
   kernels::InterpolateParams params = interpolate_params(problem);
   params.num_members = members;
+  // Single channels, as vectors take an alignment.
+  if (problem.layout == ChannelLayout::channels_last) {
+    return kernels::interpolate_last_blocks(params, 1);
+  }
   const auto size = static_cast<int>(16 / dtype_bytes(problem.dtype));
   int64_t most = 0;
   for (const uintptr_t address : {uintptr_t{0}, uintptr_t{2}}) {  // vectors take an alignment

@@ -12,8 +12,8 @@ namespace wide::catalog {
 double interpolate_position(CoordinateMode mode, int64_t output, int64_t in, int64_t out,
                             float scale);
 
-/// Row `row` of y in fp64, and the largest error that passes; x is one member's, [B, C, H, W],
-/// dense.
+/// Row `row` of y in fp64, and the largest error that passes; x is one member's, dense, in the
+/// problem's layout: [B, C, H, W], of whose y a row is [OW], or [B, H, W, C], of whose y it is [C].
 ///
 /// Bound, with u = 2^-24: of each axis, a weight is rounded down by less than u, and a value goes
 /// through two roundings, so with weights w of up to four neighbours, D the largest difference

@@ -11,6 +11,9 @@ namespace wide {
 
 void run_interpolate_cpu(const Context& context, const InterpolateProblem& problem,
                          WideStrategy strategy, const InterpolateArguments& arguments);
+/// Of a problem with channels last that is not empty.
+void run_interpolate_cpu_last(const Context& context, const InterpolateProblem& problem,
+                              WideStrategy strategy, const InterpolateArguments& arguments);
 void run_interpolate_cuda(const Context& context, const InterpolateProblem& problem,
                           WideStrategy strategy, const InterpolateArguments& arguments,
                           Stream stream);

@@ -24,6 +24,8 @@ InterpolateProblem problem_of(const Case& point) {
   p.height = point.integer("height");
   p.width = point.integer("width") == 0 ? p.height : point.integer("width");
   p.coordinates = *parse_coordinate_mode(point.word("coordinates"));
+  p.layout =
+      point.word("layout") == "last" ? ChannelLayout::channels_last : ChannelLayout::channels_first;
   p.dtype = point.dtype();
   const float scale = static_cast<float>(point.integer("scale")) / 100;
   const bool is_signal = p.height == 1;
@@ -41,14 +43,18 @@ class InterpolateWorkload final : public PlanWorkload<describe_interpolate, make
   InterpolateWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
       : PlanWorkload(context, problem_of(point), options) {
     const InterpolateProblem& p = like();
-    x_ = &add_operand(operands::interpolate_x, p.dtype, {p.batch, p.channels, p.height, p.width},
-                      Distribution::uniform());
-    y_ = &add_operand(operands::interpolate_x, p.dtype,
-                      {p.batch, p.channels, p.out_height, p.out_width}, Distribution::none());
+    const bool is_last = p.layout == ChannelLayout::channels_last;
+    const PackedOperand& packing =
+        is_last ? operands::interpolate_x_channels_last : operands::interpolate_x;
+    const auto images = [&](int64_t height, int64_t width) {
+      return is_last ? Shape{p.batch, height, width, p.channels}
+                     : Shape{p.batch, p.channels, height, width};
+    };
+    x_ = &add_operand(packing, p.dtype, images(p.height, p.width), Distribution::uniform());
+    y_ = &add_operand(packing, p.dtype, images(p.out_height, p.out_width), Distribution::none());
   }
 
-  /// Two products and a sum along each axis. Rows that no output lies beside do not count; of the
-  /// others, what columns skip lies in sectors that they need.
+  /// Two products and a sum along each axis. Positions that no output lies beside do not count.
   Cost cost() const override {
     const double axes = like().height == 1 ? 1 : 3;  // twice between columns, once between rows
     return {3 * axes * elements_of(*y_), bytes_of({x_}) * share_read(), bytes_of({y_})};
@@ -58,23 +64,32 @@ class InterpolateWorkload final : public PlanWorkload<describe_interpolate, make
                      std::span<double> tolerances) const override {
     interpolate_reference(like(), x_->values(member), row, values, tolerances);
   }
-  double reference_row_flops() const override { return 40 * static_cast<double>(like().out_width); }
+  double reference_row_flops() const override {
+    return 40 * static_cast<double>(y_->member_shape(0).back());
+  }
 
  private:
   InterpolateArguments arguments(const OperandViews& view) const override {
     return {view(x_), view(y_)};
   }
 
+  /// Of x. Where channels are first, rows whole: what columns skip lies in sectors that they need.
   double share_read() const {
     const InterpolateProblem& p = like();
-    std::vector<bool> is_read(static_cast<size_t>(p.height));
-    for (int64_t i = 0; i < p.out_height; ++i) {
-      const double at = interpolate_position(p.coordinates, i, p.height, p.out_height, p.row_scale);
-      is_read[static_cast<size_t>(std::floor(at))] = is_read[static_cast<size_t>(std::ceil(at))] =
-          true;
-    }
-    return static_cast<double>(std::count(is_read.begin(), is_read.end(), true)) /
-           static_cast<double>(p.height);
+    const auto share = [&](int64_t extent, int64_t outputs, float scale) {
+      std::vector<bool> is_read(static_cast<size_t>(extent));
+      for (int64_t i = 0; i < outputs; ++i) {
+        const double at = interpolate_position(p.coordinates, i, extent, outputs, scale);
+        is_read[static_cast<size_t>(std::floor(at))] = true;
+        is_read[static_cast<size_t>(std::ceil(at))] = true;
+      }
+      return static_cast<double>(std::count(is_read.begin(), is_read.end(), true)) /
+             static_cast<double>(extent);
+    };
+    const double rows = share(p.height, p.out_height, p.row_scale);
+    return p.layout == ChannelLayout::channels_first
+               ? rows
+               : rows * share(p.width, p.out_width, p.column_scale);
   }
 
   const Operand *x_ = nullptr, *y_ = nullptr;
@@ -94,6 +109,7 @@ std::vector<Sweep> sweeps() {
             {"batch", ints({8, 32})},
             {"channels", ints({64, 256})},
             {"height", ints({14, 28, 56})},
+            {"layout", {"first", "last"}},
             {"scale", ints({50, 150, 200})},
             all}},
           {"ci",
@@ -102,7 +118,8 @@ std::vector<Sweep> sweeps() {
             {"channels", ints({16})},
             {"height", ints({16})},
             {"scale", ints({200, 70})},
-            usual}}};
+            usual,
+            {"layout", {"first", "last"}}}}};
 }
 
 PrimitiveSpec make_spec() {
@@ -119,10 +136,11 @@ PrimitiveSpec make_spec() {
       {"coordinates", "where outputs lie", "half_pixel",
        words_of(kAllCoordinateModes, coordinate_mode_name)},
       {"by", "what that goes by: outputs / positions, or the scale", "sizes", {"sizes", "scale"}},
-      dtype_axis("of x and y")};
+      dtype_axis("of x and y"),
+      {"layout", "whether channels are first or last", "first", {"first", "last"}}};
   spec.strategies = wide_strategies(
-      "one launch; whole images in shared memory, read once; a thread has four outputs in "
-      "each of some rows",
+      "one launch; channels first: whole images in shared memory, read once, and a thread has four "
+      "outputs in each of some rows; last: 16 bytes of channels in each",
       {.streamed = 1.03, .bank_conflicts = 0.65, .is_memory_bound = true});
   spec.sweeps = sweeps();
   spec.tolerance_formula =

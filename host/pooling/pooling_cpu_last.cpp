@@ -80,18 +80,6 @@ class Pooler {
   int64_t common_weight_;  ///< of windows; 0 where they differ
 };
 
-/// Members whose channels lie side by side as fewer of more channels.
-PoolingProblem joined(const PoolingProblem& p, int64_t elements) {
-  PoolingProblem result = p;
-  if (p.x.member != p.channels || p.y.member != p.channels) return result;
-  const int64_t members = members_together(
-      p.num_members, std::min(kChannels / p.channels, kElementsPerTask / elements));
-  result.num_members /= members;
-  result.channels *= members;
-  result.x.member = result.y.member = result.channels;
-  return result;
-}
-
 }  // namespace
 
 void run_pooling_cpu_last(const Context& context, const PoolingProblem& problem,
@@ -99,7 +87,11 @@ void run_pooling_cpu_last(const Context& context, const PoolingProblem& problem,
   const int64_t positions = std::max(
       {problem.height * problem.width / problem.out_height, problem.out_width, int64_t{1}});
   const bool is_wide = strategy == WideStrategy::wide;
-  const PoolingProblem p = is_wide ? joined(problem, positions * problem.channels) : problem;
+  const int64_t elements = positions * problem.channels;
+  const PoolingProblem p =
+      is_wide ? with_members_together(
+                    problem, std::min(kChannels / problem.channels, kElementsPerTask / elements))
+              : problem;
   const auto pool = [&](const auto& pooler) {
     for_each_slice(context, p.num_members, is_wide ? p.num_members : 1, p.batch * p.out_height,
                    positions * p.channels, pooler);

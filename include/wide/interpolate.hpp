@@ -26,13 +26,14 @@ struct InterpolateProblem {
   /// Of positions, by which coordinates go unless they are aligned; 0: out_height / height and
   /// out_width / width.
   float row_scale = 0, column_scale = 0;
-  Dtype dtype = Dtype::fp32;  ///< of x and y: fp32, fp16 or bf16
+  Dtype dtype = Dtype::fp32;                             ///< of x and y: fp32, fp16 or bf16
+  ChannelLayout layout = ChannelLayout::channels_first;  ///< of x and y
   ChannelStrides x{}, y{};
   friend bool operator==(const InterpolateProblem&, const InterpolateProblem&) = default;
 };
 
 struct InterpolateArguments {
-  ConstTensorView x;  ///< [B, N*C, L] or [B, N*C, H, W]
+  ConstTensorView x;  ///< [B, N*C, L] or [B, N*C, H, W]; channels last [B, L, N*C], [B, H, W, N*C]
   TensorView y;       ///< as x, of the outputs' size
 };
 
@@ -41,7 +42,7 @@ struct InterpolateArguments {
 int64_t interpolate_outputs(int64_t size, float scale);
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, the
-/// coordinates and scales.
+/// layout, the coordinates and scales.
 InterpolateProblem describe_interpolate(const InterpolateArguments& arguments,
                                         const InterpolateProblem& like);
 
@@ -61,14 +62,14 @@ class InterpolatePlan : public PrimitivePlan<InterpolateProblem> {
   /// rounded down to a multiple of 2^-24; equal neighbours give their value exactly. Fewer outputs
   /// than positions skip some: nothing is averaged (no antialias).
   /// Layout: as InterpolateArguments says; the last axis contiguous, any other strides, any
-  ///         alignment of an element. y overlaps nothing.
+  ///         alignment of an element. y overlaps nothing. Either layout gives the same bits.
   /// Types: x and y share a dtype in {fp32, fp16, bf16}; sums in fp32.
   /// Limits: H * W and OH * OW are at most 2^30; (O - 1) / s at most L. On CUDA a launch has up to
   ///         2^31 - 1 blocks: if one for all members exceeds this, wide is unsupported and "auto"
   ///         takes sequential; if a single member exceeds it, making the plan throws unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace, which is 0.
-  /// Errors: invalid_argument, unsupported (strides of channels last), cuda.
+  /// Errors: invalid_argument, unsupported (strides of another layout), cuda.
   /// Threads: safe with an Execution each.
   void run(const InterpolateArguments& arguments, const Execution& execution) const;
 

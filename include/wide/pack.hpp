@@ -65,6 +65,8 @@ inline constexpr PackedOperand groupnorm_x{"groupnorm x", joined, 1, 2, 5};
 inline constexpr PackedOperand pooling_x{"pooling x", joined, 1, 3, 4};
 inline constexpr PackedOperand pooling_x_channels_last{"pooling x channels_last", joined, -1, 3, 4};
 inline constexpr PackedOperand interpolate_x{"interpolate x", joined, 1, 3, 4};
+inline constexpr PackedOperand interpolate_x_channels_last{"interpolate x channels_last", joined,
+                                                           -1, 3, 4};
 inline constexpr PackedOperand instancenorm1d_x{"instancenorm1d x", joined, 1, 3, 3};
 inline constexpr PackedOperand instancenorm2d_x{"instancenorm2d x", joined, 1, 4, 4};
 // Parameters with a member axis in front.

@@ -15,6 +15,7 @@
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/pooling/interpolate_cut.hpp"
+#include "kernels/pooling/interpolate_tap.cuh"
 #include "kernels/pooling/interpolate_wide.hpp"
 #include "kernels/pooling/short_vector.cuh"
 #include "kernels/pooling/staged_tile.cuh"
@@ -24,23 +25,6 @@ namespace wide::kernels {
 namespace {
 
 constexpr int kThreads = kTileThreads;
-
-__device__ LinearTap tap_of(const LinearAxis& axis, int output) {
-  return linear_tap(axis, output,
-                    [&](int64_t n, int64_t& left) { return axis.by_parts.divide(n, left); });
-}
-
-/// For outputs [output, output + count): the first position and the number of positions.
-__device__ int2 span_of(const LinearAxis& axis, int output, int count) {
-  const int first = tap_of(axis, output).first;
-  const LinearTap last = tap_of(axis, output + count - 1);
-  return {first, last.first + (last.weight > 0.0f ? 2 : 1) - first};
-}
-
-/// (1 - weight) a + weight b, so rounded that equal ones give their value.
-__device__ float between(float a, float b, float weight) {
-  return fmaf(weight, b, (1.0f - weight) * a);
-}
 
 /// A column's neighbours in a row of x. What has no weight does not count even if it is infinite,
 /// and is left out by its bits: the compiler would make a branch of a condition.
@@ -102,43 +86,22 @@ __device__ void write_groups(const Between<T>& x) {
     const auto column = [&](int e) { return Column(x.columns[e * cut.across + group]); };
     const Column across[kGroup]{column(0), column(1), column(2), column(3)};
     const T* const top = cut.run == Run::row ? nullptr : x.inputs.at(image, x.tile.in_row, 0);
-    float above[kGroup], below[kGroup];
-    const auto take = [&](float(&values)[kGroup], int row) {
-      const T* const from = top == nullptr ? x.inputs.at(image, row, 0)
-                                           : top + (row - x.tile.in_row) * x.tile.in_columns;
-#pragma unroll
-      for (int e = 0; e < kGroup; ++e) values[e] = across[e].of(from);
-    };
-    int above_row = -1, below_row = -1;  // of x, in `above` and `below`
     T* y = x.y(image, first, group * kGroup);
-#pragma unroll 1
-    for (int row = first; row < end; ++row, y += x.p.y_strides.row) {
-      const LinearTap down = x.rows[row];
-      if (down.first != above_row) {
-        if (down.first == below_row) {
+    go_down<kGroup>(
+        first, end, [&](int row) { return x.rows[row]; },
+        [&](float(&values)[kGroup], int row) {
+          const T* const from = top == nullptr ? x.inputs.at(image, row, 0)
+                                               : top + (row - x.tile.in_row) * x.tile.in_columns;
 #pragma unroll
-          for (int e = 0; e < kGroup; ++e) above[e] = below[e];
-        } else {
-          take(above, down.first);
-        }
-        above_row = down.first;
-      }
-      if (down.weight > 0.0f && down.first + 1 != below_row) {
-        below_row = down.first + 1;
-        take(below, below_row);
-      }
-      Vector<T, kGroup> vector;
-      if (down.weight == 0.0f) {
+          for (int e = 0; e < kGroup; ++e) values[e] = across[e].of(from);
+        },
+        [&](const float(&values)[kGroup]) {
+          Vector<T, kGroup> vector;
 #pragma unroll
-        for (int e = 0; e < kGroup; ++e) vector.v[e] = from_float<T>(above[e]);
-      } else {
-#pragma unroll
-        for (int e = 0; e < kGroup; ++e) {
-          vector.v[e] = from_float<T>(between(above[e], below[e], down.weight));
-        }
-      }
-      vector.store(y);
-    }
+          for (int e = 0; e < kGroup; ++e) vector.v[e] = from_float<T>(values[e]);
+          vector.store(y);
+          y += x.p.y_strides.row;
+        });
   }
 }
 

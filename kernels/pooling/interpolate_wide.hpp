@@ -9,8 +9,11 @@
 
 namespace wide::kernels {
 
-/// y = x between its positions, all members in one launch.
+/// y = x between its positions, all members in one launch: with channels first; and with channels
+/// last, where those of members are contiguous.
 cudaError_t launch_interpolate_wide(Dtype dtype, const InterpolateParams& params,
+                                    cudaStream_t stream);
+cudaError_t launch_interpolate_last(Dtype dtype, const InterpolateParams& params,
                                     cudaStream_t stream);
 
 }  // namespace wide::kernels

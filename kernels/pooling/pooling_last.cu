@@ -16,10 +16,8 @@
 #include <bit>
 
 #include "kernels/arch/grid.cuh"
-#include "kernels/arch/load.cuh"
 #include "kernels/common/launch.hpp"
-#include "kernels/common/numeric.cuh"
-#include "kernels/common/vector_load.cuh"
+#include "kernels/pooling/channel_vectors.cuh"
 #include "kernels/pooling/pooling_dispatch.hpp"
 #include "kernels/pooling/pooling_window.cuh"
 
@@ -39,19 +37,9 @@ struct Work {
   __host__ __device__ int outputs_of_block() const { return kThreads / team(); }
 };
 
-/// Position of a vector of outputs.
-struct Place {
-  int64_t batch, channel;
-  int row, column;
-
-  __device__ int64_t offset(const ChannelStrides& s, int64_t at_row, int64_t at_column) const {
-    return batch * s.batch + channel + at_row * s.row + at_column * s.column;
-  }
-};
-
 template <int kVector>
-__device__ Place place_of(const Work& work, int64_t number) {
-  Place place;
+__device__ ChannelPlace place_of(const Work& work, int64_t number) {
+  ChannelPlace place;
   int64_t vector, column, row;
   const int64_t position = work.vectors.divide(number, vector);
   place.batch = work.rows.divide(work.columns.divide(position, column), row);
@@ -61,41 +49,15 @@ __device__ Place place_of(const Work& work, int64_t number) {
   return place;
 }
 
-template <int kVector>
-using Values = float[kVector];
-
 template <PoolingMode kMode, int kVector>
 __device__ void combine(Values<kVector>& values, const Values<kVector>& more) {
 #pragma unroll
   for (int e = 0; e < kVector; ++e) values[e] = combined<kMode>(values[e], more[e]);
 }
 
-template <int kVector, class T>
-__device__ void load(const T* from, Values<kVector>& values) {
-  if constexpr (kVector == 1) {
-    values[0] = to_float(arch::load(from));
-  } else {
-    const Vec16<T> vector = load_vec16_here(from);
-#pragma unroll
-    for (int e = 0; e < kVector; ++e) values[e] = to_float(vector.v[e]);
-  }
-}
-
-template <int kVector, class T>
-__device__ void store(T* to, const Values<kVector>& values) {
-  if constexpr (kVector == 1) {
-    *to = from_float<T>(values[0]);
-  } else {
-    Vec16<T> vector;
-#pragma unroll
-    for (int e = 0; e < kVector; ++e) vector.v[e] = from_float<T>(values[e]);
-    store_vec16(to, vector);
-  }
-}
-
 /// One thread's part of a window: every lanes_y-th row, of these every lanes_x-th position.
 template <PoolingMode kMode, int kVector, class T>
-__device__ void pool_part(const PoolingParams& p, const Work& work, const Place& place,
+__device__ void pool_part(const PoolingParams& p, const Work& work, const ChannelPlace& place,
                           const Taps& down, const Taps& across, int part, Values<kVector>& values) {
   const T* x = static_cast<const T*>(p.x) + place.offset(p.x_strides, down.first, across.first);
   const int64_t row_step = p.rows.dilation * p.x_strides.row;
@@ -108,7 +70,7 @@ __device__ void pool_part(const PoolingParams& p, const Work& work, const Place&
 #pragma unroll 4
     for (int c = part % work.lanes_x; c < across.count; c += work.lanes_x) {
       Values<kVector> tap;
-      load<kVector>(x + r * row_step + c * column_step, tap);
+      load_channels<kVector>(x + r * row_step + c * column_step, tap);
       combine<kMode, kVector>(of_row, tap);
     }
     combine<kMode, kVector>(values, of_row);
@@ -124,7 +86,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const int part = thread / outputs;  // in the team: neighbours are neighbouring outputs
   const int64_t number = int64_t{blockIdx.x} * outputs + thread % outputs;
   const bool exists = number < work.count;
-  const Place place = place_of<kVector>(work, exists ? number : 0);
+  const ChannelPlace place = place_of<kVector>(work, exists ? number : 0);
   const Taps down = taps_of<kMode>(p.rows, place.row, p.counts_padding);
   const Taps across = taps_of<kMode>(p.columns, place.column, p.counts_padding);
   Values<kVector> values;
@@ -153,7 +115,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 #pragma unroll
     for (int e = 0; e < kVector; ++e) values[e] /= weight;
   }
-  store<kVector>(static_cast<T*>(p.y) + place.offset(p.y_strides, place.row, place.column), values);
+  store_channels<kVector>(static_cast<T*>(p.y) + place.offset(p.y_strides, place.row, place.column),
+                          values);
 }
 
 Work work_of(PoolingMode mode, const PoolingParams& p, int vector) {
@@ -179,21 +142,12 @@ cudaError_t launch(const PoolingParams& p, cudaStream_t stream) {
                        kThreads, 0, stream, p, work);
 }
 
-bool has_vectors(const PoolingParams& p, int64_t bytes) {
-  const int64_t vector = 16 / bytes;
-  const auto is_whole = [&](const void* pointer, const ChannelStrides& s) {
-    return is_aligned(pointer, s.row, s.column, vector, bytes) && s.batch % vector == 0;
-  };
-  return p.num_members * p.channels % vector == 0 && is_whole(p.x, p.x_strides) &&
-         is_whole(p.y, p.y_strides);
-}
-
 template <PoolingMode kMode, class T>
 cudaError_t launch(PoolingParams p, cudaStream_t stream) {
   p.rows.by_out = Divisor(p.rows.out);
   p.columns.by_out = Divisor(p.columns.out);
-  return has_vectors(p, sizeof(T)) ? launch<kMode, T, Vec16<T>::kSize>(p, stream)
-                                   : launch<kMode, T, 1>(p, stream);
+  return has_channel_vectors(p, sizeof(T)) ? launch<kMode, T, Vec16<T>::kSize>(p, stream)
+                                           : launch<kMode, T, 1>(p, stream);
 }
 
 }  // namespace

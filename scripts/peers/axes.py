@@ -52,7 +52,8 @@ _KNOWN = {
     "dropout": f"n batch d {_FLOATS}",
     "pooling": "n batch channels height width mode=max,average,adaptive_average kernel stride padding dilation out "
                f"ceil=no,yes count_padding=yes,no {_FLOATS} layout=first,last",
-    "interpolate": f"n batch channels height width scale coordinates=half_pixel,align_corners by=sizes,scale {_FLOATS}",
+    "interpolate": f"n batch channels height width scale coordinates=half_pixel,align_corners by=sizes,scale {_FLOATS} "
+                   "layout=first,last",
     "ensemble": f"n batch d function=mean,variance,vote,log_mean_exp,sum mask=no,some {_FLOATS}",
 }
 

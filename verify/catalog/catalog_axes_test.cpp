@@ -95,6 +95,9 @@ TEST_CASE("positions of x that no window has are no bytes of the minimum") {
       {"pooling", {{"kernel", 2}, {"stride", 4}}, 4 * 9},
       {"pooling", {{"kernel", 2}, {"stride", 2}, {"ceil", "yes"}}, 9 * 9},
       {"pooling", {{"mode", "adaptive_average"}, {"out", 2}}, 9 * 9},
+      // At 1.75 and 6.25.
+      {"interpolate", {{"scale", 23}, {"layout", "last"}}, 4 * 4},
+      {"interpolate", {{"scale", 23}}, 4 * 9},
   };
   for (const Windows& windows : all) {
     const PrimitiveSpec& spec = catalog::find_primitive(windows.op);
@@ -102,7 +105,7 @@ TEST_CASE("positions of x that no window has are no bytes of the minimum") {
     values.insert(values.end(), windows.values.begin(), windows.values.end());
     const Case point = catalog::make_case(spec, values);
     INFO(spec.name << " " << point.to_string());
-    const int64_t taps = windows.op == "pooling" ? 0 : point.integer("kernel");
+    const int64_t taps = windows.op == "conv2d" ? point.integer("kernel") : 0;
     const int64_t parameters = taps == 0 ? 0 : 4 * (4 * taps * taps + 1);
     const auto workload = spec.make_workload(Context::cpu(), point, {});
     CHECK(std::llround(workload->cost().bytes_read) ==

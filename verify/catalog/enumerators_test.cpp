@@ -133,6 +133,8 @@ TEST_CASE("enumerators: channels, sequences, tables and tensors") {
   const InterpolateProblem interpolate{.num_members = 2, .batch = 1, .channels = 2, .width = 4};
   check_refused(make_interpolate_plan, interpolate, "interpolate: coordinates", 3,
                 [](InterpolateProblem& p) { spoil(p.coordinates); });
+  check_refused(make_interpolate_plan, interpolate, "interpolate: layout", 1,
+                [](InterpolateProblem& p) { spoil(p.layout); });
   const BatchnormProblem batchnorm{.num_members = 2, .batch = 2, .channels = 2, .width = 4};
   check_refused(make_batchnorm_plan, batchnorm, "batchnorm: mode", 1,
                 [](BatchnormProblem& p) { spoil(p.mode); });

@@ -231,9 +231,16 @@ TEST_CASE("launch limits: interpolate's blocks") {
     return interpolate_launch_blocks(plan.problem(), members);
   };
   CHECK(blocks(p, 1024) == int64_t{1024} * 1024 * 64 * 2);  // a band has 32768 outputs
+  InterpolateProblem last = p;
+  last.layout = ChannelLayout::channels_last;
+  // A thread has 16 rows, at worst of single channels.
+  CHECK(blocks(last, 1024) == int64_t{1024} * 1024 * 64 * 256 * (256 / 16) / 256);
+  last.out_height = last.out_width = 2048;
+  CHECK(blocks(last, 1024) > kernels::kMaxGridBlocks);
   p.out_height = p.out_width = 2048;
   CHECK(blocks(p, 1024) == kTooMany);
-  p.channels = 0;
+  p.channels = last.channels = 0;
+  CHECK(blocks(last, 1024) == 0);
   CHECK(blocks(p, 1024) == 0);
 }
 

@@ -109,10 +109,25 @@ def _as_images(shape, n, arrange, finish, to_members):
                 images, call, lambda y: to_members(y.squeeze(2)))
 
 
+def _images(case, tensors):
+    """x [B, N*C, H, W], of a case with channels last as a view, and what turns torch's [.., C, H, W] into the case's layout."""
+    if case["layout"] == "last":
+        return tensors["x channels_last"].movedim(-1, 1), lambda y: y.movedim(-3, -1)
+    return tensors["x"], lambda y: y
+
+
+def _members_at_once(x, call, finish):
+    """One call over the channels of all members, in either memory format."""
+    def form(name, words, **memory_format):
+        return Form(name, "one call over the channels of all members" + words, lambda: (x.contiguous(**memory_format),), call, finish)
+
+    return [form("stacked", ""),
+            form("channels_last", ", memory_format channels_last", memory_format=torch.channels_last)]
+
+
 def pooling(case, tensors):
-    """Channels first here, too: if a case has them last, x is such a view."""
-    n, is_last = case.n, case["layout"] == "last"
-    x = tensors["x channels_last"].movedim(-1, 1) if is_last else tensors["x"]
+    n = case.n
+    x, as_case = _images(case, tensors)
     is_signal = case["height"] == 1
 
     def window(value, of_one_row):
@@ -130,22 +145,14 @@ def pooling(case, tensors):
             return F.avg_pool2d(x, kernel, stride, padding, has_ceil, case["count_padding"] == "yes")
         return F.adaptive_avg_pool2d(x, window(case["out"], 1))
 
-    def as_case(y):
-        """[.., C, H, W] in the case's layout"""
-        return y.movedim(-3, -1) if is_last else y
-
-    def to_members(y):
-        return as_case(split(y, n, 1))
-
-    forms = [Form("stacked", "one call over the channels of all members", lambda: (x.contiguous(),), call, to_members),
-             Form("channels_last", "one call over the channels of all members, memory_format channels_last",
-                  lambda: (x.contiguous(memory_format=torch.channels_last),), call, to_members)]
+    forms = _members_at_once(x, call, lambda y: as_case(split(y, n, 1)))
     return Family(call, {"x": Operand(split(x, n, 1))}, forms, n=n, finish=as_case)
 
 
 def interpolate(case, tensors):
     """Signals are images of one row here, too."""
-    n, x = case.n, tensors["x"]
+    n = case.n
+    x, as_case = _images(case, tensors)
     # The number that the library has: 0.7 in 32 bits is below 0.7, and so may be what it is multiplied by.
     scale = float(torch.tensor(case["scale"] / 100, dtype=torch.float32))
     scales = (1.0 if case["height"] == 1 else scale, scale)
@@ -160,10 +167,5 @@ def interpolate(case, tensors):
             return F.interpolate(x, scale_factor=scales, mode="bilinear")
         return F.interpolate(x, [max(1, count) for count in outputs], mode="bilinear", align_corners=aligned)
 
-    def to_members(y):
-        return split(y, n, 1)
-
-    forms = [Form("stacked", "one call over the channels of all members", lambda: (x.contiguous(),), call, to_members),
-             Form("channels_last", "one call over the channels of all members, memory_format channels_last",
-                  lambda: (x.contiguous(memory_format=torch.channels_last),), call, to_members)]
-    return Family(call, {"x": Operand(split(x, n, 1))}, forms, n=n)
+    forms = _members_at_once(x, call, lambda y: as_case(split(y, n, 1)))
+    return Family(call, {"x": Operand(split(x, n, 1))}, forms, n=n, finish=as_case)
