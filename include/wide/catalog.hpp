@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -124,6 +125,8 @@ struct StrategyInfo {
   /// Names of all policies that may be asked for, if any: some of them run a problem.
   std::vector<std::string_view> policies{};
   bool keeps_infinities = true;  ///< else results of infinite operands may be NaN
+  /// Of cases with channels last, by a kernel of their own; absent: as with channels first.
+  std::optional<Traffic> traffic_channels_last{};
 };
 
 /// Fills after `specials` apply only to floats around zero: what has to keep its sign, such as a

@@ -81,6 +81,14 @@ std::unique_ptr<catalog::Workload> workload_of(Session& session, const catalog::
   return spec.make_workload(session.context(), catalog::Case(point.op(), std::move(entries)), {});
 }
 
+const catalog::Traffic& traffic_of(const catalog::StrategyInfo& info, const catalog::Case& point) {
+  const auto entries = point.entries();
+  const bool is_last = std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
+    return entry.name == "layout" && entry.value == catalog::AxisValue(std::string("last"));
+  });
+  return is_last && info.traffic_channels_last ? *info.traffic_channels_last : info.traffic;
+}
+
 /// Whether the strategy runs the case.
 bool check_case(Session& session, const catalog::PrimitiveSpec& spec,
                 const catalog::StrategyInfo& info, const catalog::Case& point) {
@@ -92,10 +100,11 @@ bool check_case(Session& session, const catalog::PrimitiveSpec& spec,
   const double minimum = workload->cost().bytes();
   REQUIRE(minimum > 0);
   CHECK(counted.requested >= 0.5 * minimum);  // else nothing was counted
-  CHECK((counted.requested - counted.reread) / minimum <= info.traffic.streamed);
-  CHECK(counted.reread / minimum <= info.traffic.rereads);
-  CHECK(counted.lost <= info.traffic.bank_conflicts * counted.passes);
-  if (info.traffic.is_memory_bound) {
+  const catalog::Traffic& traffic = traffic_of(info, point);
+  CHECK((counted.requested - counted.reread) / minimum <= traffic.streamed);
+  CHECK(counted.reread / minimum <= traffic.rereads);
+  CHECK(counted.lost <= traffic.bank_conflicts * counted.passes);
+  if (traffic.is_memory_bound) {
     const Worst worst = worst_streamed(launches);
     INFO(worst.where);
     CHECK(worst.ratio <= kAlignedBar);
