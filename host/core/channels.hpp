@@ -18,6 +18,14 @@
 
 namespace wide {
 
+/// The channels' axis of so many, and the first one of positions.
+constexpr int channel_axis(ChannelLayout layout, int rank) {
+  return layout == ChannelLayout::channels_last ? rank - 1 : 1;
+}
+constexpr int position_axis(ChannelLayout layout) {
+  return layout == ChannelLayout::channels_last ? 1 : 2;
+}
+
 struct MemberChannels {
   int64_t batch = 0, members = 1, channels = 0;  ///< channels of one member
   int64_t height = 1, width = 0;

@@ -107,9 +107,7 @@ bool ChannelRegions::can_move(const Node& node) const {
   if (const auto* conv = std::get_if<ConvOp>(&node.operation)) {
     return conv->layout == channels_first && !conv->x_layout.has_value();
   }
-  if (const auto* pool = std::get_if<PoolingOp>(&node.operation)) {
-    return pool->layout == channels_first;
-  }
+  if (const ChannelLayout* layout = own_layout(node.operation)) return *layout == channels_first;
   if (std::holds_alternative<PointwiseOp>(node.operation)) {
     const Value slope = node.operand("slope");
     return slope.is_absent() || graph_.type(slope).shape == Shape{1};

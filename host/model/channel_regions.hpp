@@ -6,6 +6,8 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "host/model/passes.hpp"
@@ -21,6 +23,20 @@ bool is_of_channels(const Graph& graph, Value parameter);
 /// Whether a convolution reads an operand of another region in place: images of a few channels.
 /// Copies would not be whole vectors, either.
 bool reads_in_place(const Graph& graph, const Node& node, const Operand& operand);
+
+/// The layout of an operation, const or not, that has one for all of its images; else null: those
+/// of convolutions may differ, and most operations take any.
+template <class Any>
+auto own_layout(Any& operation) {
+  using Layout = std::conditional_t<std::is_const_v<Any>, const ChannelLayout, ChannelLayout>;
+  return std::visit(
+      [](auto& op) -> Layout* {
+        using Op = std::remove_cvref_t<decltype(op)>;
+        if constexpr (requires { op.layout; } && !std::is_same_v<Op, ConvOp>) return &op.layout;
+        return nullptr;
+      },
+      operation);
+}
 
 class ChannelRegions {
  public:

@@ -56,33 +56,34 @@ void move_weights(const ConvPhasesOp& op, const HostValue& from, HostValue& to) 
   const int64_t inputs = to.type.shape[1], channels = from.type.shape[1];
   const auto* source = reinterpret_cast<const Element*>(from.bytes.data());
   auto* next = reinterpret_cast<Element*>(to.bytes.data());
-  for (int64_t out = 0; out < op.groups * channels; ++out) {
-    for (int64_t phase = 0; phase < all.phases; ++phase) {
-      const int64_t* offsets = all.offsets.data() + phase * all.taps;
-      for (int64_t in = 0; in < inputs; ++in, next += all.taps) {
-        const int64_t row = (out / channels * inputs + in) * channels + out % channels;
-        for (int64_t tap = 0; tap < all.taps; ++tap) {
-          // All bytes of 0 are a zero of every dtype.
-          next[tap] = offsets[tap] < 0 ? Element{0} : source[row * all.kernel + offsets[tap]];
-        }
+  for (int64_t i = 0; i < op.groups * all.phases * channels; ++i) {
+    const int64_t group = i / channels / all.phases, phase = i / channels % all.phases;
+    const int64_t* offsets = all.offsets.data() + phase * all.taps;
+    for (int64_t in = 0; in < inputs; ++in, next += all.taps) {
+      const int64_t row = (group * inputs + in) * channels + i % channels;
+      for (int64_t tap = 0; tap < all.taps; ++tap) {
+        // All bytes of 0 are a zero of every dtype.
+        next[tap] = offsets[tap] < 0 ? Element{0} : source[row * all.kernel + offsets[tap]];
       }
     }
   }
 }
 
-/// [channels] -> [channels, phases]
+/// [groups, channels] -> [groups, phases, channels]
 template <class Element>
-void repeat_bias(const HostValue& from, HostValue& to) {
-  const int64_t channels = from.type.shape[0],
-                phases = to.type.shape[0] / std::max<int64_t>(channels, 1);
+void repeat_bias(const ConvPhasesOp& op, const HostValue& from, HostValue& to) {
+  const int64_t all = from.type.shape[0], channels = all / op.groups,
+                phases = to.type.shape[0] / std::max<int64_t>(all, 1);
   const auto* source = reinterpret_cast<const Element*>(from.bytes.data());
   auto* next = reinterpret_cast<Element*>(to.bytes.data());
-  for (int64_t c = 0; c < channels; ++c) next = std::fill_n(next, phases, source[c]);
+  for (int64_t group = 0; group < op.groups; ++group, source += channels) {
+    for (int64_t phase = 0; phase < phases; ++phase) next = std::copy_n(source, channels, next);
+  }
 }
 
 template <class Element>
 void move(const ConvPhasesOp& op, const HostValue& from, HostValue& to) {
-  return from.type.shape.rank() == 1 ? repeat_bias<Element>(from, to)
+  return from.type.shape.rank() == 1 ? repeat_bias<Element>(op, from, to)
                                      : move_weights<Element>(op, from, to);
 }
 

@@ -199,23 +199,16 @@ class Evaluator {
     out(std::move(y));
   }
 
-  /// As large as its type says, without values.
-  Doubles shaped() const {
+  /// Of y, along each axis.
+  Dimensions positions(ChannelLayout layout) const {
     const Shape& type = graph_.type(node_->outputs[0]).shape;
-    Doubles y{Dimensions(type.begin(), type.end()), {}};
-    y.shape[0] = in("x").shape[0];
-    return y;
+    const auto* first = type.begin() + (layout == ChannelLayout::channels_last ? 1 : 2);
+    return {first, first + type.rank() - 2};
   }
   void compute(const DepthToSpaceOp& op) {
-    Doubles y = shaped();
-    depth_to_space_of(op, in("x"), y);
-    keep(std::move(y));
+    keep(depth_to_space_of(op, in("x"), positions(op.layout)));
   }
-  void compute(const UpsampleOp& op) {
-    Doubles y = shaped();
-    upsample_of(op, in("x"), y);
-    keep(std::move(y));
-  }
+  void compute(const UpsampleOp& op) { keep(upsample_of(op, in("x"))); }
 
   /// x [B, T, in] by rows [first, first + count) of a weight.
   Doubles project(const Doubles& x, const Doubles& w, int64_t first, int64_t rows, const char* bias,
@@ -378,17 +371,8 @@ class Evaluator {
     out(std::move(y));
   }
 
-  void compute(const PoolingOp& op) {
-    const Shape& type = graph_.type(node_->outputs[0]).shape;
-    const int column = type.rank() - (op.layout == ChannelLayout::channels_last ? 2 : 1);
-    out(pooling_of(op, in("x"), type.rank() == 3 ? 1 : type[column - 1], type[column]));
-  }
-
-  void compute(const InterpolateOp& op) {
-    Doubles y = shaped();
-    interpolate_of(op, in("x"), y);
-    out(std::move(y));
-  }
+  void compute(const PoolingOp& op) { out(pooling_of(op, in("x"), positions(op.layout))); }
+  void compute(const InterpolateOp& op) { out(interpolate_of(op, in("x"), positions(op.layout))); }
 
   void compute(const SoftmaxOp& op) {
     Doubles y = in("x");

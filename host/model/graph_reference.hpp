@@ -54,11 +54,13 @@ double embedding_table_bytes(const Graph& graph);
 // Parts of graph_reference.cpp in separate files.
 Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& weight);
 Doubles conv_transpose_of(const ConvTransposeOp& op, const Doubles& x, const Doubles& weight);
-/// `y` has its shape, here and below.
-void depth_to_space_of(const DepthToSpaceOp& op, const Doubles& x, Doubles& y);
-void upsample_of(const UpsampleOp& op, const Doubles& x, Doubles& y);
-void interpolate_of(const InterpolateOp& op, const Doubles& x, Doubles& y);
-Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t out_height, int64_t out_width);
+/// `outputs`: y's positions along each axis.
+Doubles depth_to_space_of(const DepthToSpaceOp& op, const Doubles& x,
+                          const std::vector<int64_t>& outputs);
+Doubles upsample_of(const UpsampleOp& op, const Doubles& x);
+Doubles interpolate_of(const InterpolateOp& op, const Doubles& x,
+                       const std::vector<int64_t>& outputs);
+Doubles pooling_of(const PoolingOp& op, const Doubles& x, const std::vector<int64_t>& outputs);
 Doubles transpose_of(const TransposeOp& op, const Doubles& x);
 /// The weight that a blob encodes, by the library: linear's own tests check that.
 Doubles decoded_weight(const Doubles& blob, const QuantizedWeight& how);

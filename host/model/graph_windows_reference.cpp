@@ -182,15 +182,42 @@ Doubles conv_transpose_of(const ConvTransposeOp& op, const Doubles& x, const Dou
   return y;
 }
 
-void depth_to_space_of(const DepthToSpaceOp& op, const Doubles& x, Doubles& y) {
+namespace {
+
+/// f(x, with the operation's layout changed) of channels first; of x with channels last there and
+/// back.
+template <class Op, class F>
+Doubles with_channels_first(Op op, const Doubles& x, const F& f) {
+  if (op.layout == ChannelLayout::channels_first) return f(op, x);
+  op.layout = ChannelLayout::channels_first;
+  const int rank = static_cast<int>(x.shape.size());
+  std::vector<int64_t> to_first{0, rank - 1}, to_last{0};
+  for (int axis = 1; axis < rank - 1; ++axis) {
+    to_first.push_back(axis);
+    to_last.push_back(axis + 1);
+  }
+  to_last.push_back(1);
+  return transpose_of({Dims(to_last)}, f(op, transpose_of({Dims(to_first)}, x)));
+}
+
+/// [B, C, outputs..] without values.
+Doubles shaped(int64_t batch, int64_t channels, const std::vector<int64_t>& outputs) {
+  Doubles y{{batch, channels}, {}};
+  y.shape.insert(y.shape.end(), outputs.begin(), outputs.end());
+  return y;
+}
+
+Doubles space_of(const DepthToSpaceOp& op, const Doubles& x, const std::vector<int64_t>& outputs) {
   std::vector<int64_t> blocks{op.depth_block, op.block.height, op.block.width},
       first{op.depth_first, op.first.height, op.first.width};
   const auto unused = static_cast<std::ptrdiff_t>(5 - x.shape.size());
   blocks.erase(blocks.begin(), blocks.begin() + unused);
   first.erase(first.begin(), first.begin() + unused);
-  const std::vector<int64_t> inputs(x.shape.begin() + 2, x.shape.end()),
-      outputs(y.shape.begin() + 2, y.shape.end());
-  const int64_t planes = y.shape[0] * y.shape[1], num_out = product(outputs);
+  const std::vector<int64_t> inputs(x.shape.begin() + 2, x.shape.end());
+  const int64_t channels = x.shape[1] / product(blocks);
+  const int64_t of_group = op.groups == 0 ? 1 : channels / op.groups;
+  Doubles y = shaped(x.shape[0], channels, outputs);
+  const int64_t planes = y.shape[0] * channels, num_out = product(outputs);
   y.values.resize(z(planes * num_out));
   for (int64_t i = 0; i < planes * num_out; ++i) {
     const std::vector<int64_t> position = split_index(i % num_out, outputs);
@@ -200,16 +227,20 @@ void depth_to_space_of(const DepthToSpaceOp& op, const Doubles& x, Doubles& y) {
       phase = phase * blocks[a] + at % blocks[a];
       from = from * inputs[a] + at / blocks[a];
     }
-    const int64_t channel = i / num_out * product(blocks) + phase;
-    y.values[z(i)] = x.values[z(channel * product(inputs) + from)];
+    const int64_t batch = i / num_out / channels, own = i / num_out % channels;
+    const int64_t channel = (own / of_group * product(blocks) + phase) * of_group + own % of_group;
+    y.values[z(i)] = x.values[z((batch * x.shape[1] + channel) * product(inputs) + from)];
   }
+  return y;
 }
 
-void upsample_of(const UpsampleOp& op, const Doubles& x, Doubles& y) {
+Doubles upsampled(const UpsampleOp& op, const Doubles& x) {
   std::vector<int64_t> factors{op.depth_factor, op.factor.height, op.factor.width};
   factors.erase(factors.begin(), factors.begin() + static_cast<std::ptrdiff_t>(5 - x.shape.size()));
-  const std::vector<int64_t> inputs(x.shape.begin() + 2, x.shape.end()),
-      outputs(y.shape.begin() + 2, y.shape.end());
+  const std::vector<int64_t> inputs(x.shape.begin() + 2, x.shape.end());
+  std::vector<int64_t> outputs = inputs;
+  for (size_t a = 0; a < outputs.size(); ++a) outputs[a] *= factors[a];
+  Doubles y = shaped(x.shape[0], x.shape[1], outputs);
   const int64_t num_out = product(outputs);
   for (int64_t i = 0; i < y.shape[0] * y.shape[1] * num_out; ++i) {
     const std::vector<int64_t> position = split_index(i % num_out, outputs);
@@ -217,13 +248,16 @@ void upsample_of(const UpsampleOp& op, const Doubles& x, Doubles& y) {
     for (size_t a = 0; a < factors.size(); ++a) from = from * inputs[a] + position[a] / factors[a];
     y.values.push_back(x.values[z(i / num_out * product(inputs) + from)]);
   }
+  return y;
 }
 
 /// Positions have weights that fall to 0 one position away from where an output lies.
-void interpolate_of(const InterpolateOp& op, const Doubles& x, Doubles& y) {
+Doubles interpolated(const InterpolateOp& op, const Doubles& x,
+                     const std::vector<int64_t>& outputs) {
+  Doubles y = shaped(x.shape[0], x.shape[1], outputs);
   const bool is_signal = x.shape.size() == 3;
   const int64_t height = is_signal ? 1 : x.shape[2], width = x.shape.back();
-  const int64_t out_height = is_signal ? 1 : y.shape[2], out_width = y.shape.back();
+  const int64_t out_height = is_signal ? 1 : outputs[0], out_width = outputs.back();
   const auto weight = [](double at, int64_t position) {
     return std::max(0.0, 1 - std::fabs(at - static_cast<double>(position)));
   };
@@ -243,28 +277,20 @@ void interpolate_of(const InterpolateOp& op, const Doubles& x, Doubles& y) {
           }
         y.values.push_back(sum);
       }
+  return y;
 }
 
-Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t oh, int64_t ow) {
-  if (op.layout == ChannelLayout::channels_last) {  // there and back
-    const bool is_signal = x.shape.size() == 3;
-    PoolingOp first = op;
-    first.layout = ChannelLayout::channels_first;
-    const Dims to_first = is_signal ? Dims{0, 2, 1} : Dims{0, 3, 1, 2};
-    const Dims to_last = is_signal ? Dims{0, 2, 1} : Dims{0, 2, 3, 1};
-    return transpose_of({to_last}, pooling_of(first, transpose_of({to_first}, x), oh, ow));
-  }
+Doubles pooled(const PoolingOp& op, const Doubles& x, const std::vector<int64_t>& outputs) {
   const bool is_signal = x.shape.size() == 3;
   const int64_t planes = x.shape[0] * x.shape[1], width = x.shape.back();
   const int64_t height = is_signal ? 1 : x.shape[2];
-  Doubles y{x.shape, {}};
-  y.shape.back() = ow;
-  if (!is_signal) y.shape[2] = oh;
-  const auto window = [&](int64_t i, int64_t n, int64_t outputs, const PoolingWindow& w,
+  const int64_t oh = is_signal ? 1 : outputs[0], ow = outputs.back();
+  Doubles y = shaped(x.shape[0], x.shape[1], outputs);
+  const auto window = [&](int64_t i, int64_t n, int64_t num_outputs, const PoolingWindow& w,
                           double& divisor) {
     std::vector<int64_t> positions;
     if (op.mode == PoolingMode::adaptive_average) {
-      for (int64_t p = i * n / outputs; p < ((i + 1) * n + outputs - 1) / outputs; ++p)
+      for (int64_t p = i * n / num_outputs; p < ((i + 1) * n + num_outputs - 1) / num_outputs; ++p)
         positions.push_back(p);
       divisor = static_cast<double>(positions.size());
       return positions;
@@ -296,6 +322,27 @@ Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t oh, int64_t ow
         y.values.push_back(op.mode == PoolingMode::max ? most : sum / (by_rows * by_columns));
       }
   return y;
+}
+
+}  // namespace
+
+Doubles depth_to_space_of(const DepthToSpaceOp& op, const Doubles& x,
+                          const std::vector<int64_t>& outputs) {
+  return with_channels_first(
+      op, x, [&](const auto& first, const Doubles& of) { return space_of(first, of, outputs); });
+}
+Doubles upsample_of(const UpsampleOp& op, const Doubles& x) {
+  return with_channels_first(op, x, upsampled);
+}
+Doubles interpolate_of(const InterpolateOp& op, const Doubles& x,
+                       const std::vector<int64_t>& outputs) {
+  return with_channels_first(op, x, [&](const auto& first, const Doubles& of) {
+    return interpolated(first, of, outputs);
+  });
+}
+Doubles pooling_of(const PoolingOp& op, const Doubles& x, const std::vector<int64_t>& outputs) {
+  return with_channels_first(
+      op, x, [&](const auto& first, const Doubles& of) { return pooled(first, of, outputs); });
 }
 
 Doubles transpose_of(const TransposeOp& op, const Doubles& x) {

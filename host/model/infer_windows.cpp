@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "host/conv/conv_problem.hpp"
+#include "host/core/channels.hpp"
 #include "host/model/conv_transpose.hpp"
 #include "host/model/infer_operands.hpp"
 #include "host/pooling/interpolate_problem.hpp"
@@ -89,8 +90,10 @@ void check_strides(const Operands& at, const TransposedAxes& axes, int64_t chann
 }
 
 /// So that products of two such numbers have 64 bits.
-void check_positions(const Operands& at, const Shape& x) {
-  for (int axis = 2; axis < x.rank(); ++axis) {
+void check_positions(const Operands& at, const Shape& x,
+                     ChannelLayout layout = ChannelLayout::channels_first) {
+  for (int i = 0; i < x.rank() - 2; ++i) {
+    const int axis = position_axis(layout) + i;
     at.require(x[axis] <= kLargestWindow,
                "x is " + shape_text(x) + ", expected at most 2^30 positions on an axis");
   }
@@ -135,9 +138,10 @@ Types infer(const ConvTransposeOp& op, const Operands& at) {
 Types infer(const DepthToSpaceOp& op, const Operands& at) {
   at.only({"x"});
   const ValueType& x = at.activation("x", 3, 5);
-  check_positions(at, x.shape);
+  check_positions(at, x.shape, op.layout);
   const std::vector<BlockAxis> axes = block_axes(op, x.shape.rank() - 2);
-  const int64_t channels = x.shape[1];
+  const int channel = channel_axis(op.layout, x.shape.rank());
+  const int64_t channels = x.shape[channel];
   int64_t blocks = 1;
   for (const BlockAxis& a : axes) {
     at.require(a.block >= 1 && a.block <= kLargestWindow,
@@ -148,8 +152,11 @@ Types infer(const DepthToSpaceOp& op, const Operands& at) {
                                          " channels, expected a multiple of the blocks' " +
                                          blocks_text(axes));
   ValueType y = x;
-  y.shape[1] /= blocks;
-  int axis = 2;
+  y.shape[channel] /= blocks;
+  at.require(op.groups >= 0 && (op.groups == 0 || y.shape[channel] % op.groups == 0),
+             "groups is " + text(op.groups) + ", expected 0 or a divisor of y's channels, " +
+                 text(y.shape[channel]));
+  int axis = position_axis(op.layout);
   for (const BlockAxis& a : axes) {
     const int64_t all = x.shape[axis] * a.block, size = a.size == 0 ? all - a.first : a.size;
     at.require(a.first >= 0 && a.first < all && size >= 1 && size <= all - a.first,
@@ -163,8 +170,8 @@ Types infer(const DepthToSpaceOp& op, const Operands& at) {
 Types infer(const UpsampleOp& op, const Operands& at) {
   at.only({"x"});
   ValueType y = at.activation("x", 3, 5);
-  check_positions(at, y.shape);
-  int axis = 2;
+  check_positions(at, y.shape, op.layout);
+  int axis = position_axis(op.layout);
   for (const BlockAxis& a : block_axes(op, y.shape.rank() - 2)) {
     at.require(a.block >= 1 && a.block <= kLargestWindow,
                "factor is " + text(a.block) + ", expected 1 to 2^30");
@@ -184,13 +191,13 @@ Types infer(const ConvPhasesOp& op, const Operands& at) {
   at.require(is_weight ? rank >= 3 && rank <= 5 : rank == 1,
              text(name) + " is " + shape_text(given.shape) +
                  (is_weight ? ", expected 3 to 5 axes" : ", expected one axis"));
+  at.require(op.groups >= 1 && given.shape[0] % op.groups == 0,
+             "groups is " + text(op.groups) + ", expected a divisor of " + name +
+                 "'s first extent, " + text(given.shape[0]));
   if (!is_weight) {
     check_strides(at, transposed_axes(op, {1, 1, 1, 1, 1}), given.shape[0]);
     return {{given.dtype, {given.shape[0] * op.depth_stride * op.stride.height * op.stride.width}}};
   }
-  at.require(op.groups >= 1 && given.shape[0] % op.groups == 0,
-             "groups is " + text(op.groups) + ", expected a divisor of weight's first extent, " +
-                 text(given.shape[0]));
   const TransposedAxes axes = transposed_axes(op, given.shape);
   check_strides(at, axes, given.shape[1] * op.groups);
   Shape y = given.shape;
@@ -220,9 +227,7 @@ void check_pool(const PoolingOp& op, bool has_rows) {
 Types infer(const PoolingOp& op, const Operands& at) {
   at.only({"x"});
   const ValueType& x = at.floating("x", 3, 4);
-  const int rank = x.shape.rank();
-  const bool is_last = op.layout == ChannelLayout::channels_last;
-  const int column = is_last ? rank - 2 : rank - 1;
+  const int rank = x.shape.rank(), column = position_axis(op.layout) + rank - 3;
   const bool is_adaptive = op.mode == PoolingMode::adaptive_average;
   at.require_accepted([&] { check_pool(op, rank == 4); });
   const auto outputs = [&](int64_t size, const PoolingWindow& window, int64_t wanted) {
@@ -232,22 +237,24 @@ Types infer(const PoolingOp& op, const Operands& at) {
                      outputs(x.shape[column], op.columns, op.out_width)};
   at.require(size.height >= 1 && size.width >= 1,
              "a window is larger than x " + shape_text(x.shape) + ", expected at least one output");
-  return {{x.dtype, conv_shape(op.layout, rank, kBatch, x.shape[is_last ? rank - 1 : 1], 1, size)}};
+  const int64_t channels = x.shape[channel_axis(op.layout, rank)];
+  return {{x.dtype, conv_shape(op.layout, rank, kBatch, channels, 1, size)}};
 }
 
 Types infer(const InterpolateOp& op, const Operands& at) {
   at.only({"x"});
   ValueType y = at.floating("x", 3, 4);
-  const int column = y.shape.rank() - 1;
+  const bool has_rows = y.shape.rank() == 4;
+  const int row = position_axis(op.layout), column = has_rows ? row + 1 : row;
   InterpolateProblem p{.width = y.shape[column], .coordinates = op.coordinates};
   p.out_width = op.out_width, p.column_scale = op.column_scale;
-  if (column == 3) {
-    p.height = y.shape[2];
+  if (has_rows) {
+    p.height = y.shape[row];
     p.out_height = op.out_height, p.row_scale = op.row_scale;
   }
   at.require_accepted([&] { p = resolved_positions(p); });
   y.shape[column] = p.out_width;
-  if (column == 3) y.shape[2] = p.out_height;
+  if (has_rows) y.shape[row] = p.out_height;
   return {y};
 }
 

@@ -174,8 +174,8 @@ class Layouts {
   }
   void constrain(const ConvOp& op) { channels(op.layout, op.x_layout); }
   void constrain(const ConvTransposeOp&) { channels(); }
-  void constrain(const DepthToSpaceOp&) { channels(); }
-  void constrain(const UpsampleOp&) { channels(); }
+  void constrain(const DepthToSpaceOp& op) { channels(op.layout); }
+  void constrain(const UpsampleOp& op) { channels(op.layout); }
   void constrain(const AttentionOp&) {
     rows({"x", "key", "value"});
     restrict("key_lengths", only(0));
@@ -194,7 +194,7 @@ class Layouts {
   void constrain(const GroupnormOp&) { channels(); }
   void constrain(const InstancenormOp&) { channels(); }
   void constrain(const PoolingOp& op) { channels(op.layout); }
-  void constrain(const InterpolateOp&) { channels(); }
+  void constrain(const InterpolateOp& op) { channels(op.layout); }
   void constrain(const PointwiseOp&) {
     const Value slope = node_->operand("slope");
     if (!slope.is_absent() && graph_.type(slope).shape != Shape{1}) rows({"x"});

@@ -166,6 +166,7 @@ void lower(Lowering& l, const Node& node, const InterpolateOp& op) {
   like.coordinates = op.coordinates;
   if (l.graph().type(node.outputs[0]).shape.rank() == 4) like.row_scale = op.row_scale;
   like.column_scale = op.column_scale;
+  like.layout = op.layout;
   const auto arguments = [=](const Bases& at) { return InterpolateArguments{at.at(x), at.at(y)}; };
   l.add(node, "interpolate", "interpolate", describe_interpolate(arguments(l.example()), like),
         make_interpolate_plan, arguments);

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // depth_to_space and upsample: copies, each of which takes phases that have as many positions. Both
-// are one copy where all phases have.
+// are mostly one copy where all phases have.
+#include <algorithm>
+#include <optional>
 #include <stdexcept>
 
+#include "host/core/channels.hpp"
 #include "host/model/conv_transpose.hpp"
 #include "host/model/lowering.hpp"
 
@@ -37,16 +40,28 @@ std::vector<Phases> phases_of(const BlockAxis& axis, int64_t size, bool joins) {
   return all;
 }
 
-/// A view of phases' elements, [B, N*C, positions, phases, ..], of x or y.
+/// Views of x's and y's elements that one copy takes, axis by axis: [B, N*C, positions, phases,
+/// ..], or with the channels behind all of these.
 struct Part {
-  std::vector<int64_t> shape, strides;
-  int64_t offset = 0;
+  std::vector<int64_t> shape, x_strides, y_strides;
+  int64_t x_offset = 0, y_offset = 0;
 
-  void add(int64_t extent, int64_t stride) {
+  /// Joined with the axis in front where both sides step through them as through one.
+  void add(int64_t extent, int64_t x_stride, int64_t y_stride) {
+    if (extent == 1 && !shape.empty()) return;
+    const bool joins = !shape.empty() && x_strides.back() == extent * x_stride &&
+                       y_strides.back() == extent * y_stride;
+    const bool replaces = !shape.empty() && shape.back() == 1;
+    if (joins || replaces) {
+      extent *= shape.back();
+      shape.pop_back(), x_strides.pop_back(), y_strides.pop_back();
+    }
     shape.push_back(extent);
-    strides.push_back(stride);
+    x_strides.push_back(x_stride);
+    y_strides.push_back(y_stride);
   }
-  PlacedView of(const PlacedView& whole) const {
+  PlacedView of(const PlacedView& whole, const std::vector<int64_t>& strides,
+                int64_t offset) const {
     PlacedView view = whole.as(Shape(std::span<const int64_t>(shape)),
                                Strides(std::span<const int64_t>(strides)));
     view.offset += offset;
@@ -56,66 +71,86 @@ struct Part {
 
 class Interleave {
  public:
-  /// `repeats`: all phases are of one channel of x, else each is of its own.
-  Interleave(Lowering& l, const Node& node, std::vector<BlockAxis> axes, bool repeats)
+  /// Phases lie in front of so many channels of x as `groups` make of y's; without a number there
+  /// is one channel for all phases.
+  Interleave(Lowering& l, const Node& node, ChannelLayout layout, std::vector<BlockAxis> axes,
+             std::optional<int64_t> groups)
       : l_(l),
         node_(node),
         x_(l.joined(node, "x")),
         y_(l.joined(node, node.outputs[0])),
-        axes_(std::move(axes)),
-        repeats_(repeats) {
-    // A copy has as many axes as a tensor: of volumes one more than their own.
-    const size_t can_join = static_cast<size_t>(kMaxRank - 2) - axes_.size();
-    for (size_t i = 0; i < axes_.size(); ++i) {
-      const bool joins = axes_.size() - i <= can_join;
-      phases_.push_back(phases_of(axes_[i], y_.view.shape[own(i)], joins));
+        layout_(layout),
+        axes_(std::move(axes)) {
+    const int axis = channel_axis(layout, static_cast<int>(axes_.size()) + 2);
+    const int64_t x = x_.view.strides[axis], y = y_.view.strides[axis];
+    const int64_t all = y_.view.shape[axis], own = l.graph().type(node.outputs[0]).shape[axis];
+    int64_t blocks = 1;
+    for (const BlockAxis& of : axes_) blocks *= of.block;
+    if (!groups.has_value()) {
+      channels_ = {{all, x, y}};
+    } else {
+      const int64_t of_group = *groups == 0 || own == 0 ? 1 : own / *groups;
+      channels_ = {{all / of_group, blocks * of_group * x, of_group * y}, {of_group, x, y}};
+      phases_step_ = blocks * of_group * x;
     }
   }
 
   void run() {
-    Part x, y;
-    const int64_t channel = x_.view.strides[1];
-    int64_t blocks = 1;
-    for (const BlockAxis& axis : axes_) blocks *= axis.block;
-    x.add(y_.view.shape[0], x_.view.strides[0]);
-    y.add(y_.view.shape[0], y_.view.strides[0]);
-    x.add(y_.view.shape[1], repeats_ ? channel : blocks * channel);
-    y.add(y_.view.shape[1], y_.view.strides[1]);
-    add(0, repeats_ ? 0 : blocks * channel, x, y);
+    // As many axes with all their phases in one copy as a tensor's axes suffice for.
+    size_t joined = axes_.size();
+    while (!try_parts(joined)) --joined;
+    for (const Part& part : parts_) {
+      l_.add_copy(node_.name, part.of(x_, part.x_strides, part.x_offset),
+                  part.of(y_, part.y_strides, part.y_offset), l_.members_of(node_));
+    }
   }
 
  private:
-  static int own(size_t axis) { return static_cast<int>(axis) + 2; }
+  struct Step {
+    int64_t extent, x_stride, y_stride;
+  };
 
-  /// Copies of all phases of the axes from `axis` on; x's phases of the one before are `step`
-  /// apart.
-  void add(size_t axis, int64_t step, const Part& x, const Part& y) {
+  /// With the phases of so many last axes in one copy.
+  bool try_parts(size_t joined) {
+    parts_.clear();
+    Part part;
+    part.add(y_.view.shape[0], x_.view.strides[0], y_.view.strides[0]);
+    if (layout_ == ChannelLayout::channels_first) add_channels(part);
+    add(0, joined, phases_step_, part);
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [](const Part& each) { return std::ssize(each.shape) <= kMaxRank; });
+  }
+  void add_channels(Part& part) const {
+    for (const Step& step : channels_) part.add(step.extent, step.x_stride, step.y_stride);
+  }
+  /// All phases of the axes from `axis` on; x's phases of the one in front are `step` apart.
+  void add(size_t axis, size_t joined, int64_t step, Part part) {
     if (axis == axes_.size()) {
-      l_.add_copy(node_.name, x.of(x_), y.of(y_), l_.members_of(node_));
+      if (layout_ == ChannelLayout::channels_last) add_channels(part);
+      parts_.push_back(std::move(part));
       return;
     }
-    const int64_t block = axes_[axis].block, x_stride = x_.view.strides[own(axis)],
-                  y_stride = y_.view.strides[own(axis)];
-    for (const Phases& p : phases_[axis]) {
-      Part from = x, to = y;
-      from.offset += p.first * (step / block) + p.from * x_stride;
-      to.offset += p.to * y_stride;
-      from.add(p.size, x_stride);
-      to.add(p.size, block * y_stride);
-      if (p.count > 1) {
-        from.add(p.count, step / block);
-        to.add(p.count, y_stride);
-      }
-      add(axis + 1, step / block, from, to);
+    const int own = position_axis(layout_) + static_cast<int>(axis);
+    const int64_t block = axes_[axis].block, x = x_.view.strides[own], y = y_.view.strides[own];
+    const bool joins = axes_.size() - axis <= joined;
+    for (const Phases& p : phases_of(axes_[axis], y_.view.shape[own], joins)) {
+      Part more = part;
+      more.x_offset += p.first * (step / block) + p.from * x;
+      more.y_offset += p.to * y;
+      more.add(p.size, x, block * y);
+      if (p.count > 1) more.add(p.count, step / block, y);
+      add(axis + 1, joined, step / block, std::move(more));
     }
   }
 
   Lowering& l_;
   const Node& node_;
   PlacedView x_, y_;
+  ChannelLayout layout_;
   std::vector<BlockAxis> axes_;
-  bool repeats_;
-  std::vector<std::vector<Phases>> phases_;
+  std::vector<Step> channels_;
+  int64_t phases_step_ = 0;  ///< of x, over all phases of a group
+  std::vector<Part> parts_;
 };
 
 }  // namespace
@@ -126,12 +161,12 @@ void lower(Lowering&, const Node& node, const ConvTransposeOp&) {
 
 void lower(Lowering& l, const Node& node, const DepthToSpaceOp& op) {
   const int num_axes = l.graph().type(node.outputs[0]).shape.rank() - 2;
-  Interleave(l, node, block_axes(op, num_axes), false).run();
+  Interleave(l, node, op.layout, block_axes(op, num_axes), op.groups).run();
 }
 
 void lower(Lowering& l, const Node& node, const UpsampleOp& op) {
   const int num_axes = l.graph().type(node.outputs[0]).shape.rank() - 2;
-  Interleave(l, node, block_axes(op, num_axes), true).run();
+  Interleave(l, node, op.layout, block_axes(op, num_axes), std::nullopt).run();
 }
 
 }  // namespace wide

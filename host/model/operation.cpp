@@ -84,10 +84,13 @@ void list(const DepthToSpaceOp& op, Attributes& a) {
   a.add("depth_block", op.depth_block, int64_t{1});
   a.add("depth_first", op.depth_first, int64_t{0});
   a.add("depth_size", op.depth_size, int64_t{0});
+  a.add("groups", op.groups, int64_t{0});
+  a.add("layout", layout_name(op.layout), layout_name(ChannelLayout::channels_first));
 }
 void list(const UpsampleOp& op, Attributes& a) {
   a.add("factor", op.factor, PerAxis{0, 0});
   a.add("depth_factor", op.depth_factor, int64_t{1});
+  a.add("layout", layout_name(op.layout), layout_name(ChannelLayout::channels_first));
 }
 void list(const AttentionOp& op, Attributes& a) {
   a.add("heads", op.heads, int64_t{0});
@@ -168,6 +171,7 @@ void list(const InterpolateOp& op, Attributes& a) {
   a.add<std::string_view>("coordinates", coordinate_mode_name(op.coordinates), "");
   a.add("row_scale", op.row_scale, 0.0f);
   a.add("column_scale", op.column_scale, 0.0f);
+  a.add("layout", layout_name(op.layout), layout_name(ChannelLayout::channels_first));
 }
 void list(const SoftmaxOp& op, Attributes& a) {
   a.add("log", op.is_log, false);

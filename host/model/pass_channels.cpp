@@ -20,8 +20,8 @@ Operation with_channels_last(Operation operation, bool reads_first) {
   if (auto* conv = std::get_if<ConvOp>(&operation)) {
     conv->layout = channels_last;
     if (reads_first) conv->x_layout = channels_first;
-  } else if (auto* pool = std::get_if<PoolingOp>(&operation)) {
-    pool->layout = channels_last;
+  } else if (ChannelLayout* layout = own_layout(operation)) {
+    *layout = channels_last;
   } else if (auto* concat = std::get_if<ConcatOp>(&operation)) {
     concat->axis = kMoved[concat->axis];
   } else if (auto* slice = std::get_if<SliceOp>(&operation)) {

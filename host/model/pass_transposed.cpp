@@ -19,14 +19,15 @@ ConvOp convolution_of(const ConvTransposeOp& op, const TransposedAxes& axes) {
   return conv;
 }
 
-DepthToSpaceOp interleave_of(const TransposedAxes& axes) {
+DepthToSpaceOp interleave_of(const ConvTransposeOp& op, const TransposedAxes& axes) {
   const auto& [depth, height, width] = axes;
   return {.block = {height.stride, width.stride},
           .first = {height.first(), width.first()},
           .size = {height.out(), width.out()},
           .depth_block = depth.stride,
           .depth_first = depth.first(),
-          .depth_size = depth.out()};
+          .depth_size = depth.out(),
+          .groups = op.groups};
 }
 
 ConvPhasesOp phases_of(const ConvTransposeOp& op, const TransposedAxes& axes) {
@@ -64,8 +65,8 @@ void replace(Rewrite& rewrite, const Node& node, const ConvTransposeOp& op, Note
     rewrite.append(node.name, conv, std::move(operands), node.outputs);
   } else {  // the layer's name is the convolution's, whose strategy may be named
     const Value y = g.append(node.name, conv, std::move(operands));
-    rewrite.append(rewrite.free_name(node.name + ".interleaved"), interleave_of(axes), {{"x", y}},
-                   node.outputs);
+    rewrite.append(rewrite.free_name(node.name + ".interleaved"), interleave_of(op, axes),
+                   {{"x", y}}, node.outputs);
   }
   notes.push_back(node.name + ": transposed, run as a convolution" +
                   (count == 1 ? "" : " to " + text(count) + " times the channels, interleaved"));

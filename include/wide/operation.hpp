@@ -74,22 +74,26 @@ struct ConvTransposeOp {
   friend bool operator==(const ConvTransposeOp&, const ConvTransposeOp&) = default;
 };
 
-/// x [B, C*blocks, L], [B, C*blocks, H, W] or [B, C*blocks, D, H, W] -> y [B, C, ..]: of all
-/// positions, y's is x's position / block in channel (c, position % block), C outermost: PyTorch's
-/// pixel_shuffle, the mode CRD of ONNX. Of a signal's blocks the width counts.
+/// x [B, C*blocks, L], [B, C*blocks, H, W] or [B, C*blocks, D, H, W], or with channels last -> y
+/// [B, C, ..]: of all positions, y's is x's position / block in channel (group, position % block, c
+/// of the group), the group outermost. With C groups, or 0, this is PyTorch's pixel_shuffle and the
+/// mode CRD of ONNX, with one its mode DCR. Of a signal's blocks the width counts.
 struct DepthToSpaceOp {
   PerAxis block{2, 2};
   PerAxis first{0, 0}, size{0, 0};  ///< positions that y has; a size of 0: from the first on, all
   int64_t depth_block = 1, depth_first = 0, depth_size = 0;  ///< of volumes
+  int64_t groups = 0;
+  ChannelLayout layout = ChannelLayout::channels_first;
   friend bool operator==(const DepthToSpaceOp&, const DepthToSpaceOp&) = default;
 };
 
-/// x [B, C, L], [B, C, H, W] or [B, C, D, H, W] -> y [B, C, ..], each axis of positions `factor`
-/// times as long: element i is x's element i / factor, the nearest one. Of a signal's factors the
-/// width counts.
+/// x [B, C, L], [B, C, H, W] or [B, C, D, H, W], or with channels last -> y, each axis of positions
+/// `factor` times as long: element i is x's element i / factor, the nearest one. Of a signal's
+/// factors the width counts.
 struct UpsampleOp {
   PerAxis factor{2, 2};
   int64_t depth_factor = 1;  ///< of volumes
+  ChannelLayout layout = ChannelLayout::channels_first;
   friend bool operator==(const UpsampleOp&, const UpsampleOp&) = default;
 };
 
@@ -202,12 +206,13 @@ struct PoolingOp {
   friend bool operator==(const PoolingOp&, const PoolingOp&) = default;
 };
 
-/// x [B, C, L] or [B, C, H, W] -> y [B, C, ..]: between x's positions; fields as in
+/// x [B, C, L] or [B, C, H, W], or with channels last -> y: between x's positions; fields as in
 /// InterpolateProblem, of signals those of columns
 struct InterpolateOp {
   int64_t out_height = 0, out_width = 0;
   CoordinateMode coordinates = CoordinateMode::half_pixel;
   float row_scale = 0, column_scale = 0;
+  ChannelLayout layout = ChannelLayout::channels_first;
   friend bool operator==(const InterpolateOp&, const InterpolateOp&) = default;
 };
 
@@ -264,8 +269,9 @@ struct FoldBatchnormOp {
 };
 
 /// Parameters of the convolution that a transposed one is run as; of parameters only: weight [Cin,
-/// Cout/groups, k..] -> y [Cout*phases, Cin/groups, ceil(reach / stride)..], with zeros where a
-/// phase has fewer taps; or bias [Cout] -> y [Cout*phases]. reach is dilation*(k - 1) + 1.
+/// Cout/groups, k..] -> y [groups*phases*(Cout/groups), Cin/groups, ceil(reach / stride)..], with
+/// zeros where a phase has fewer taps; or bias [Cout] -> y [groups*phases*(Cout/groups)]. reach is
+/// dilation*(k - 1) + 1.
 struct ConvPhasesOp {
   int64_t groups = 1;
   PerAxis stride{}, dilation{};

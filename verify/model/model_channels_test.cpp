@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "host/model/channel_regions.hpp"
 #include "host/model/passes.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/known_devices.hpp"
@@ -43,7 +44,7 @@ const Node& node_of(const Graph& graph, std::string_view name) {
 bool is_last(const Graph& graph, std::string_view name) {
   const Operation& op = node_of(graph, name).operation;
   if (const auto* conv = std::get_if<ConvOp>(&op)) return conv->layout == channels_last;
-  return std::get<PoolingOp>(op).layout == channels_last;
+  return *own_layout(op) == channels_last;
 }
 int64_t copies_of(const Graph& graph) {
   int64_t count = 0;
@@ -137,6 +138,31 @@ TEST_CASE("channels last: all that can stand between convolutions") {
       1);  // a part of every member's channels, which then lie apart: as with channels first
 }
 
+TEST_CASE("channels last: all that makes images larger") {
+  for (const int64_t groups : {1, 2}) {
+    const Graph graph = built([&](GraphBuilder& g) {
+      const Value x = g.input("x", {kBatch, 3, 5, 4});
+      const Value skip = layers::conv(g, "stem", x, 8, {.kernel = {3, 3}, .padding = {1, 1}});
+      Value h = layers::max_pool(g, "pool", skip, {.kernel = 2});
+      h = layers::conv_transpose(
+          g, "up", h, 6,
+          {.kernel = {2, 2}, .stride = {2, 2}, .output_padding = {1, 0}, .groups = groups});
+      h = g.append("joined", ConcatOp{.axis = 1}, {{"part0", skip}, {"part1", h}});
+      h = layers::conv(g, "wide", h, 8, {.kernel = {1, 1}});
+      h = layers::upsample(g, "twice", layers::depth_to_space(g, "shuffle", h, 2), 2);
+      h = layers::interpolate(g, "between", h, 15, 9);
+      h = layers::conv(g, "last", h, 3, {.kernel = {1, 1}});
+      g.output("y", layers::flatten(g, "flat", layers::global_average_pool(g, "gap", h)));
+    });
+    check(graph, 0);
+    check(graph, 0, {.num_members = 3, .batches = {2, 0, 1}});
+    const ModelPlan plan = make_model_plan(Context::cpu(), graph, {2, 2}, kLast);
+    for (const char* name : {"up", "up.interleaved", "shuffle", "twice", "between"}) {
+      CHECK(is_last(plan.graph(), name));
+    }
+  }
+}
+
 TEST_CASE("channels last: what needs them first gets them, once") {
   check(built([](GraphBuilder& g) {
           const Value x = g.input("x", {kBatch, 8, 6, 6});
@@ -221,6 +247,12 @@ TEST_CASE("channels last: auto, where more convolutions gain than copies are mad
   const Graph strict = make_named_model("resnet18", {.image = 64});
   CHECK_FALSE(is_last(passed(strict, test::kH200, true), "layer4.1.conv2"));
   CHECK(is_last(passed(strict, test::kH200, true, {.allows_tf32 = true}), "layer4.1.conv2"));
+  // From the first convolution to the scores, which are copied back.
+  const Graph unet = passed(make_named_model("unet", {.dtype = Dtype::bf16}), test::kH200, true);
+  for (const char* name : {"down0.conv1", "up0.transposed", "up0.transposed.interleaved", "head"}) {
+    CHECK(is_last(unet, name));
+  }
+  CHECK(copies_of(unet) == 1);
 }
 
 TEST_CASE("model: a node's strategy stands before its primitive's") {

@@ -96,6 +96,25 @@ TEST_CASE("interpolate in a model: signals and images of every dtype, wherever o
   }
 }
 
+TEST_CASE("interpolate in a model: channels last") {
+  for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+    CAPTURE(dtype_name(dtype));
+    check(
+        [&](bool is_shared) {
+          GraphBuilder g("between", dtype);
+          const auto input = [&](const char* name, const Shape& shape) {
+            return is_shared ? g.shared_input(name, shape) : g.input(name, shape);
+          };
+          InterpolateOp op{.out_height = 7, .out_width = 3};
+          op.layout = ChannelLayout::channels_last;
+          g.output("a", g.append("a", op, {{"x", input("signal", {kBatch, 5, 3})}}));
+          g.output("b", g.append("b", op, {{"x", input("image", {kBatch, 4, 6, 8})}}));
+          return std::move(g).build();
+        },
+        allowed(dtype));
+  }
+}
+
 TEST_CASE("interpolate in a model: between convolutions, strategies by its name") {
   const auto graph_of = [] {
     GraphBuilder g("decoder");

@@ -90,6 +90,35 @@ TEST_CASE("depth_to_space: elements whose places were worked out by hand") {
   CHECK(y.at("cut").values == std::vector<double>{7, 6});
 }
 
+TEST_CASE("depth_to_space: groups of channels, and channels last, worked out by hand") {
+  // Channel and place of each element as its digits: of 4 channels, 2 blocks, at positions 0 and 1.
+  const Doubles first{{1, 8, 2}, {0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51, 60, 61, 70, 71}};
+  const Doubles last{{1, 2, 8}, {0, 10, 20, 30, 40, 50, 60, 70, 1, 11, 21, 31, 41, 51, 61, 71}};
+  using Values = std::vector<double>;
+  const auto of = [&](int64_t groups, ChannelLayout layout) {
+    GraphBuilder g("by hand");
+    const bool is_last = layout == ChannelLayout::channels_last;
+    const Value x = g.input("x", is_last ? Shape{kBatch, 2, 8} : Shape{kBatch, 8, 2});
+    const DepthToSpaceOp op{.block = {1, 2}, .groups = groups, .layout = layout};
+    g.output("y", g.append("y", op, {{"x", x}}));
+    return catalog::evaluate_graph(std::move(g).build(), {{"x", is_last ? last : first}}, {})
+        .at("y");
+  };
+  using enum ChannelLayout;
+  const Values each{0, 10, 1, 11, 20, 30, 21, 31, 40, 50, 41, 51, 60, 70, 61, 71};
+  CHECK(of(0, channels_first).values == each);
+  CHECK(of(4, channels_first).values == each);
+  CHECK(of(2, channels_first).values ==
+        Values{0, 20, 1, 21, 10, 30, 11, 31, 40, 60, 41, 61, 50, 70, 51, 71});
+  CHECK(of(1, channels_first).values ==
+        Values{0, 40, 1, 41, 10, 50, 11, 51, 20, 60, 21, 61, 30, 70, 31, 71});
+  CHECK(of(1, channels_last).shape == std::vector<int64_t>{1, 4, 4});
+  CHECK(of(1, channels_last).values ==
+        Values{0, 10, 20, 30, 40, 50, 60, 70, 1, 11, 21, 31, 41, 51, 61, 71});
+  CHECK(of(0, channels_last).values ==
+        Values{0, 20, 40, 60, 10, 30, 50, 70, 1, 21, 41, 61, 11, 31, 51, 71});
+}
+
 TEST_CASE("conv_transpose: every kernel, stride, padding and dilation of a signal") {
   for (const int64_t kernel : {1, 2, 3, 5}) {
     for (const int64_t stride : {1, 2, 3}) {
@@ -221,6 +250,52 @@ TEST_CASE("depth_to_space: blocks of signals, images and volumes of every dtype"
   }
 }
 
+TEST_CASE("depth_to_space and upsample: channels last, and groups of channels") {
+  for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
+    for (const int64_t groups : {0, 1, 2, 4}) {
+      for (const ChannelLayout layout :
+           {ChannelLayout::channels_first, ChannelLayout::channels_last}) {
+        CAPTURE(dtype_name(dtype), groups, layout);
+        GraphBuilder g("blocks", dtype);
+        const auto input = [&](const char* name, int64_t channels, std::vector<int64_t> positions) {
+          const bool is_last = layout == ChannelLayout::channels_last;
+          positions.insert(is_last ? positions.end() : positions.begin(), channels);
+          positions.insert(positions.begin(), kBatch);
+          return g.input(name, Shape(positions));
+        };
+        const Value signal = input("signal", 12, {5}), image = input("image", 24, {3, 4}),
+                    volume = input("volume", 32, {2, 3, 2});
+        const auto blocks = [&](const char* name, DepthToSpaceOp op, Value x) {
+          op.groups = groups;
+          op.layout = layout;
+          g.output(name, g.append(name, op, {{"x", x}}));
+        };
+        blocks("a", {.block = {1, 3}}, signal);
+        blocks("b", {.block = {2, 3}}, image);
+        blocks("c", {.block = {2, 2}, .depth_block = 2}, volume);
+        blocks("d", {.block = {3, 2}, .first = {4, 1}, .size = {4, 0}}, image);
+        const auto upsampled = [&](const char* name, UpsampleOp op, Value x) {
+          op.layout = layout;
+          g.output(name, g.append(name, op, {{"x", x}}));
+        };
+        upsampled("e", {.factor = {1, 3}}, signal);
+        upsampled("f", {.factor = {2, 3}}, image);
+        upsampled("g", {.depth_factor = 2}, volume);
+        const Graph graph = std::move(g).build();
+        check_on_all_devices(graph, 1e-30);
+        // Images are one copy, whatever lies between which phases.
+        const ModelPlan plan =
+            make_model_plan(Context::cpu(), graph, {.num_members = 3, .batch = 2});
+        for (const char* name : {"a", "b", "e", "f"}) {
+          const auto steps = plan.steps();
+          CHECK(std::count_if(steps.begin(), steps.end(),
+                              [&](const ModelStep& step) { return step.node == name; }) == 1);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("upsample: the nearest elements of signals, images and volumes") {
   GraphBuilder hand("by hand");
   hand.output("y", layers::upsample(hand, "up", hand.input("x", {kBatch, 1, 1, 2}), 2));
@@ -300,6 +375,8 @@ TEST_CASE("conv_transpose: what cannot be is refused with what was got and what 
   refused("first is 4 and size 0 of 4 positions, expected some of them",
           shuffle({.first = {4, 0}}));
   refused("first is 1 and size 4 of 4 positions", shuffle({.first = {0, 1}, .size = {0, 4}}));
+  refused("groups is 5, expected 0 or a divisor of y's channels, 3", shuffle({.groups = 5}));
+  refused("groups is -1, expected 0 or a divisor", shuffle({.groups = -1}));
   refused("factor is 0, expected 1 to 2^30", [](GraphBuilder& g) {
     (void)layers::upsample(g, "up", g.input("x", {kBatch, 2, 3}), 0);
   });
@@ -319,7 +396,10 @@ TEST_CASE("conv_transpose: what cannot be is refused with what was got and what 
   };
   refused("weight is [4, 4], expected 3 to 5 axes", phases({}, "weight", {4, 4}));
   refused("bias is [4, 4], expected one axis", phases({}, "bias", {4, 4}));
-  refused("groups is 3, expected a divisor", phases({.groups = 3}, "weight", {4, 4, 2}));
+  refused("groups is 3, expected a divisor of weight's first extent, 4",
+          phases({.groups = 3}, "weight", {4, 4, 2}));
+  refused("groups is 3, expected a divisor of bias's first extent, 4",
+          phases({.groups = 3}, "bias", {4}));
   refused("stride is 0", phases({.stride = {0, 1}}, "bias", {4}));
   refused("channels times strides", phases({.stride = {1 << 20, 1 << 20}}, "weight", {4, 4, 2, 2}));
 }

@@ -98,16 +98,11 @@ void lower_depth_to_space(Lowering& at) {
   const int64_t block = block_of(at, shape);
   const std::string_view mode = at.text("mode", "DCR");
   at.require(mode == "DCR" || mode == "CRD", "has mode " + std::string(mode));
-  if (mode == "CRD") {
-    return at.set(at.append(DepthToSpaceOp{.block = {block, block}}, {{"x", x}}));
-  }
   at.require(shape[1] % block == 0 && shape[1] / block % block == 0,
              "has " + std::to_string(shape[1]) + " channels, expected a multiple of the block's");
-  // With blocks outermost, rows stay behind their channels.
-  const int64_t channels = shape[1] / block / block;
-  const Value parts = at.reshaped(x, {kBatch, block, block, channels * shape[2], shape[3]});
-  const Value y = at.append(TransposeOp{{0, 3, 1, 4, 2}}, {{"x", parts}});
-  at.set(at.reshaped(y, {kBatch, channels, shape[2] * block, shape[3] * block}));
+  DepthToSpaceOp op{.block = {block, block}};
+  if (mode == "DCR") op.groups = 1;
+  at.set(at.append(op, {{"x", x}}));
 }
 
 void lower_space_to_depth(Lowering& at) {
