@@ -71,8 +71,7 @@ struct Part {
 
 class Interleave {
  public:
-  /// Phases lie in front of so many channels of x as `groups` make of y's; without a number there
-  /// is one channel for all phases.
+  /// `groups`: a DepthToSpaceOp's; none where a channel of x is that of all phases.
   Interleave(Lowering& l, const Node& node, ChannelLayout layout, std::vector<BlockAxis> axes,
              std::optional<int64_t> groups)
       : l_(l),
