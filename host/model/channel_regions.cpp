@@ -8,6 +8,7 @@
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_strategy.hpp"
 #include "host/model/batch.hpp"
+#include "host/model/broadcast.hpp"
 #include "host/model/layout.hpp"
 #include "wide/error.hpp"
 
@@ -115,7 +116,10 @@ bool ChannelRegions::can_move(const Node& node) const {
   if (std::holds_alternative<BinaryOp>(node.operation)) {
     const Value x = node.operand("x"), other = node.operand("other");
     if (!is_image_here(x)) return false;
-    if (is_image_here(other)) return graph_.type(other) == graph_.type(x);
+    if (is_image_here(other)) {
+      return graph_.type(other) == graph_.type(x) ||
+             repeats_channels(graph_.type(other).shape, graph_.type(x).shape);
+    }
     return num_elements(graph_.type(other).shape) == 1 || is_of_channels(graph_, other);
   }
   // Which elements are dropped depends on their numbers.

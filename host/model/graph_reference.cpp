@@ -359,8 +359,14 @@ class Evaluator {
                             std::equal(other.shape.rbegin(), other.shape.rend(), y.shape.rbegin());
     const bool is_channel = n > 1 && !is_of_last && other.shape[0] == y.shape[1];
     const bool is_of_rows = n < count(y.shape) && other.shape.size() == y.shape.size();
+    const bool has_channels = is_of_rows && other.shape[1] == y.shape[1] &&
+                              n == y.shape[0] * y.shape[1];  // else one number for each of y's last
+    const int64_t d = y.shape.back(), of_row = count(y.shape) / std::max<int64_t>(1, y.shape[0]);
     for (int64_t i = 0; i < count(y.shape); ++i) {
-      const double o = other.values[z(is_of_rows ? i / inner : is_channel ? i / inner % n : i % n)];
+      const double o = other.values[z(has_channels ? i / inner
+                                      : is_of_rows ? i / of_row * d + i % d
+                                      : is_channel ? i / inner % n
+                                                   : i % n)];
       double& v = y.values[z(i)];
       v = op.function == BinaryFunction::add        ? v + o
           : op.function == BinaryFunction::subtract ? v - o

@@ -143,13 +143,6 @@ bool broadcasts(const Shape& other, const Shape& x) {
   return num_elements(other) == 1 || is_of_last_axes(other, x) || is_one_per_channel(other, x);
 }
 
-/// [B, C, 1, ..] for an x [B, C, ..].
-bool repeats_channels(const Shape& other, const Shape& x) {
-  bool fits = other.rank() == x.rank() && x.rank() >= 3 && other[1] == x[1];
-  for (int a = 2; fits && a < x.rank(); ++a) fits = other[a] == 1;
-  return fits;
-}
-
 Types infer(const BinaryOp& op, const Operands& at) {
   at.only({"x", "other"});
   if (at.is_parameter("x")) {  // of parameters only: computed before anything runs
@@ -161,7 +154,9 @@ Types infer(const BinaryOp& op, const Operands& at) {
   const ValueType& x = at.floating("x", 2, 6);
   const ValueType& other = at.type("other");
   if (!at.is_parameter("other")) {
-    if (!repeats_channels(other.shape, x.shape) || other.dtype != x.dtype) at.same("other", x);
+    const bool repeats =
+        repeats_channels(other.shape, x.shape) || repeats_features(other.shape, x.shape);
+    if (!repeats || other.dtype != x.dtype) at.same("other", x);
   } else {
     at.require(other.dtype == x.dtype && broadcasts(other.shape, x.shape),
                "other is " + to_string(other) +

@@ -203,9 +203,10 @@ class Layouts {
   void constrain(const DropoutOp&) { tie(node_->operand("x"), node_->outputs[0]); }
   void constrain(const BinaryOp&) {
     const Value x = node_->operand("x"), other = node_->operand("other"), y = node_->outputs[0];
-    if (is_batched(graph_, other) && graph_.type(other) != graph_.type(x)) {  // of channels
-      channels();
-      return restrict("other", only(1));
+    if (is_batched(graph_, other) && graph_.type(other) != graph_.type(x)) {
+      const bool is_first = repeats_channels(graph_.type(other).shape, graph_.type(x).shape);
+      channels(is_first ? ChannelLayout::channels_first : ChannelLayout::channels_last);
+      return restrict("other", only(is_first ? 1 : rank(other) - 1));
     }
     tie(x, y);
     tie(other, y);

@@ -83,6 +83,28 @@ PlacedView rows_as_members(const Node& node, const Place& place, Device device) 
   return folded_view(node.name, rows, 1, device);
 }
 
+/// [B, .., D] packed with D of each member: B in the place of members, positions as rows, the
+/// features of all members as one's.
+PlacedView batch_as_members(const Node& node, const Place& place, Device device) {
+  const int last = place.shape.rank() - 1;
+  if (place.num_members > 1 && place.member_stride != place.shape[last]) {
+    throw MoveNeeded(node.name, node.operand("x"),
+                     "model: " + node.name +
+                         ": members are apart, expected features of all members one after "
+                         "another: this would move data");
+  }
+  Place rows = place;
+  std::vector<int64_t> shape(place.shape.begin() + 1, place.shape.end()),
+      strides(place.strides.begin() + 1, place.strides.end());
+  shape.back() *= place.num_members;
+  rows.shape = Shape(std::span<const int64_t>(shape));
+  rows.strides = Strides(std::span<const int64_t>(strides));
+  rows.num_members = place.shape[0];
+  rows.member_stride = place.strides[0];
+  rows.member_axis = last - 1;
+  return folded_view(node.name, rows, last - 1, device);
+}
+
 /// A parameter [N, ..] with all but the members in one axis.
 PlacedView flat_parameter(Lowering& l, const Node& node, std::string_view name, bool is_scalar) {
   const PlacedView view = l.parameter(node, name);
@@ -120,6 +142,7 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
   const Value other_value = node.operand("other");
   const Place from = l.operand(node, "x"), to = l.place(node.outputs[0]);
   const Shape& other_shape = l.graph().type(other_value).shape;
+  const Shape& x_shape = l.graph().type(node.operand("x")).shape;
   const bool is_parameter = !is_batched(other_shape);
   const bool is_scalar = is_parameter && num_elements(other_shape) == 1;
   const bool is_channel = is_parameter && !is_scalar && !is_of_last_axes(other_shape, to.shape);
@@ -131,7 +154,13 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
     other = l.parameter(node, "other");
     other = other.as({other.view.num_elements()});
     broadcast = Broadcast::features;
-  } else if (!is_parameter && other_shape != l.graph().type(node.operand("x")).shape) {
+  } else if (!is_parameter && other_shape != x_shape && !repeats_channels(other_shape, x_shape)) {
+    x = batch_as_members(node, l.own_operand(node, "x"), l.device());
+    y = batch_as_members(node, to, l.device());
+    other = batch_as_members(node, l.own_operand(node, "other"), l.device());
+    other = other.as({other.view.shape[1], other.view.shape[2]}, {other.view.strides[1], 1});
+    broadcast = Broadcast::rows;
+  } else if (!is_parameter && other_shape != x_shape) {
     x = rows_as_members(node, l.own_operand(node, "x"), l.device());
     y = rows_as_members(node, to, l.device());
     other = rows_as_members(node, l.own_operand(node, "other"), l.device());

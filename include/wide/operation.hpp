@@ -187,8 +187,8 @@ struct PointwiseOp {
   friend bool operator==(const PointwiseOp&, const PointwiseOp&) = default;
 };
 
-/// x, other -> y as x. other is as x; or computed, [B, C, 1, ..] of an x with channels first; or a
-/// parameter: [1], as the last axes of x without its batch, or [C, 1, ..].
+/// x, other -> y as x. other is as x; or computed, [B, C, 1, ..] of an x with channels first or
+/// [B, 1, .., D]; or a parameter: [1], as the last axes of x without its batch, or [C, 1, ..].
 struct BinaryOp {
   BinaryFunction function = BinaryFunction::add;
   Activation activation = Activation::none;

@@ -215,8 +215,8 @@ WIDE_API wide_status wide_builder_pointwise(wide_builder* builder, const char* n
 WIDE_API wide_status wide_builder_add(wide_builder* builder, const char* name, wide_value x,
                                       wide_value other, wide_value* out);
 /* By the function's name: add, subtract, multiply, divide. `other` is as x; or computed,
- * [B, C, 1, ..] of an x with channels first; or a parameter: [1], as the last axes of x without its
- * batch, or [C, 1, ..]. */
+ * [B, C, 1, ..] of an x with channels first or [B, 1, .., D]; or a parameter: [1], as the last axes
+ * of x without its batch, or [C, 1, ..]. */
 WIDE_API wide_status wide_builder_binary(wide_builder* builder, const char* name, wide_value x,
                                          wide_value other, const char* function, wide_value* out);
 

@@ -332,6 +332,10 @@ TEST_CASE("onnx: what is broadcast to one another is repeated by a copy") {
   check(sums + Steps{{"Sub", {"b", "a"}, {"y"}}}, {"linear", "upsample", "upsample", "binary"});
   check(sums + Steps{{"Mul", {"x", "a"}, {"y"}}}, {"linear", "binary"});
   check(sums + Steps{{"Sub", {"a", "x"}, {"y"}}}, {"linear", "upsample", "binary"});
+  const Steps turned = sums + Steps{{"Transpose", {"x"}, {"t"}, {0, 2, 1}}};  // as b, of features
+  check(turned + Steps{{"Mul", {"b", "t"}, {"y"}}}, {"linear", "transpose", "binary"});
+  check(turned + Steps{{"Sub", {"t", "b"}, {"y"}}}, {"linear", "transpose", "binary"});
+  check(turned + Steps{{"Sub", {"b", "t"}, {"y"}}}, {"linear", "transpose", "upsample", "binary"});
   check(sums + Steps{{"Expand", {"b"}, {"y"}, {1, 4, 1}}}, {"linear", "upsample"});
   check({{"Reshape", {"x"}, {"r"}, {0, kT, 1, 4, 3}},
          {"Expand", {"r"}, {"e"}, {1, 1, 2, 1, 1}},

@@ -163,6 +163,24 @@ TEST_CASE("channels last: all that makes images larger") {
   }
 }
 
+TEST_CASE("channels last: gates of channels, as squeeze and excitation have them") {
+  for (const bool is_read_twice : {false, true}) {
+    check(built([&](GraphBuilder& g) {
+            const Value x = g.input("x", {kBatch, 3, 6, 5});
+            const Value h = layers::conv(g, "stem", x, 8, {.kernel = {3, 3}, .padding = {1, 1}});
+            Value gate = layers::conv(g, "squeeze", layers::global_average_pool(g, "mean", h), 2,
+                                      {.kernel = {1, 1}});
+            gate = layers::conv(g, "excite", layers::relu(g, "act", gate), 8, {.kernel = {1, 1}});
+            gate = layers::pointwise(g, "sigmoid", gate, PointwiseFunction::sigmoid);
+            Value y = binary(g, "gated", h, gate, BinaryFunction::multiply);
+            if (is_read_twice) y = binary(g, "again", y, gate);
+            y = layers::conv(g, "last", y, 4, {.kernel = {1, 1}});
+            g.output("y", layers::flatten(g, "flat", layers::global_average_pool(g, "gap", y)));
+          }),
+          0);
+  }
+}
+
 TEST_CASE("channels last: what needs them first gets them, once") {
   check(built([](GraphBuilder& g) {
           const Value x = g.input("x", {kBatch, 8, 6, 6});

@@ -276,6 +276,41 @@ TEST_CASE("model: gates of channels that are computed") {
   }
 }
 
+TEST_CASE("model: scales of features that are computed, one row's for all of its positions") {
+  GraphBuilder hand("by hand");
+  hand.output("y", layers::binary(hand, "scaled", hand.input("x", {kBatch, 2, 2}),
+                                  hand.input("s", {kBatch, 1, 2}), BinaryFunction::multiply));
+  CHECK(catalog::evaluate_graph(
+            std::move(hand).build(),
+            {{"x", {{2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}}}, {"s", {{2, 1, 2}, {1, 10, 100, 1000}}}},
+            {})
+            .at("y")
+            .values == std::vector<double>{1, 20, 3, 40, 500, 6000, 700, 8000});
+  for (const bool is_scale_shared : {false, true}) {
+    for (const bool is_x_shared : {false, true}) {
+      check("scales", [=](GraphBuilder& g) {
+        const auto input = [&](const char* name, const Shape& shape, bool is_shared) {
+          return is_shared ? g.shared_input(name, shape) : g.input(name, shape);
+        };
+        const Value x = input("x", {kBatch, 5, 6}, is_x_shared),
+                    s = input("s", {kBatch, 1, 6}, is_scale_shared),
+                    image = input("image", {kBatch, 4, 3, 6}, is_x_shared),
+                    t = input("t", {kBatch, 1, 1, 6}, is_scale_shared);
+        const Value h = layers::linear(g, "fc", x, 6), own = layers::linear(g, "scale", s, 6);
+        const Value scaled = layers::binary(g, "scaled", h, own, BinaryFunction::multiply);
+        g.output("y",
+                 layers::relu(g, "act",
+                              layers::binary(g, "shifted", scaled, s, BinaryFunction::subtract)));
+        g.output("z", layers::binary(g, "image_scaled", image, t, BinaryFunction::add));
+        // Parts of the features lie apart from those of the next member.
+        g.output("w", layers::binary(g, "parts", layers::slice(g, "part", h, 2, 1, 3),
+                                     layers::slice(g, "own_part", own, 2, 2, 3),
+                                     BinaryFunction::multiply));
+      });
+    }
+  }
+}
+
 TEST_CASE("model: what reads channels reads some of the last axis by a copy") {
   check("columns", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 4, 5, 3});

@@ -10,6 +10,7 @@
 
 #include "host/core/text.hpp"
 #include "host/import/onnx/lowering.hpp"
+#include "host/model/broadcast.hpp"
 
 namespace wide::onnx {
 
@@ -23,18 +24,15 @@ Value pointwise(Lowering& at, Value x, const PointwiseOp& op) {
 Value binary(Lowering& at, BinaryFunction function, Value x, Value other) {
   const bool is_row = at.shape(other).rank() > 0 && at.shape(other)[0] == kBatch;
   bool fits = !is_row || at.shape(x) == at.shape(other);
-  if (!fits && at.shape(x).rank() == at.shape(other).rank() && at.shape(x).rank() >= 3) {
-    // One number per channel, like gates of squeeze and excitation.
-    const auto is_of_channels = [&](Value value) {
-      const Shape& own = at.shape(value);
-      return num_elements(Shape(std::span(own.begin() + 2, own.end()))) == 1;
+  if (!fits) {
+    // One number per channel, like gates of squeeze and excitation, or per feature.
+    const auto repeats = [&](Value of, Value along) {
+      return repeats_channels(at.shape(of), at.shape(along)) ||
+             repeats_features(at.shape(of), at.shape(along));
     };
-    fits = at.shape(x)[1] == at.shape(other)[1] && (is_of_channels(x) || is_of_channels(other));
     const bool commutes = function == BinaryFunction::add || function == BinaryFunction::multiply;
-    if (fits && is_of_channels(x)) {
-      fits = commutes;
-      if (commutes) std::swap(x, other);
-    }
+    if (commutes && repeats(x, other)) std::swap(x, other);
+    fits = repeats(other, x);
   }
   if (!fits) std::tie(x, other) = at.broadcast(x, other);
   if (at.shape(x).rank() == 1) {  // one number per row
