@@ -173,14 +173,17 @@ class RandomGraph {
     return g_.append(name("with"), op,
                      {{"x", x}, {"other", parameter(one_in(4) ? Shape{1} : each)}});
   }
-  /// By a number for each channel that is computed: some of x, or the mean of another.
+  /// By a number for each channel that is computed, or for each feature: some of x, or the mean of
+  /// another.
   Value gated(Value x) {
     if (shape(x).rank() == 2) return with_parameter(x);
     Value gate = x;
     if (const Value other = alike(x); shape(x) == kImage && !other.is_absent() && one_in(2)) {
       gate = layers::global_average_pool(g_, name("pool"), other);
     } else {
-      for (int axis = 2; axis < shape(x).rank(); ++axis) {
+      const int last = shape(x).rank() - 1, kept = one_in(3) ? last : 1;
+      for (int axis = 1; axis <= last; ++axis) {
+        if (axis == kept) continue;
         const int first = below(static_cast<int>(shape(x)[axis]));
         gate = layers::slice(g_, name("gate"), gate, axis, first, 1);
       }
