@@ -13,8 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/support/devices.hpp"
-#include "verify/support/model_run.hpp"
+#include "verify/model/model_case.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/flash_attention.hpp"
 #include "wide/layers.hpp"
@@ -25,22 +24,11 @@ using test::ModelRun;
 
 namespace {
 
-/// Built, run with three members on every device, by the passes and without, with one batch and
-/// with batches of their own, and judged.
 void check(const char* name, const std::function<void(GraphBuilder&)>& build) {
+  CAPTURE(name);
   GraphBuilder g(name);
   build(g);
-  const Graph graph = std::move(g).build();
-  for (const Context& context : test::devices_at_hand()) {
-    for (const char* preset : {"default", "debug"}) {
-      CAPTURE(name, preset, to_string(context.device()));
-      ModelRun run(context, graph, {.num_members = 3, .batch = 2}, model_options(preset));
-      CHECK(run.worst_error(run.run()) < 2e-5);
-      ModelRun ragged(context, graph, {.num_members = 3, .batches = {1, 0, 3}},
-                      model_options(preset));
-      CHECK(ragged.worst_error(ragged.run()) < 2e-5);
-    }
-  }
+  test::check_on_all_devices(std::move(g).build());
 }
 
 Value pointwise(GraphBuilder& g, const std::string& name, Value x, const PointwiseOp& op) {
@@ -68,44 +56,6 @@ TEST_CASE("model: norms, pools and factors of channels") {
     const Value both = layers::concat(g, "both", {h, more}, 1);
     g.output("cut", layers::relu(g, "act", layers::slice(g, "slice", both, 1, 3, 5)));
   });
-}
-
-TEST_CASE("model: factors of channels and of last axes, whatever extents are one or equal") {
-  struct Case {
-    const char* name;
-    Shape x, factors;
-  };
-  for (const Case& c : std::initializer_list<Case>{{"one column", {kBatch, 4, 6, 1}, {4, 1, 1}},
-                                                   {"one row", {kBatch, 4, 1, 6}, {4, 1, 1}},
-                                                   {"one position", {kBatch, 4, 1, 1}, {4, 1, 1}},
-                                                   {"signal of one", {kBatch, 4, 1}, {4, 1}},
-                                                   {"rows", {kBatch, 4, 6, 1}, {6, 1}},
-                                                   {"as many", {kBatch, 4, 4, 4}, {4, 1, 1}},
-                                                   {"as many, last", {kBatch, 4, 4, 4}, {4}}}) {
-    check(c.name, [&](GraphBuilder& g) {
-      g.output("y", g.append("scale", BinaryOp{.function = BinaryFunction::multiply},
-                             {{"x", g.input("x", c.x)}, {"other", g.parameter("p", c.factors)}}));
-    });
-  }
-}
-
-TEST_CASE("model: the judge has one factor for each channel, also of images of one column") {
-  const auto expected = [](const Shape& image) {
-    GraphBuilder g("judged");
-    Value x = layers::reshape(g, "image", g.input("x", {kBatch, 24}), image);
-    x = g.append("scale", BinaryOp{.function = BinaryFunction::multiply},
-                 {{"x", x}, {"other", g.parameter("p", {4, 1, 1})}});
-    g.output("y", x);
-    const Graph graph = std::move(g).build();
-    return ModelRun(Context::cpu({.num_threads = 1, .allocator = nullptr}), graph,
-                    {.num_members = 1, .batch = 2})
-        .reference()
-        .at("y")[0]
-        .values;
-  };
-  const std::vector<double> plain = expected({kBatch, 4, 2, 3});
-  CHECK(expected({kBatch, 4, 6, 1}) == plain);
-  CHECK(expected({kBatch, 4, 1, 6}) == plain);
 }
 
 TEST_CASE("model: signals, dilated and grouped, and vectors of channels") {
@@ -235,79 +185,6 @@ TEST_CASE("model: a cross attention to x is the attention of x") {
   for (size_t i = 0; i < in.size(); ++i) {
     CHECK(std::abs(self[i]) > 1e-4f);
     CHECK(std::abs(self[i] - cross[i]) < 1e-6f);
-  }
-}
-
-TEST_CASE("model: gates of channels that are computed") {
-  check("gates", [](GraphBuilder& g) {
-    const Value x = g.input("x", {kBatch, 3, 5, 4}), s = g.input("s", {kBatch, 6, 1, 1});
-    const Value h = layers::conv(g, "conv", x, 6, {.padding = {1, 1}});
-    const Value gate = layers::conv(g, "squeeze", layers::global_average_pool(g, "pool", h), 6,
-                                    {.kernel = {1, 1}});
-    const auto combine = [&](const char* name, BinaryFunction function, Value a, Value b) {
-      return g.append(name, BinaryOp{function}, {{"x", a}, {"other", b}});
-    };
-    const Value gated = combine("gated", BinaryFunction::multiply, h, gate);
-    g.output("y", combine("less", BinaryFunction::subtract, gated, gate));
-    g.output("z", combine("all", BinaryFunction::add, gated, s));
-    const Value part = layers::slice(g, "slice", gated, 1, 1, 3);
-    const Value gate_part = layers::slice(g, "slice_gate", gate, 1, 2, 3);
-    g.output("w", combine("parts", BinaryFunction::multiply, part, gate_part));
-    const Value rows = g.input("rows", {kBatch, 2, 7}), weight = g.input("weight", {kBatch, 2, 1});
-    g.output("v", combine("rowed", BinaryFunction::multiply, rows, weight));
-  });
-  check("gates of positions", [](GraphBuilder& g) {
-    const Value x = g.input("x", {kBatch, 3, 5, 4}), rows = g.input("rows", {kBatch, 3, 7});
-    const auto times = [&](const char* name, Value a, Value b) {
-      return layers::binary(g, name, a, b, BinaryFunction::multiply);
-    };
-    const Value row = layers::slice(g, "row", x, 2, 3, 1);
-    const Value position = layers::slice(g, "position", row, 3, 2, 1);
-    g.output("y", times("by_position", x, position));
-    g.output("z", times("by_step", rows, layers::slice(g, "step", rows, 2, 4, 1)));
-  });
-  for (const bool is_gate_shared : {false, true}) {
-    check("one for all", [=](GraphBuilder& g) {
-      const Shape image{kBatch, 6, 2, 2}, gate{kBatch, 6, 1, 1};
-      const Value x = is_gate_shared ? g.input("x", image) : g.shared_input("x", image);
-      const Value s = is_gate_shared ? g.shared_input("s", gate) : g.input("s", gate);
-      g.output("y", layers::binary(g, "gate", x, s, BinaryFunction::multiply));
-    });
-  }
-}
-
-TEST_CASE("model: scales of features that are computed, one row's for all of its positions") {
-  GraphBuilder hand("by hand");
-  hand.output("y", layers::binary(hand, "scaled", hand.input("x", {kBatch, 2, 2}),
-                                  hand.input("s", {kBatch, 1, 2}), BinaryFunction::multiply));
-  CHECK(catalog::evaluate_graph(
-            std::move(hand).build(),
-            {{"x", {{2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}}}, {"s", {{2, 1, 2}, {1, 10, 100, 1000}}}},
-            {})
-            .at("y")
-            .values == std::vector<double>{1, 20, 3, 40, 500, 6000, 700, 8000});
-  for (const bool is_scale_shared : {false, true}) {
-    for (const bool is_x_shared : {false, true}) {
-      check("scales", [=](GraphBuilder& g) {
-        const auto input = [&](const char* name, const Shape& shape, bool is_shared) {
-          return is_shared ? g.shared_input(name, shape) : g.input(name, shape);
-        };
-        const Value x = input("x", {kBatch, 5, 6}, is_x_shared),
-                    s = input("s", {kBatch, 1, 6}, is_scale_shared),
-                    image = input("image", {kBatch, 4, 3, 6}, is_x_shared),
-                    t = input("t", {kBatch, 1, 1, 6}, is_scale_shared);
-        const Value h = layers::linear(g, "fc", x, 6), own = layers::linear(g, "scale", s, 6);
-        const Value scaled = layers::binary(g, "scaled", h, own, BinaryFunction::multiply);
-        g.output("y",
-                 layers::relu(g, "act",
-                              layers::binary(g, "shifted", scaled, s, BinaryFunction::subtract)));
-        g.output("z", layers::binary(g, "image_scaled", image, t, BinaryFunction::add));
-        // Parts of the features lie apart from those of the next member.
-        g.output("w", layers::binary(g, "parts", layers::slice(g, "part", h, 2, 1, 3),
-                                     layers::slice(g, "own_part", own, 2, 2, 3),
-                                     BinaryFunction::multiply));
-      });
-    }
   }
 }
 
