@@ -84,6 +84,12 @@ def pooling(axes):
     return [of("wide", BYTES[axes["dtype"]] * values * (1 + 1 / axes["kernel"] ** 2))]
 
 
+def interpolate(axes):
+    """Of outputs that leave no position out."""
+    axes, values = images({"scale": 200} | axes)
+    return [of("wide", BYTES[axes["dtype"]] * values * (1 + (axes["scale"] / 100) ** 2))]
+
+
 def embedding(axes):
     """What host/embedding/embedding_spec.cpp counts in the ids that it has drawn, here as expected values."""
     axes = {"n": 4, "batch": 8, "seq": 128, "vocab": 1000, "dim": 256, "ids": "shared", "id_dtype": "int64"} | axes
@@ -212,7 +218,8 @@ def recurrent(axes):
 
 
 OPS = {"softmax": flat_rows, "pointwise": rows, "layernorm": lambda axes: rows(axes, parameters=2), "rmsnorm": lambda axes: rows(axes, parameters=1), "ensemble": ensemble,
-       "binary": lambda axes: flat_rows(axes, streams=3), "batchnorm2d": batchnorm, "pooling": pooling, "embedding": embedding,
+       "binary": lambda axes: flat_rows(axes, streams=3), "batchnorm2d": batchnorm, "pooling": pooling,
+       "interpolate": interpolate, "embedding": embedding,
        "conv2d": conv, "conv3d": conv3d, "flash_attention": flash_attention, "attention": attention,
        "mlp": mlp, "routed_mlp": routed_mlp, "recurrent": recurrent}
 
@@ -221,6 +228,8 @@ def of_target(op, axes, tile_name=None):
     """{strategy: the expectation}, for linear by its best tile or the tile of that name; none for an unknown device."""
     if expectation.memory_bytes_per_s is None:
         return {}
-    if op not in OPS:
+    if op in ("linear", *expectation.RAGGED):
         return expectation.of_target(op, axes, tile_name)
+    if op not in OPS:
+        raise ValueError(f"nothing is expected of {op}, a target's primitive, expected linear, {', '.join([*expectation.RAGGED, *OPS])}")
     return {one.strategy: one for one in OPS[op]({"dtype": "fp32"} | axes)}

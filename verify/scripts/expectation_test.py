@@ -98,6 +98,9 @@ class ExpectationTest(unittest.TestCase):
         self.assertEqual((softmax.bytes, softmax.limit), (2 * 2 * 2 * 100 * 64, "memory"))
         self.assertAlmostEqual(softmax.us, 2 + softmax.bytes / 4.3e6)
         self.assertEqual(of("binary", "wide", n=2, batch=100, d=64).bytes, 3 * 4 * 2 * 100 * 64)
+        images = {"n": 2, "batch": 3, "channels": 5, "height": 4, "width": 6, "dtype": "bf16"}
+        self.assertEqual(of("interpolate", "wide", **images).bytes, 2 * 2 * 3 * 5 * 24 * (1 + 4))
+        self.assertEqual(of("interpolate", "wide", **images, scale=300, layout="last").bytes, 2 * 2 * 3 * 5 * 24 * (1 + 9))
         # Four queries on six keys see 3, 4, 5 and 6 of them.
         core = {"n": 2, "batch": 3, "heads": 5, "seq": 4, "kv_seq": 6, "head_dim": 8, "dtype": "fp16"}
         self.assertEqual(of("flash_attention", "tensor_core", **core).flops, 4 * 30 * 24 * 8)
@@ -135,6 +138,10 @@ class ExpectationTest(unittest.TestCase):
         self.assertIsNone(of("recurrent", "fused", **rnn | {"d": 256}))
         module = of("attention", "fused", n=8, batch=8, seq=128, d_model=768, heads=12, dtype="bf16")
         self.assertAlmostEqual(module.us, 3 * 2 + sum(module.parts_us.values()))
+
+    def test_a_primitive_without_an_expectation_is_not_taken_for_another(self):
+        with self.assertRaisesRegex(ValueError, "nothing is expected of dropout, a target's primitive, expected linear, ragged_linear"):
+            roofline.of_target("dropout", {"n": 2})
 
     def test_rows_of_a_table_are_read_once(self):
         axes = {"n": 3, "batch": 2, "seq": 5, "vocab": 4, "dim": 16, "dtype": "bf16"}
