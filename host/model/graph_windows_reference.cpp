@@ -184,8 +184,7 @@ Doubles conv_transpose_of(const ConvTransposeOp& op, const Doubles& x, const Dou
 
 namespace {
 
-/// f(x, with the operation's layout changed) of channels first; of x with channels last there and
-/// back.
+/// f(op, x) with channels first; of x with channels last there and back.
 template <class Op, class F>
 Doubles with_channels_first(Op op, const Doubles& x, const F& f) {
   if (op.layout == ChannelLayout::channels_first) return f(op, x);

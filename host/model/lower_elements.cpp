@@ -83,12 +83,12 @@ PlacedView rows_as_members(const Node& node, const Place& place, Device device) 
   return folded_view(node.name, rows, 1, device);
 }
 
-/// [B, .., D] packed with D of each member: B in the place of members, positions as rows, the
-/// features of all members as one's.
-PlacedView batch_as_members(const Node& node, const Place& place, Device device) {
+/// `value`, [B, .., D] packed with D of each member: B in the place of members, positions as rows,
+/// the features of all members as one's.
+PlacedView batch_as_members(const Node& node, Value value, const Place& place, Device device) {
   const int last = place.shape.rank() - 1;
   if (place.num_members > 1 && place.member_stride != place.shape[last]) {
-    throw MoveNeeded(node.name, node.operand("x"),
+    throw MoveNeeded(node.name, value,
                      "model: " + node.name +
                          ": members are apart, expected features of all members one after "
                          "another: this would move data");
@@ -155,9 +155,12 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
     other = other.as({other.view.num_elements()});
     broadcast = Broadcast::features;
   } else if (!is_parameter && other_shape != x_shape && !repeats_channels(other_shape, x_shape)) {
-    x = batch_as_members(node, l.own_operand(node, "x"), l.device());
-    y = batch_as_members(node, to, l.device());
-    other = batch_as_members(node, l.own_operand(node, "other"), l.device());
+    const auto view_of = [&](Value value, const Place& place) {
+      return batch_as_members(node, value, place, l.device());
+    };
+    x = view_of(node.operand("x"), l.own_operand(node, "x"));
+    y = view_of(node.outputs[0], to);
+    other = view_of(other_value, l.own_operand(node, "other"));
     other = other.as({other.view.shape[1], other.view.shape[2]}, {other.view.strides[1], 1});
     broadcast = Broadcast::rows;
   } else if (!is_parameter && other_shape != x_shape) {

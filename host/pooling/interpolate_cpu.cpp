@@ -6,6 +6,7 @@
 // spreads all members' images over the threads at once, `sequential` one member's after the
 // other's.
 #include "host/pooling/interpolate_cpu.hpp"
+
 #include "host/core/row_cpu.hpp"
 #include "host/core/slices.hpp"
 #include "host/core/vectorised.hpp"

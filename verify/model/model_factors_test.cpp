@@ -6,6 +6,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
 #include <initializer_list>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "verify/model/model_case.hpp"
@@ -134,4 +136,18 @@ TEST_CASE("model: scales of features that are computed, one row's for all of its
       });
     }
   }
+}
+
+TEST_CASE("model: of scales that are some of a layer's features, they alone are copied") {
+  GraphBuilder g("parts");
+  const Value s = layers::linear(g, "scale", g.input("s", {kBatch, 1, 6}), 6);
+  g.output("y", layers::binary(g, "scaled", g.input("x", {kBatch, 5, 3}),
+                               layers::slice(g, "part", s, 2, 1, 3), BinaryFunction::multiply));
+  const ModelPlan plan = make_model_plan(Context::cpu(), std::move(g).build(), {3, 2});
+  std::string copied;
+  for (const Node& node : plan.graph().nodes()) {
+    if (!std::holds_alternative<TransposeOp>(node.operation)) continue;
+    copied += plan.graph().name(node.operand("x")) + " ";
+  }
+  CHECK(copied == "part ");
 }
