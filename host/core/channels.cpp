@@ -135,6 +135,21 @@ MemberChannels member_channels_last(std::string_view primitive, std::string_view
   return c;
 }
 
+MemberChannels member_images(std::string_view primitive, std::string_view argument,
+                             const ConstTensorView& view, ChannelLayout layout,
+                             int64_t num_members) {
+  const bool is_last = layout == ChannelLayout::channels_last;
+  WIDE_REQUIRE(
+      view.rank() == 3 || view.rank() == 4,
+      name_of(primitive, argument) + " is " + to_string(view.shape) +
+          (is_last ? ", expected [batch, width, num_members * channels] or [batch, height, "
+                     "width, num_members * channels]"
+                   : ", expected [batch, num_members * channels, width] or [batch, "
+                     "num_members * channels, height, width]"));
+  return is_last ? member_channels_last(primitive, argument, view, num_members)
+                 : member_channels(primitive, argument, view, num_members);
+}
+
 void require_disjoint(std::string_view primitive, std::string_view argument,
                       std::span<const SteppedAxis> axes) {
   std::array<SteppedAxis, kMaxRank> inner_first{};

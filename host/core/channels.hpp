@@ -41,6 +41,11 @@ MemberChannels member_channels(std::string_view primitive, std::string_view argu
 MemberChannels member_channels_last(std::string_view primitive, std::string_view argument,
                                     const ConstTensorView& view, int64_t num_members);
 
+/// Signals or images, [B, N*C, L] or [B, N*C, H, W], or with channels last.
+MemberChannels member_images(std::string_view primitive, std::string_view argument,
+                             const ConstTensorView& view, ChannelLayout layout,
+                             int64_t num_members);
+
 /// For outputs: no two elements may share an address. In any order of the axes.
 void require_disjoint(std::string_view primitive, std::string_view argument,
                       std::span<const SteppedAxis> axes);

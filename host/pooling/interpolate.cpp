@@ -86,16 +86,7 @@ InterpolateProblem resolved(InterpolateProblem p) {
 /// An operand as kernels see it.
 MemberChannels look_at(const char* argument, const ConstTensorView& view,
                        const InterpolateProblem& like) {
-  const bool is_last = like.layout == ChannelLayout::channels_last;
-  WIDE_REQUIRE(
-      view.rank() == 3 || view.rank() == 4,
-      "interpolate: " + std::string(argument) + " is " + to_string(view.shape) +
-          (is_last ? ", expected [batch, width, num_members * channels] or [batch, height, "
-                     "width, num_members * channels]"
-                   : ", expected [batch, num_members * channels, width] or [batch, "
-                     "num_members * channels, height, width]"));
-  return is_last ? member_channels_last(kInterpolateName, argument, view, like.num_members)
-                 : member_channels(kInterpolateName, argument, view, like.num_members);
+  return member_images(kInterpolateName, argument, view, like.layout, like.num_members);
 }
 
 constexpr auto kInterpolateFields = [](const auto& same, const InterpolateProblem& got,

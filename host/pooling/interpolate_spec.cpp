@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "host/conv/conv_problem.hpp"
 #include "host/plan_workload.hpp"
 #include "host/pooling/interpolate_problem.hpp"
 #include "host/pooling/interpolate_reference.hpp"
@@ -47,8 +48,7 @@ class InterpolateWorkload final : public PlanWorkload<describe_interpolate, make
     const PackedOperand& packing =
         is_last ? operands::interpolate_x_channels_last : operands::interpolate_x;
     const auto images = [&](int64_t height, int64_t width) {
-      return is_last ? Shape{p.batch, height, width, p.channels}
-                     : Shape{p.batch, p.channels, height, width};
+      return conv_shape(p.layout, 4, p.batch, p.channels, 1, {height, width});
     };
     x_ = &add_operand(packing, p.dtype, images(p.height, p.width), Distribution::uniform());
     y_ = &add_operand(packing, p.dtype, images(p.out_height, p.out_width), Distribution::none());

@@ -111,16 +111,7 @@ PoolingProblem resolved(PoolingProblem p) {
 /// An operand as kernels see it.
 MemberChannels look_at(const char* argument, const ConstTensorView& view,
                        const PoolingProblem& like) {
-  const bool is_last = like.layout == ChannelLayout::channels_last;
-  WIDE_REQUIRE(
-      view.rank() == 3 || view.rank() == 4,
-      "pooling: " + std::string(argument) + " is " + to_string(view.shape) +
-          (is_last ? ", expected [batch, width, num_members * channels] or [batch, height, "
-                     "width, num_members * channels]"
-                   : ", expected [batch, num_members * channels, width] or [batch, "
-                     "num_members * channels, height, width]"));
-  return is_last ? member_channels_last(kPoolingName, argument, view, like.num_members)
-                 : member_channels(kPoolingName, argument, view, like.num_members);
+  return member_images(kPoolingName, argument, view, like.layout, like.num_members);
 }
 
 constexpr auto kPoolingFields = [](const auto& same, const PoolingProblem& got,

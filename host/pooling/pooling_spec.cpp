@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pooling for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/conv/conv_problem.hpp"
 #include "host/plan_workload.hpp"
 #include "host/pooling/pooling_cudnn.hpp"
 #include "host/pooling/pooling_problem.hpp"
@@ -63,8 +64,7 @@ class PoolingWorkload final : public PlanWorkload<describe_pooling, make_pooling
     const PackedOperand& packing =
         is_last ? operands::pooling_x_channels_last : operands::pooling_x;
     const auto images = [&](int64_t height, int64_t width) {
-      return is_last ? Shape{p.batch, height, width, p.channels}
-                     : Shape{p.batch, p.channels, height, width};
+      return conv_shape(p.layout, 4, p.batch, p.channels, 1, {height, width});
     };
     x_ = &add_operand(packing, p.dtype, images(p.height, p.width), Distribution::uniform());
     y_ = &add_operand(packing, p.dtype, images(p.out_height, p.out_width), Distribution::none());

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <catch2/catch_test_macros.hpp>
+#include <functional>
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
@@ -28,6 +29,20 @@ inline void check_on_all_devices(const Graph& graph, double most = 2e-5) {
       CHECK(ragged.worst_error(ragged.run()) < most);
     }
   }
+}
+
+/// Of what is built.
+inline void check_on_all_devices(const char* name,
+                                 const std::function<void(GraphBuilder&)>& build) {
+  CAPTURE(name);
+  GraphBuilder g(name);
+  build(g);
+  check_on_all_devices(std::move(g).build());
+}
+
+/// Each member's own, or one for all.
+inline Value input_of(GraphBuilder& g, const char* name, const Shape& shape, bool is_shared) {
+  return is_shared ? g.shared_input(name, shape) : g.input(name, shape);
 }
 
 }  // namespace wide::test

@@ -4,7 +4,6 @@
 // Factors and terms that repeat along an activation, parameters and computed ones, in models of
 // several members: each against plain loops.
 #include <catch2/catch_test_macros.hpp>
-#include <functional>
 #include <initializer_list>
 #include <string>
 #include <variant>
@@ -14,18 +13,8 @@
 #include "wide/layers.hpp"
 
 using namespace wide;
+using test::check_on_all_devices;
 using test::ModelRun;
-
-namespace {
-
-void check(const char* name, const std::function<void(GraphBuilder&)>& build) {
-  CAPTURE(name);
-  GraphBuilder g(name);
-  build(g);
-  test::check_on_all_devices(std::move(g).build());
-}
-
-}  // namespace
 
 TEST_CASE("model: factors of channels and of last axes, whatever extents are one or equal") {
   struct Case {
@@ -39,7 +28,7 @@ TEST_CASE("model: factors of channels and of last axes, whatever extents are one
                                                    {"rows", {kBatch, 4, 6, 1}, {6, 1}},
                                                    {"as many", {kBatch, 4, 4, 4}, {4, 1, 1}},
                                                    {"as many, last", {kBatch, 4, 4, 4}, {4}}}) {
-    check(c.name, [&](GraphBuilder& g) {
+    check_on_all_devices(c.name, [&](GraphBuilder& g) {
       g.output("y", g.append("scale", BinaryOp{.function = BinaryFunction::multiply},
                              {{"x", g.input("x", c.x)}, {"other", g.parameter("p", c.factors)}}));
     });
@@ -66,7 +55,7 @@ TEST_CASE("model: the judge has one factor for each channel, also of images of o
 }
 
 TEST_CASE("model: gates of channels that are computed") {
-  check("gates", [](GraphBuilder& g) {
+  check_on_all_devices("gates", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 3, 5, 4}), s = g.input("s", {kBatch, 6, 1, 1});
     const Value h = layers::conv(g, "conv", x, 6, {.padding = {1, 1}});
     const Value gate = layers::conv(g, "squeeze", layers::global_average_pool(g, "pool", h), 6,
@@ -83,7 +72,7 @@ TEST_CASE("model: gates of channels that are computed") {
     const Value rows = g.input("rows", {kBatch, 2, 7}), weight = g.input("weight", {kBatch, 2, 1});
     g.output("v", combine("rowed", BinaryFunction::multiply, rows, weight));
   });
-  check("gates of positions", [](GraphBuilder& g) {
+  check_on_all_devices("gates of positions", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 3, 5, 4}), rows = g.input("rows", {kBatch, 3, 7});
     const auto times = [&](const char* name, Value a, Value b) {
       return layers::binary(g, name, a, b, BinaryFunction::multiply);
@@ -94,7 +83,7 @@ TEST_CASE("model: gates of channels that are computed") {
     g.output("z", times("by_step", rows, layers::slice(g, "step", rows, 2, 4, 1)));
   });
   for (const bool is_gate_shared : {false, true}) {
-    check("one for all", [=](GraphBuilder& g) {
+    check_on_all_devices("one for all", [=](GraphBuilder& g) {
       const Shape image{kBatch, 6, 2, 2}, gate{kBatch, 6, 1, 1};
       const Value x = is_gate_shared ? g.input("x", image) : g.shared_input("x", image);
       const Value s = is_gate_shared ? g.shared_input("s", gate) : g.input("s", gate);
@@ -115,14 +104,11 @@ TEST_CASE("model: scales of features that are computed, one row's for all of its
             .values == std::vector<double>{1, 20, 3, 40, 500, 6000, 700, 8000});
   for (const bool is_scale_shared : {false, true}) {
     for (const bool is_x_shared : {false, true}) {
-      check("scales", [=](GraphBuilder& g) {
-        const auto input = [&](const char* name, const Shape& shape, bool is_shared) {
-          return is_shared ? g.shared_input(name, shape) : g.input(name, shape);
-        };
-        const Value x = input("x", {kBatch, 5, 6}, is_x_shared),
-                    s = input("s", {kBatch, 1, 6}, is_scale_shared),
-                    image = input("image", {kBatch, 4, 3, 6}, is_x_shared),
-                    t = input("t", {kBatch, 1, 1, 6}, is_scale_shared);
+      check_on_all_devices("scales", [=](GraphBuilder& g) {
+        const Value x = test::input_of(g, "x", {kBatch, 5, 6}, is_x_shared),
+                    s = test::input_of(g, "s", {kBatch, 1, 6}, is_scale_shared),
+                    image = test::input_of(g, "image", {kBatch, 4, 3, 6}, is_x_shared),
+                    t = test::input_of(g, "t", {kBatch, 1, 1, 6}, is_scale_shared);
         const Value h = layers::linear(g, "fc", x, 6), own = layers::linear(g, "scale", s, 6);
         const Value scaled = layers::binary(g, "scaled", h, own, BinaryFunction::multiply);
         g.output("y",

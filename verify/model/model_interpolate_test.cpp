@@ -8,8 +8,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
 
-#include "verify/support/devices.hpp"
-#include "verify/support/model_run.hpp"
+#include "verify/model/model_case.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 
@@ -77,7 +76,7 @@ TEST_CASE("interpolate in a model: signals and images of every dtype, wherever o
         [&](bool is_shared) {
           GraphBuilder g("between", dtype);
           const auto input = [&](const char* name, const Shape& shape) {
-            return is_shared ? g.shared_input(name, shape) : g.input(name, shape);
+            return test::input_of(g, name, shape, is_shared);
           };
           const Value signal = input("signal", {kBatch, 3, 5}),
                       image = input("image", {kBatch, 3, 4, 6});
@@ -102,13 +101,13 @@ TEST_CASE("interpolate in a model: channels last") {
     check(
         [&](bool is_shared) {
           GraphBuilder g("between", dtype);
-          const auto input = [&](const char* name, const Shape& shape) {
-            return is_shared ? g.shared_input(name, shape) : g.input(name, shape);
-          };
           InterpolateOp op{.out_height = 7, .out_width = 3};
           op.layout = ChannelLayout::channels_last;
-          g.output("a", g.append("a", op, {{"x", input("signal", {kBatch, 5, 3})}}));
-          g.output("b", g.append("b", op, {{"x", input("image", {kBatch, 4, 6, 8})}}));
+          g.output("a", g.append("a", op,
+                                 {{"x", test::input_of(g, "signal", {kBatch, 5, 3}, is_shared)}}));
+          g.output(
+              "b",
+              g.append("b", op, {{"x", test::input_of(g, "image", {kBatch, 4, 6, 8}, is_shared)}}));
           return std::move(g).build();
         },
         allowed(dtype));

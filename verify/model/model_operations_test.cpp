@@ -9,7 +9,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,16 +19,10 @@
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
+using test::check_on_all_devices;
 using test::ModelRun;
 
 namespace {
-
-void check(const char* name, const std::function<void(GraphBuilder&)>& build) {
-  CAPTURE(name);
-  GraphBuilder g(name);
-  build(g);
-  test::check_on_all_devices(std::move(g).build());
-}
 
 Value pointwise(GraphBuilder& g, const std::string& name, Value x, const PointwiseOp& op) {
   return g.append(name, op, {{"x", x}});
@@ -38,7 +31,7 @@ Value pointwise(GraphBuilder& g, const std::string& name, Value x, const Pointwi
 }  // namespace
 
 TEST_CASE("model: norms, pools and factors of channels") {
-  check("channels", [](GraphBuilder& g) {
+  check_on_all_devices("channels", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 6, 7, 5});
     Value h = layers::groupnorm(g, "group", x, 3);
     h = layers::pointwise(g, "prelu", h, PointwiseFunction::prelu);
@@ -59,7 +52,7 @@ TEST_CASE("model: norms, pools and factors of channels") {
 }
 
 TEST_CASE("model: signals, dilated and grouped, and vectors of channels") {
-  check("signals", [](GraphBuilder& g) {
+  check_on_all_devices("signals", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 4, 12});
     Value h = layers::conv(
         g, "conv", x, 8,
@@ -72,7 +65,7 @@ TEST_CASE("model: signals, dilated and grouped, and vectors of channels") {
 }
 
 TEST_CASE("model: volumes, their norms and epilogues, in both layouts, and pools of their planes") {
-  check("volumes", [](GraphBuilder& g) {
+  check_on_all_devices("volumes", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 3, 4, 6, 5});
     Value h =
         layers::conv(g, "conv", x, 6, {.padding = {1, 1}, .depth = {.kernel = 3, .padding = 1}});
@@ -87,7 +80,7 @@ TEST_CASE("model: volumes, their norms and epilogues, in both layouts, and pools
     const Value pooled = layers::max_pool(g, "pool", planes, {.kernel = 2});
     g.output("y", layers::linear(g, "fc", layers::flatten(g, "flat", pooled), 5));
   });
-  check("volumes, channels last", [](GraphBuilder& g) {
+  check_on_all_devices("volumes, channels last", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 3, 4, 6, 5});
     const Value h = layers::conv(g, "conv", x, 8,
                                  {.stride = {2, 1},
@@ -102,7 +95,7 @@ TEST_CASE("model: volumes, their norms and epilogues, in both layouts, and pools
 }
 
 TEST_CASE("model: rows with residuals, sums and chains") {
-  check("rows", [](GraphBuilder& g) {
+  check_on_all_devices("rows", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 4, 12}), r = g.input("r", {kBatch, 4, 12});
     const auto [a, sum] =
         g.append_two("rms", RmsnormOp{.writes_sum = true},
@@ -127,7 +120,7 @@ TEST_CASE("model: rows with residuals, sums and chains") {
 }
 
 TEST_CASE("model: attention over other positions, with shared heads and lengths") {
-  check("attention", [](GraphBuilder& g) {
+  check_on_all_devices("attention", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 3, 8}), other = g.input("other", {kBatch, 5, 6});
     const Value lengths = g.input("lengths", {kBatch}, Dtype::int32);
     Value h = layers::attention(g, "cross", x, 2, {.key = other});
@@ -189,7 +182,7 @@ TEST_CASE("model: a cross attention to x is the attention of x") {
 }
 
 TEST_CASE("model: what reads channels reads some of the last axis by a copy") {
-  check("columns", [](GraphBuilder& g) {
+  check_on_all_devices("columns", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 4, 5, 3});
     const Value column =
         layers::reshape(g, "column", layers::slice(g, "slice", x, 3, 1, 1), {kBatch, 4, 5});
@@ -202,7 +195,7 @@ TEST_CASE("model: what reads channels reads some of the last axis by a copy") {
 }
 
 TEST_CASE("model: names that passes would give are a graph's own") {
-  check("names", [](GraphBuilder& g) {
+  check_on_all_devices("names", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 4, 5, 3});
     Value h = layers::conv(g, "conv", x, 4, {.padding = {1, 1}, .has_bias = false});
     h = layers::batchnorm(g, "bn", h);
@@ -217,7 +210,7 @@ TEST_CASE("model: names that passes would give are a graph's own") {
 
 TEST_CASE("model: what is added to attention's scores, of each member, of all, and learned") {
   for (const bool is_shared : {false, true}) {
-    check("bias", [&](GraphBuilder& g) {
+    check_on_all_devices("bias", [&](GraphBuilder& g) {
       const Value x = g.input("x", {kBatch, 3, 8}), other = g.input("other", {kBatch, 5, 4});
       const auto input = [&](const char* name, const Shape& shape) {
         return is_shared ? g.shared_input(name, shape) : g.input(name, shape);
@@ -243,7 +236,7 @@ TEST_CASE("model: what is added to attention's scores, of each member, of all, a
 }
 
 TEST_CASE("model: attention to near keys, with capped scores, and slopes of each member") {
-  check("scores", [](GraphBuilder& g) {
+  check_on_all_devices("scores", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 5, 8}), other = g.input("other", {kBatch, 7, 4});
     const Value lengths = g.input("lengths", {kBatch}, Dtype::int32);
     const Value slopes = g.parameter("slopes", {4}, Dtype::fp32);
@@ -331,7 +324,7 @@ TEST_CASE("model: attention's scores are those of the primitive, bit for bit") {
 }
 
 TEST_CASE("model: axes that change their places, and values that two readers want elsewhere") {
-  check("moves", [](GraphBuilder& g) {
+  check_on_all_devices("moves", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 3, 4, 5});
     const Value h = layers::conv(g, "conv", x, 6, {.padding = {1, 1}});
     // Channels of the convolution as features of rows, and its columns as well.
@@ -340,13 +333,14 @@ TEST_CASE("model: axes that change their places, and values that two readers wan
     g.output("columns", layers::linear(g, "columns_fc", h, 4));
     g.output("y", layers::pointwise(g, "act", h, PointwiseFunction::tanh));
   });
-  check("parts", [](GraphBuilder& g) {  // a part that is reshaped, of all members, and of one
-    const Value x = g.input("x", {kBatch, 5, 6}), s = g.shared_input("s", {kBatch, 5, 6});
-    const Value part = layers::slice(g, "slice", layers::relu(g, "act", x), 1, 1, 3);
-    g.output("y", layers::linear(g, "fc", layers::flatten(g, "flat", part), 4));
-    const Value turned = layers::transpose(g, "turn", layers::relu(g, "one", s), {0, 2, 1});
-    g.output("z", layers::linear(g, "fc2", turned, 4));
-  });
+  check_on_all_devices(
+      "parts", [](GraphBuilder& g) {  // a part that is reshaped, of all members, and of one
+        const Value x = g.input("x", {kBatch, 5, 6}), s = g.shared_input("s", {kBatch, 5, 6});
+        const Value part = layers::slice(g, "slice", layers::relu(g, "act", x), 1, 1, 3);
+        g.output("y", layers::linear(g, "fc", layers::flatten(g, "flat", part), 4));
+        const Value turned = layers::transpose(g, "turn", layers::relu(g, "one", s), {0, 2, 1});
+        g.output("z", layers::linear(g, "fc2", turned, 4));
+      });
 }
 
 TEST_CASE("model: copies between layouts are noted, or refused where nothing may be moved") {
@@ -364,7 +358,7 @@ TEST_CASE("model: copies between layouts are noted, or refused where nothing may
 }
 
 TEST_CASE("model: every function of an element") {
-  check("pointwise", [](GraphBuilder& g) {
+  check_on_all_devices("pointwise", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 9});
     for (const PointwiseFunction function : kAllPointwiseFunctions) {
       if (function == PointwiseFunction::prelu) continue;  // among channels
