@@ -189,6 +189,7 @@ function(wide_onnx_library)
   target_link_libraries(wide_onnx PUBLIC wide)
   target_compile_definitions(wide_onnx PRIVATE WIDE_BUILDS_LIBRARY)
   wide_target(wide_onnx)
+  target_compile_options(wide_onnx PRIVATE $<$<AND:$<BOOL:${WIDE_SANITIZE}>,$<BOOL:${WIDE_TESTS}>>:-O0>)  # as libwide
   wide_precompile(wide_onnx)
   wide_unite(wide_onnx)
 endfunction()

@@ -52,8 +52,7 @@ class PackageTest(unittest.TestCase):
         code, out, err = run("cmake", "-S", ENGINE, "-B", self.path / name, *generator, "-DCMAKE_BUILD_TYPE=Debug", *arguments)
         return code, out + err
 
-    def check_engine(self, engine, *others):
-        """Both kinds of engine by their command lines: same members, same first output."""
+    def check_refusals(self, engine):
         self.assertIn("usage: engine", self.succeeds(engine, "-h"))
         for arguments, status, words in [(["--model", "resnet81"], 1, "did you mean"), (["--batch", "0"], 2, "expected a number"),
                                          (["--device", "tpu"], 2, "cuda"), (["--fast", "1"], 2, "no such option: --fast"),
@@ -64,6 +63,9 @@ class PackageTest(unittest.TestCase):
             code, _, err = run(engine, *arguments)
             self.assertEqual(code, status, err)
             self.assertIn(words, err)
+
+    def check_engine(self, engine, *others):
+        """Both kinds of engine by their command lines: same members, same first output."""
         served = r"(\d+) members, batch 1, .*\np50 [\d.]+ us, p99 [\d.]+ us, \d+ requests/s\n(first output: \S+)\n$"
         self.assertRegex(self.succeeds(engine, "--requests", "50", *others), served)
         self.assertRegex(self.succeeds(engine, "--extent", "s=7", self.onnx("symbolic")), served)  # three inputs, two outputs
@@ -84,6 +86,8 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(code, 0, out)
         self.succeeds("cmake", "--build", self.path / "cmake")
         engines = [self.path / "cmake" / name for name in ("engine_c", "engine_cpp")]
+        for engine in engines:
+            self.check_refusals(engine)
         for model in ("mlp", "own"):
             files = self.members(engines[0], model)
             self.assertEqual(len(files), 3)
@@ -141,6 +145,8 @@ class PackageTest(unittest.TestCase):
         warnings = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
         self.compile_by_pkg_config("wide_onnx", ["gcc", "-std=c11", *warnings], ENGINE / "engine.c", self.path / "by_gcc")
         self.compile_by_pkg_config("wide_onnx", ["g++", "-std=c++20", *warnings], ENGINE / "engine.cpp", self.path / "by_gxx")
+        for engine in ("by_gcc", "by_gxx"):
+            self.check_refusals(self.path / engine)
         self.assertEqual(len({self.check_engine(self.path / engine) for engine in ("by_gcc", "by_gxx")}), 1)
 
     @unittest.skipUnless(shutil.which("pkg-config") and shutil.which("gcc") and shutil.which("g++"), "needs pkg-config, gcc and g++")

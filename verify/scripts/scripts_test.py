@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 import unittest
 
@@ -178,6 +179,13 @@ class RunTestsTest(ScriptTest):
         self.put("build/CTestTestfile.cmake", 'add_test(gone_test "gone_test")\n')
         code, output = self.run_script(ROOT / "scripts/run_tests.py", self.root / "build")
         self.assertEqual((code, output.splitlines()[-1]), (1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_no_shim_stands_before_the_interpreter(self):
+        self.program("bin/python3", f'exec {sys.executable} "$@"')
+        where = self.program("build/where", f'command -v python3 >{self.root}/where')
+        self.put("build/CTestTestfile.cmake", f'add_test(where "{where}")\n')
+        self.run_script(ROOT / "scripts/run_tests.py", self.root / "build", PATH=f"{self.root}/bin:{os.environ['PATH']}")
+        self.assertEqual((self.root / "where").read_text().strip(), f"{os.path.dirname(sys.executable)}/python3")
 
     def test_unittest_programs_count_too(self):
         for ending, expected in (
