@@ -229,6 +229,7 @@ void lower(Lowering& l, const Node& node, const ConcatOp& op) {
     const int64_t count = part.shape[op.axis];
     const Place to = sliced_place(whole, op.axis, first, count);
     first += count;
+    if (part.storage == to.storage && part.offset == to.offset) continue;  // it was written there
     l.add_copy(node.name, stacked_view(part, l.device()), stacked_view(to, l.device()),
                l.members_of(node));
   }

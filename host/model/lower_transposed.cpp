@@ -40,8 +40,8 @@ std::vector<Phases> phases_of(const BlockAxis& axis, int64_t size, bool joins) {
   return all;
 }
 
-/// Views of x's and y's elements that one copy takes, axis by axis: [B, N*C, positions, phases,
-/// ..], or with the channels behind all of these.
+/// Views of x's and y's elements that one copy takes, axis by axis: [B, N, C, positions, phases,
+/// ..], or with members and channels behind all of these.
 struct Part {
   std::vector<int64_t> shape, x_strides, y_strides;
   int64_t x_offset = 0, y_offset = 0;
@@ -77,19 +77,22 @@ class Interleave {
       : l_(l),
         node_(node),
         x_(l.joined(node, "x")),
-        y_(l.joined(node, node.outputs[0])),
+        place_(l.place(node.outputs[0])),
+        y_(stacked_view(place_, l.device())),
         layout_(layout),
         axes_(std::move(axes)) {
     const int axis = channel_axis(layout, static_cast<int>(axes_.size()) + 2);
-    const int64_t x = x_.view.strides[axis], y = y_.view.strides[axis];
-    const int64_t all = y_.view.shape[axis], own = l.graph().type(node.outputs[0]).shape[axis];
+    const int64_t x = x_.view.strides[axis], y = place_.strides[axis], own = place_.shape[axis];
     int64_t blocks = 1;
     for (const BlockAxis& of : axes_) blocks *= of.block;
+    const int64_t own_x = groups.has_value() ? own * blocks : own;
+    channels_ = {{place_.num_members, own_x * x, place_.member_stride}};
     if (!groups.has_value()) {
-      channels_ = {{all, x, y}};
+      channels_.push_back({own, x, y});
     } else {
       const int64_t of_group = *groups == 0 || own == 0 ? 1 : own / *groups;
-      channels_ = {{all / of_group, blocks * of_group * x, of_group * y}, {of_group, x, y}};
+      channels_.push_back({own / of_group, blocks * of_group * x, of_group * y});
+      channels_.push_back({of_group, x, y});
       phases_step_ = blocks * of_group * x;
     }
   }
@@ -113,7 +116,7 @@ class Interleave {
   bool try_parts(size_t joined) {
     parts_.clear();
     Part part;
-    part.add(y_.view.shape[0], x_.view.strides[0], y_.view.strides[0]);
+    part.add(place_.shape[0], x_.view.strides[0], place_.strides[0]);
     if (layout_ == ChannelLayout::channels_first) add_channels(part);
     add(0, joined, phases_step_, part);
     return std::all_of(parts_.begin(), parts_.end(),
@@ -130,9 +133,9 @@ class Interleave {
       return;
     }
     const int own = position_axis(layout_) + static_cast<int>(axis);
-    const int64_t block = axes_[axis].block, x = x_.view.strides[own], y = y_.view.strides[own];
+    const int64_t block = axes_[axis].block, x = x_.view.strides[own], y = place_.strides[own];
     const bool joins = axes_.size() - axis <= joined;
-    for (const Phases& p : phases_of(axes_[axis], y_.view.shape[own], joins)) {
+    for (const Phases& p : phases_of(axes_[axis], place_.shape[own], joins)) {
       Part more = part;
       more.x_offset += p.first * (step / block) + p.from * x;
       more.y_offset += p.to * y;
@@ -144,7 +147,9 @@ class Interleave {
 
   Lowering& l_;
   const Node& node_;
-  PlacedView x_, y_;
+  PlacedView x_;
+  Place place_;  ///< y's: members are apart where it is a part of a concat
+  PlacedView y_;
   ChannelLayout layout_;
   std::vector<BlockAxis> axes_;
   std::vector<Step> channels_;

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gives every value a place.
+#include <algorithm>
 #include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "host/core/check.hpp"
 #include "host/model/batch.hpp"
@@ -26,6 +30,20 @@ struct MayBeInPlace {
   bool operator()(const LayernormOp& op) const { return !op.writes_sum; }
   bool operator()(const RmsnormOp& op) const { return !op.writes_sum; }
   bool operator()(const ChainOp& op) const { return !op.writes_sum; }
+  template <class Op>
+  bool operator()(const Op&) const {
+    return false;
+  }
+};
+
+/// Operations whose results are copied to where they lie, with any strides. Not phases of volumes:
+/// with members apart that is a copy for each, as one has no axes left for them.
+struct IsCopied {
+  int rank;
+  bool operator()(const TransposeOp&) const { return true; }
+  bool operator()(const ConcatOp&) const { return true; }
+  bool operator()(const UpsampleOp&) const { return rank < 5; }
+  bool operator()(const DepthToSpaceOp&) const { return rank < 5; }
   template <class Op>
   bool operator()(const Op&) const {
     return false;
@@ -91,6 +109,7 @@ class Placer {
           operand_of(graph_.name(input), place(input), problem_.num_members, l_.first_rows_));
     }
     choose_outputs();
+    choose_concats();
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
       place_node(graph_.nodes()[i], static_cast<int>(i));
     }
@@ -186,6 +205,40 @@ class Placer {
       }
     }
   }
+  /// Parts of a concat that are copied to where they lie, and that nothing else reads: they are
+  /// copied there at once.
+  void choose_concats() {
+    std::vector<int> readers(static_cast<size_t>(graph_.num_values()), 0);
+    const auto count = [&](const Operand& operand) {
+      if (!operand.value.is_absent()) ++readers[static_cast<size_t>(operand.value.index)];
+    };
+    for (const Node& node : graph_.nodes()) std::ranges::for_each(node.operands, count);
+    std::ranges::for_each(graph_.outputs(), count);
+    concats_.resize(static_cast<size_t>(graph_.num_values()));
+    for (const Node& node : graph_.nodes()) {
+      const auto* op = std::get_if<ConcatOp>(&node.operation);
+      if (op == nullptr || !is_batched(graph_, node.outputs[0])) continue;
+      int64_t first = 0;
+      for (const Operand& part : node.operands) {
+        const auto index = static_cast<size_t>(part.value.index);
+        if (readers[index] == 1 && lies_in(part.value, node.outputs[0])) {
+          concats_[index] = {&node, first};
+        }
+        first += extent_in(part.value, op->axis);
+      }
+    }
+  }
+  /// Parameters are parts without a batch.
+  int64_t extent_in(Value part, int axis) const {
+    return graph_.type(part).shape[is_batched(graph_, part) ? axis : axis - 1];
+  }
+  bool lies_in(Value part, Value whole) const {
+    const Node* producer = graph_.producer(part);
+    if (producer == nullptr || !is_batched(graph_, part)) return false;
+    return std::visit(IsCopied{graph_.type(part).shape.rank()}, producer->operation) &&
+           l_.is_shared(part) == l_.is_shared(whole) &&
+           l_.has_choices(part) == l_.has_choices(whole);
+  }
   bool has_slice(Value v) const {
     const Node* node = graph_.producer(v);
     if (node == nullptr || !is_view(*node)) return false;
@@ -198,21 +251,29 @@ class Placer {
       place(node.outputs[0]) = view_of(node);
       return;
     }
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      const Value y = node.outputs[i];
-      place(y) = packed(y);
-      const int output = wanted_[static_cast<size_t>(y.index)];
-      if (output >= 0) {
-        place(y).storage = l_.add_storage({MemoryKind::output, output, 0, bytes_of(place(y))});
-      } else if (const std::optional<int32_t> storage = storage_of_x(node, number, place(y))) {
-        place(y).storage = *storage;
-        owner_[static_cast<size_t>(*storage)] = y;
-      } else {
-        place(y).storage = l_.add_storage({MemoryKind::activations, 0, 0, bytes_of(place(y))});
-      }
-      owner_.resize(l_.storages.size());
-      owner_[static_cast<size_t>(place(y).storage)] = y;
+    for (const Value y : node.outputs) place_result(node, number, y);
+  }
+
+  void place_result(const Node& node, int number, Value y) {
+    if (place(y).storage >= 0) return;  // a concat, placed with the first part that lies in it
+    if (const auto [concat, first] = concats_[static_cast<size_t>(y.index)]; concat != nullptr) {
+      const int axis = std::get<ConcatOp>(concat->operation).axis;
+      const Value whole = concat->outputs[0];
+      place_result(*concat, number, whole);
+      place(y) = sliced_place(place(whole), axis, first, graph_.type(y).shape[axis]);
+      return;
     }
+    place(y) = packed(y);
+    const int output = wanted_[static_cast<size_t>(y.index)];
+    if (output >= 0) {
+      place(y).storage = l_.add_storage({MemoryKind::output, output, 0, bytes_of(place(y))});
+    } else if (const std::optional<int32_t> storage = storage_of_x(node, number, place(y))) {
+      place(y).storage = *storage;
+    } else {
+      place(y).storage = l_.add_storage({MemoryKind::activations, 0, 0, bytes_of(place(y))});
+    }
+    owner_.resize(l_.storages.size());
+    owner_[static_cast<size_t>(place(y).storage)] = y;
   }
 
   Place view_of(const Node& node) {
@@ -274,6 +335,8 @@ class Placer {
   std::vector<int> last_use_;  ///< of roots: the last node that reads them
   std::vector<int> wanted_;    ///< of roots: the output that they are written to
   std::vector<Value> owner_;   ///< of storages: the value that lies there now
+  /// Of values: the concat that they lie in, from this position of its axis on.
+  std::vector<std::pair<const Node*, int64_t>> concats_;
 };
 
 std::vector<OutputCopy> place_values(Lowering& lowering, const ModelProblem& problem) {

@@ -63,7 +63,8 @@ Graph tangled(Dtype dtype = Dtype::fp32) {
     const Value scaled = layers::softmax(g, "scaled", x);  // once for each row of the batch
     const Value h = layers::add(g, "sum", layers::linear(g, "first", x, 24), x);
     const Value both = layers::binary(g, "product", h, scaled, BinaryFunction::multiply);
-    const Value wide = layers::concat(g, "wide", {both, scaled}, 1);
+    const Value pair = layers::concat(g, "pair", {scaled, x}, 1);  // likewise
+    const Value wide = layers::concat(g, "wide", {both, pair}, 1);
     const Value last = layers::linear(g, "last", wide, 12);
     g.output("probabilities", layers::softmax(g, "soft", last));
     g.output("last", last);
@@ -202,9 +203,9 @@ TEST_CASE("model mixture: its operands, steps and memory") {
   CHECK((one.inputs()[1].shape == Shape{8} && one.inputs()[2].shape == Shape{8}));
   CHECK(primitives(one) == "routing routed_linear routed_linear binary routed_linear ");
   CHECK(primitives(make_model_plan(cpu, tangled(), mixture(5, 8, 2))) ==
-        "top_k routing softmax copy routed_linear copy binary copy copy routed_linear softmax "
-        "routed_linear routed_linear routed_linear ensemble routed_linear ensemble ensemble "
-        "ensemble copy routed_linear ensemble ");
+        "top_k routing softmax copy routed_linear copy binary copy copy copy copy copy "
+        "routed_linear softmax routed_linear routed_linear routed_linear ensemble routed_linear "
+        "ensemble ensemble ensemble copy routed_linear ensemble ");
   const ModelPlan safe = make_model_plan(cpu, swiglu(), mixture(5, 8, 2), model_options("safe"));
   for (const ModelStep& step : safe.steps()) CHECK(step.strategy == "sequential");
   const ModelPlan named =
