@@ -29,9 +29,20 @@ void require_legal_channels(std::string_view primitive, const Problem& p) {
                       dtype_bytes(p.dtype));
 }
 
+/// Of a norm that has both layouts, or channels first alone.
+template <class Problem>
+ChannelLayout layout_of(const Problem& p) {
+  if constexpr (requires { p.layout; }) {
+    return p.layout;
+  } else {
+    return ChannelLayout::channels_first;
+  }
+}
+
 template <class Problem>
 void complete_channels(std::string_view primitive, Problem& p) {
-  const MemberChannels extents{p.batch, p.num_members, p.channels, p.height, p.width, {}};
+  const MemberChannels extents{p.batch, p.num_members, p.channels, p.height, p.width,
+                               {},      layout_of(p)};
   p.x = complete_strides(primitive, "x", extents, p.x);
   p.y = complete_strides(primitive, "y", extents, p.y);
   complete_parameter(name_of(primitive, "gamma_member_stride"), p.gamma_member_stride, p.has_gamma,
@@ -58,14 +69,19 @@ void read_channels(std::string_view primitive, const Arguments& a, Problem& p) {
   p.dtype = a.x.dtype;
   p.has_gamma = !a.gamma.is_absent();
   p.has_beta = !a.beta.is_absent();
-  const MemberChannels x = member_channels(primitive, "x", a.x, p.num_members);
+  const auto read = [&](const char* argument, const ConstTensorView& view) {
+    return layout_of(p) == ChannelLayout::channels_last
+               ? member_channels_last(primitive, argument, view, p.num_members)
+               : member_channels(primitive, argument, view, p.num_members);
+  };
+  const MemberChannels x = read("x", a.x);
   p.batch = x.batch;
   p.channels = x.channels;
   p.height = x.height;
   p.width = x.width;
   p.x = x.strides;
   require_legal_channels(primitive, p);
-  const MemberChannels y = member_channels(primitive, "y", a.y, p.num_members);
+  const MemberChannels y = read("y", a.y);
   const std::string name(primitive);
   WIDE_REQUIRE(a.y.shape == a.x.shape, name + ": y is " + to_string(a.y.shape) +
                                            ", expected the shape of x = " + to_string(a.x.shape));

@@ -9,10 +9,12 @@
 #include "host/core/member_fields.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/workspace.hpp"
 #include "host/cudnn/cudnn_wide_plan.hpp"
 #include "host/norm/channel_norm.hpp"
 #include "host/norm/groupnorm_run.hpp"
 #include "host/norm/instancenorm_cudnn.hpp"
+#include "kernels/norm/groupnorm_last_cut.hpp"
 #include "kernels/norm/norm_blocks.hpp"
 #include "wide/pack.hpp"
 
@@ -24,6 +26,7 @@ constexpr std::string_view kGroupnormName = "groupnorm";
 
 void require_legal(const GroupnormProblem& p) {
   require_legal_channels(kGroupnormName, p);
+  require_enumerator(kGroupnormName, "layout", p.layout, ChannelLayout::channels_last);
   require_at_least(kGroupnormName, "groups", p.groups, 1);
   WIDE_REQUIRE(p.channels % p.groups == 0,
                "groupnorm: groups is " + std::to_string(p.groups) +
@@ -44,7 +47,24 @@ constexpr auto kGroupnormFields = [](const auto& same, const GroupnormProblem& g
                                      const GroupnormProblem& plan) {
   channel_norm_fields(same, got, plan);
   same("groups", got.groups, plan.groups);
+  same("layout", got.layout, plan.layout);
 };
+
+bool is_last(const GroupnormProblem& p) {
+  return p.layout == ChannelLayout::channels_last;
+}
+
+/// Of launches for so many members.
+kernels::LastCut last_cut(const GroupnormProblem& p, int64_t members) {
+  return kernels::groupnorm_last_cut(p, members, 16 / dtype_bytes(p.dtype));
+}
+
+/// Of our kernels; what members one after another use is used again.
+int64_t own_workspace(const GroupnormProblem& p, WideStrategy strategy) {
+  if (!is_last(p)) return 0;
+  const int64_t members = strategy == WideStrategy::wide ? p.num_members : 1;
+  return aligned_bytes(checked_bytes({last_cut(p, members).partials}, kernels::kPartialBytes));
+}
 
 /// Parameters of all members as [N, C].
 template <class View>
@@ -82,11 +102,18 @@ GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem
   const GroupnormProblem full = resolved(problem);
   const CudnnWideParts parts{
       is_empty_channels(full), is_wide_verified(kGroupnormName, context),
-      launch_refusal("groups of batch rows", full.num_members,
-                     [&](int64_t members) { return kernels::groupnorm_slices(full, members); }),
+      launch_refusal(is_last(full) ? "blocks" : "groups of batch rows", full.num_members,
+                     [&](int64_t members) {
+                       return is_last(full) ? last_cut(full, members).blocks
+                                            : kernels::groupnorm_slices(full, members);
+                     }),
       "operands are not aligned to 16 bytes, or y is x"};
-  return GroupnormPlan(std::make_shared<const GroupnormPlan::State>(
-      make_cudnn_wide_state<InstancenormCudnn>(kGroupnormName, context, full, options, parts)));
+  GroupnormPlan::State state{
+      make_cudnn_wide_state<InstancenormCudnn>(kGroupnormName, context, full, options, parts)};
+  if (context.device().type == DeviceType::cuda && !state.cudnn) {
+    state.workspace_bytes = own_workspace(full, state.choice.strategy);
+  }
+  return GroupnormPlan(std::make_shared<const GroupnormPlan::State>(std::move(state)));
 }
 
 void GroupnormPlan::prepare_weights(std::span<const GroupnormMember> members,
@@ -118,12 +145,13 @@ void GroupnormPlan::run(const GroupnormArguments& arguments, const Execution& ex
   require_workspace(kGroupnormName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
-    return run_groupnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
+    const auto run = is_last(s.problem) ? run_groupnorm_cpu_last : run_groupnorm_cpu;
+    return run(s.context, s.problem, s.choice.strategy, arguments);
   }
   if (s.has_run(kGroupnormName, instancenorm_cudnn_unsupported_reason, arguments, execution)) {
     return;
   }
-  run_groupnorm_cuda(s.context, s.problem, s.own_strategy(), arguments, execution.stream);
+  run_groupnorm_cuda(s.context, s.problem, s.own_strategy(), arguments, execution);
 }
 
 }  // namespace wide

@@ -11,11 +11,18 @@
 namespace wide {
 
 void run_groupnorm_cuda(const Context& context, const GroupnormProblem& problem,
-                        WideStrategy strategy, const GroupnormArguments& arguments, Stream stream) {
+                        WideStrategy strategy, const GroupnormArguments& arguments,
+                        const Execution& execution) {
   const CurrentDevice current(context.device().ordinal);
   const auto launch = [&](const kernels::GroupnormParams& params) {
-    WIDE_CHECK_CUDA(kernels::launch_groupnorm_wide(
-        problem.dtype, params, context.info().shared_bytes_per_block, native_stream(stream)));
+    if (problem.layout == ChannelLayout::channels_last) {
+      WIDE_CHECK_CUDA(kernels::launch_groupnorm_last(
+          problem.dtype, params, execution.workspace.data, native_stream(execution.stream)));
+      return;
+    }
+    WIDE_CHECK_CUDA(kernels::launch_groupnorm_wide(problem.dtype, params,
+                                                   context.info().shared_bytes_per_block,
+                                                   native_stream(execution.stream)));
   };
   kernels::GroupnormParams all;
   set_channel_params(all, problem, arguments);

@@ -14,8 +14,12 @@ namespace wide {
 
 void run_groupnorm_cpu(const Context& context, const GroupnormProblem& problem,
                        WideStrategy strategy, const GroupnormArguments& arguments);
+/// The same with channels last.
+void run_groupnorm_cpu_last(const Context& context, const GroupnormProblem& problem,
+                            WideStrategy strategy, const GroupnormArguments& arguments);
 void run_groupnorm_cuda(const Context& context, const GroupnormProblem& problem,
-                        WideStrategy strategy, const GroupnormArguments& arguments, Stream stream);
+                        WideStrategy strategy, const GroupnormArguments& arguments,
+                        const Execution& execution);
 
 /// In tuning caches (host/core/tuned_choice.hpp).
 std::string problem_key(const GroupnormProblem& complete);

@@ -5,6 +5,7 @@
 // names. Instances are groups of one channel.
 #include <algorithm>
 
+#include "host/conv/conv_problem.hpp"
 #include "host/norm/batchnorm_reference.hpp"
 #include "host/norm/groupnorm_run.hpp"
 #include "host/norm/instancenorm_cudnn.hpp"
@@ -38,11 +39,14 @@ GroupnormProblem problem_of(const Case& point) {
     if (p.width == 0) p.width = p.height;
   }
   p.dtype = point.dtype();
+  p.layout =
+      point.word("layout") == "last" ? ChannelLayout::channels_last : ChannelLayout::channels_first;
   p.has_gamma = p.has_beta = point.word("affine") == "yes";
   return p;
 }
 
 const PackedOperand& packing_of(const Case& point) {
+  if (point.word("layout") == "last") return operands::groupnorm_x_channels_last;
   if (point.op() == "groupnorm") return operands::groupnorm_x;
   return is_1d(point) ? operands::instancenorm1d_x : operands::instancenorm2d_x;
 }
@@ -52,8 +56,9 @@ class GroupnormWorkload final : public PlanWorkload<describe_groupnorm, make_gro
   GroupnormWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
       : PlanWorkload(context, problem_of(point), options) {
     const GroupnormProblem& p = like();
-    const Shape x = is_1d(point) ? Shape{p.batch, p.channels, p.width}
-                                 : Shape{p.batch, p.channels, p.height, p.width};
+    const Shape x = is_1d(point)
+                        ? conv_shape(p.layout, 3, p.batch, p.channels, 1, {1, p.width})
+                        : conv_shape(p.layout, 4, p.batch, p.channels, 1, {p.height, p.width});
     const auto add_parameter = [&](bool is_there) {
       return add_operand_if(is_there, operands::channel_parameter, p.dtype, {p.channels},
                             Distribution::uniform());
@@ -80,21 +85,31 @@ class GroupnormWorkload final : public PlanWorkload<describe_groupnorm, make_gro
     as_channels.dtype = p.dtype;
     as_channels.epsilon = p.epsilon;
     const auto x = x_->values(member);
+    const bool is_last = p.layout == ChannelLayout::channels_last;
     if (statistics_member_ != member) {
-      statistics_ = channel_statistics(as_channels, x);
+      statistics_ = is_last ? channel_statistics(as_channels, channels_first(x))
+                            : channel_statistics(as_channels, x);
       statistics_member_ = member;
     }
-    const int64_t image_channel = row * p.width / (p.height * p.width);  // b * C + c
-    const auto channel = static_cast<size_t>(image_channel % p.channels);
-    const auto of = [&](const Operand* operand, double absent) {
-      return operand == nullptr ? absent : operand->values(member)[channel];
+    const auto normalise = [&](int64_t image_channel, size_t first, size_t count) {
+      const auto channel = static_cast<size_t>(image_channel % p.channels);
+      const auto of = [&](const Operand* operand, double absent) {
+        return operand == nullptr ? absent : operand->values(member)[channel];
+      };
+      const auto group = static_cast<size_t>(image_channel / (p.channels / p.groups));
+      batchnorm_reference(as_channels, statistics_[group], of(gamma_, 1), of(beta_, 0),
+                          x.subspan(static_cast<size_t>(row) * values.size() + first, count),
+                          values.subspan(first, count), tolerances.subspan(first, count));
     };
-    const auto group = static_cast<size_t>(image_channel / (p.channels / p.groups));
-    batchnorm_reference(as_channels, statistics_[group], of(gamma_, 1), of(beta_, 0),
-                        x.subspan(static_cast<size_t>(row) * values.size(), values.size()), values,
-                        tolerances);
+    const int64_t positions = p.height * p.width;
+    if (!is_last) return normalise(row * p.width / positions, 0, values.size());  // b * C + c
+    for (size_t c = 0; c < values.size(); ++c) {
+      normalise(row / positions * p.channels + static_cast<int64_t>(c), c, 1);
+    }
   }
-  double reference_row_flops() const override { return 12 * static_cast<double>(like().width); }
+  double reference_row_flops() const override {
+    return 12 * static_cast<double>(x_->member_shape(0).back());
+  }
 
  private:
   GroupnormArguments arguments(const OperandViews& view) const override {
@@ -102,6 +117,18 @@ class GroupnormWorkload final : public PlanWorkload<describe_groupnorm, make_gro
   }
   std::string cudnn_unsupported_reason(const GroupnormArguments& arguments) const override {
     return instancenorm_cudnn_unsupported_reason(arguments);
+  }
+
+  /// [B, positions, C] as [B, C, positions].
+  std::vector<double> channels_first(std::span<const double> x) const {
+    const auto channels = static_cast<size_t>(like().channels),
+               positions = static_cast<size_t>(like().height * like().width);
+    std::vector<double> turned(x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      const size_t channel = i % channels, position = i / channels % positions;
+      turned[(i / (channels * positions) * channels + channel) * positions + position] = x[i];
+    }
+    return turned;
   }
 
   const Operand *x_ = nullptr, *gamma_ = nullptr, *beta_ = nullptr, *y_ = nullptr;
@@ -120,11 +147,20 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
                {"batch", "batch rows B", int64_t{8}, {}, 0, {3, 2, 2}}};
   spec.axes.insert(spec.axes.end(), sizes.begin(), sizes.end());
   spec.axes.insert(spec.axes.end(),
-                   {dtype_axis("of x, gamma, beta and y"), affine_axis(), offset_axis()});
+                   {dtype_axis("of x, gamma, beta and y"),
+                    {"layout", "whether channels are first or last", "first", {"first", "last"}},
+                    affine_axis(),
+                    offset_axis()});
   // gamma and beta are read again by every warp for its chunks: L1 serves them.
   spec.strategies =
       wide_strategies("one launch; a group of a batch row on chip: read once, written once",
                       {.streamed = 1.07, .rereads = 0.07, .is_memory_bound = true});
+  // Of many positions x is read twice, and moments are left in between.
+  for (StrategyInfo& info : spec.strategies) {
+    if (info.name == "wide" || info.name == "sequential") {
+      info.traffic_channels_last = Traffic{.streamed = 1.6, .rereads = 0.1, .bank_conflicts = 0.2};
+    }
+  }
   const auto sweep = [](std::vector<AxisValue> n, std::vector<AxisValue> batch,
                         const std::vector<Axis>& more) {
     return joined<Axis>({{"n", std::move(n)}, {"batch", std::move(batch)}}, more);
@@ -132,7 +168,8 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
   spec.sweeps = {
       {"quick", sweep(ints({4, 8, 16, 32}), ints({8}), small_sizes)},
       {"full", sweep(ints({2, 4, 8, 16, 32, 64, 100}), ints({4, 8, 16, 32}), full_sizes)},
-      {"ci", sweep(ints({4, 16}), ints({8}), small_sizes)}};
+      {"ci", sweep(ints({4, 16}), ints({8}),
+                   joined<Axis>(small_sizes, {{"layout", {"first", "last"}}}))}};
   spec.tolerance_formula = kBatchnormToleranceFormula;
   spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<GroupnormWorkload>;

@@ -10,6 +10,7 @@
 namespace wide {
 
 std::string instancenorm_cudnn_unsupported_reason(const GroupnormProblem& p) {
+  if (p.layout == ChannelLayout::channels_last) return "channels are last";
   if (p.groups != p.channels) return "cuDNN has no norm over groups of several channels";
   if (p.has_gamma != p.has_beta) return "cuDNN's instancenorm wants gamma and beta, or neither";
   return joined_channels_reason(p, {p.gamma_member_stride, p.beta_member_stride});

@@ -18,7 +18,7 @@ void run_batchnorm_cuda(const Context&, const BatchnormProblem&, WideStrategy,
   no_cuda("batchnorm");
 }
 void run_groupnorm_cuda(const Context&, const GroupnormProblem&, WideStrategy,
-                        const GroupnormArguments&, Stream) {
+                        const GroupnormArguments&, const Execution&) {
   no_cuda("groupnorm");
 }
 

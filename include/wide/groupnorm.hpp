@@ -26,13 +26,15 @@ struct GroupnormProblem {
   float epsilon = 1e-5f;
   bool has_gamma = true;
   bool has_beta = true;
+  ChannelLayout layout = ChannelLayout::channels_first;  ///< of x and y
   ChannelStrides x{}, y{};
   int64_t gamma_member_stride = 0, beta_member_stride = 0;
   friend bool operator==(const GroupnormProblem&, const GroupnormProblem&) = default;
 };
 
 struct GroupnormArguments {
-  ConstTensorView x;        ///< [B, N*C], [B, N*C, L] or [B, N*C, .., H, W]
+  /// [B, N*C], [B, N*C, L] or [B, N*C, .., H, W]; channels last [B, L, N*C] or [B, .., H, W, N*C]
+  ConstTensorView x;
   ConstTensorView gamma{};  ///< [N, C] or [N*C], or absent: 1
   ConstTensorView beta{};   ///< as gamma; absent: 0
   TensorView y;             ///< as x; may be x itself
@@ -43,8 +45,8 @@ struct GroupnormMember {
   ConstTensorView beta{};   ///< [C], or absent
 };
 
-/// Reads the problem off the operands; `like` gives what they do not show: groups, epsilon, and
-/// num_members where neither gamma nor beta is [N, C].
+/// Reads the problem off the operands; `like` gives what they do not show: groups, epsilon, the
+/// layout, and num_members where neither gamma nor beta is [N, C].
 GroupnormProblem describe_groupnorm(const GroupnormArguments& arguments,
                                     const GroupnormProblem& like);
 
@@ -62,22 +64,27 @@ class GroupnormPlan : public PrimitivePlan<GroupnormProblem> {
 
   /// y = (x - mean) / sqrt(variance + epsilon) * gamma[n, c] + beta[n, c], mean and (biased)
   /// variance over the channels of c's group in x[b, n, ..] and all positions.
-  /// Layout: as GroupnormArguments says; the last axis of x and y contiguous, any strides of batch,
-  ///         channels and rows, any alignment of an element. Channels last is refused. y may be x
-  ///         itself; it overlaps nothing else.
+  /// Layout: as GroupnormArguments says; the last axis of x and y contiguous, any other strides,
+  /// any
+  ///         alignment of an element. y may be x itself; it overlaps nothing else.
   /// Types: x, gamma, beta, y share a dtype in {fp32, fp16, bf16}; statistics in fp32 of values
   ///         minus a mean, so that a common offset costs no accuracy. At most 2^31 - 1 values per
   ///         group.
   /// Speed:  on CUDA elements are moved one by one where rows of positions have gaps, and where
   ///         images do not begin and end at multiples of 16 bytes and a group takes more than half
-  ///         of a block's shared memory.
-  /// Limits: on CUDA a launch has up to 2^31 - 1 groups of batch rows. If one launch for
+  ///         of a block's shared memory; with channels last where groups of channels, or as few of
+  ///         them as have whole vectors of 16 bytes, do not begin at multiples of 16 bytes. There,
+  ///         images of more positions than a block has in registers are read twice, by two
+  ///         launches.
+  /// Limits: on CUDA a launch has up to 2^31 - 1 groups of batch rows, with channels last as many
+  ///         blocks, each of 16 KB of x. If one launch for
   ///         all members exceeds this, wide is unsupported and "auto" takes another strategy; if a
   ///         single member exceeds it, so is sequential: making its plan throws unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn, which takes groups of one
-  ///         channel only, was asked for and operands are not aligned to 16 bytes, or y is x.
+  /// Errors: invalid_argument, cuda, cudnn; unsupported for strides of another layout, and where
+  ///         cudnn, which takes groups of one channel only, and channels first, was asked for and
+  ///         operands are not aligned to 16 bytes, or y is x.
   /// Threads: safe with an Execution each.
   /// Source: Wu, He, "Group Normalization", 2018, arXiv:1803.08494, section 3; for instances:
   ///         Ulyanov, Vedaldi, Lempitsky, "Instance Normalization", 2016, arXiv:1607.08022.

@@ -62,6 +62,8 @@ inline constexpr PackedOperand conv3d_x_channels_last{"conv3d x channels_last", 
 inline constexpr PackedOperand batchnorm1d_x{"batchnorm1d x", joined, 1, 2, 3};
 inline constexpr PackedOperand batchnorm2d_x{"batchnorm2d x", joined, 1, 4, 4};
 inline constexpr PackedOperand groupnorm_x{"groupnorm x", joined, 1, 2, 5};
+inline constexpr PackedOperand groupnorm_x_channels_last{"groupnorm x channels_last", joined, -1, 3,
+                                                         5};
 inline constexpr PackedOperand pooling_x{"pooling x", joined, 1, 3, 4};
 inline constexpr PackedOperand pooling_x_channels_last{"pooling x channels_last", joined, -1, 3, 4};
 inline constexpr PackedOperand interpolate_x{"interpolate x", joined, 1, 3, 4};

@@ -19,4 +19,8 @@ struct GroupnormParams : ChannelNormParams {
 cudaError_t launch_groupnorm_wide(Dtype dtype, const GroupnormParams& params,
                                   int64_t shared_bytes_per_block, cudaStream_t stream);
 
+/// The same with channels last, in one launch or two. `workspace`: groupnorm_last_cut()'s partials.
+cudaError_t launch_groupnorm_last(Dtype dtype, const GroupnormParams& params, void* workspace,
+                                  cudaStream_t stream);
+
 }  // namespace wide::kernels

@@ -11,7 +11,7 @@ tools=(memcheck racecheck initcheck synccheck)
 # cases, shortest first, by their time on the simulated GPU, so that the end of a call loses few.
 programs=(attention_test binary_test embedding_bag_test concat_test embedding_test routing_cuda_test top_k_test
           mixture_cuda_test routing_test pointwise_test rmsnorm_test dropout_test embedding_quantized_test
-          softmax_test layernorm_test groupnorm_test model_ensemble_test batchnorm_test batchnorm_columns_test chain_test recurrent_test
+          softmax_test layernorm_test groupnorm_test groupnorm_last_test model_ensemble_test batchnorm_test batchnorm_columns_test chain_test recurrent_test
           mlp_test routed_mlp_cuda_test pooling_test interpolate_test interpolate_last_test pack_test conv_implicit_gemm_cuda_test conv_test
           flash_attention_cuda_test flash_attention_wgmma_cuda_test ensemble_test flash_attention_test
           linear_planes_cuda_test linear_weight_only_cuda_test linear_decoded_cuda_test routed_linear_weight_only_cuda_test
