@@ -158,7 +158,7 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
   // Of many positions x is read twice, and moments are left in between.
   for (StrategyInfo& info : spec.strategies) {
     if (info.name == "wide" || info.name == "sequential") {
-      info.traffic_channels_last = Traffic{.streamed = 1.6, .rereads = 0.1, .bank_conflicts = 0.2};
+      info.traffic_channels_last = Traffic{.streamed = 1.7, .rereads = 0.1, .bank_conflicts = 0.2};
     }
   }
   const auto sweep = [](std::vector<AxisValue> n, std::vector<AxisValue> batch,

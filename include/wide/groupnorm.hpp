@@ -77,7 +77,7 @@ class GroupnormPlan : public PrimitivePlan<GroupnormProblem> {
   ///         images of more positions than a block has in registers are read twice, by two
   ///         launches.
   /// Limits: on CUDA a launch has up to 2^31 - 1 groups of batch rows, with channels last as many
-  ///         blocks, each of 16 KB of x. If one launch for
+  ///         channels of all members, and blocks, each of 16 KB of x. If one launch for
   ///         all members exceeds this, wide is unsupported and "auto" takes another strategy; if a
   ///         single member exceeds it, so is sequential: making its plan throws unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.

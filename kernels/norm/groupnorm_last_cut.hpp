@@ -52,7 +52,9 @@ LastCut groupnorm_last_cut(const P& p, int64_t members, int64_t vector) {
   cut.chunks = is_narrow ? (positions - 1) / (per_chunk / cut.lanes) + 1
                          : (positions * cut.lanes - 1) / per_chunk + 1;
   cut.tiles = (members * p.groups - 1) / cut.groups + 1;
-  cut.blocks = block_product({p.batch, cut.tiles, cut.chunks});
+  // Kernels count the channels of all members in 31 bits, as they do blocks.
+  const bool is_too_wide = block_product({members, p.channels}) > kMaxGridBlocks;
+  cut.blocks = is_too_wide ? kMaxGridBlocks + 1 : block_product({p.batch, cut.tiles, cut.chunks});
   cut.partials = cut.chunks == 1 ? 0 : p.batch * members * p.groups * cut.chunks;
   return cut;
 }

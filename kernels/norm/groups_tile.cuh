@@ -333,6 +333,7 @@ class GroupsTile {
       }
     }
     __syncthreads();
+    const uint32_t pitch = cut_.columns + 1;  // segments begin in different banks
     for (uint32_t i = threadIdx.x; i < cut_.segments * cut_.columns; i += kLastThreads) {
       uint32_t column;
       const uint32_t segment = divided(cut_.by_columns, i, column);
@@ -347,7 +348,9 @@ class GroupsTile {
         }
       }
 #pragma unroll
-      for (int part = 0; part < parts; ++part) shared_.columns[part][i] = totals[part];
+      for (int part = 0; part < parts; ++part) {
+        shared_.columns[part][segment * pitch + column] = totals[part];
+      }
     }
     __syncthreads();
     const uint32_t lane = threadIdx.x % kWarp;
@@ -360,7 +363,7 @@ class GroupsTile {
           if (i >= cut_.segments * cut_.width) break;
           uint32_t column;
           const uint32_t segment = divided(cut_.by_width, i, column);
-          column += segment * cut_.columns + group * cut_.width;
+          column += segment * pitch + group * cut_.width;
 #pragma unroll
           for (int part = 0; part < parts; ++part) four[part][j] += shared_.columns[part][column];
         }

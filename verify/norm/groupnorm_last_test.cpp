@@ -186,6 +186,9 @@ TEST_CASE("groupnorm, channels last: cuts of few and of many channels") {
   CHECK(cut(2051, 1, 8).groups == 1);
   CHECK(cut(8, 256, 8).partials == 0);
   CHECK(cut(8, 257, 8).partials == 64);
+  const GroupnormProblem wide{.batch = 1, .channels = 1 << 20, .groups = 1, .width = 1};
+  CHECK(kernels::groupnorm_last_cut(wide, 1 << 10, 8).blocks <= kernels::kMaxGridBlocks);
+  CHECK(kernels::groupnorm_last_cut(wide, 1 << 11, 8).blocks > kernels::kMaxGridBlocks);
 }
 
 TEST_CASE("groupnorm, channels last: each wrong operand is named") {
