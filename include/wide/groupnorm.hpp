@@ -64,9 +64,8 @@ class GroupnormPlan : public PrimitivePlan<GroupnormProblem> {
 
   /// y = (x - mean) / sqrt(variance + epsilon) * gamma[n, c] + beta[n, c], mean and (biased)
   /// variance over the channels of c's group in x[b, n, ..] and all positions.
-  /// Layout: as GroupnormArguments says; the last axis of x and y contiguous, any other strides,
-  /// any
-  ///         alignment of an element. y may be x itself; it overlaps nothing else.
+  /// Layout: as GroupnormArguments says; the last axis of x and y contiguous, any other
+  ///         strides, any alignment of an element. y may be x itself; it overlaps nothing else.
   /// Types: x, gamma, beta, y share a dtype in {fp32, fp16, bf16}; statistics in fp32 of values
   ///         minus a mean, so that a common offset costs no accuracy. At most 2^31 - 1 values per
   ///         group.

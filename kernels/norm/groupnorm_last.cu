@@ -26,44 +26,25 @@ namespace wide::kernels {
 
 namespace {
 
-/// In one kernel, of images that a chunk has whole.
-template <class T>
+/// All of it, of images that a chunk has whole; else the first kernel, and the second.
+enum class Phase { whole, moments, apply };
+
+template <class T, Phase kPhase>
 __global__ void __launch_bounds__(kLastThreads, 3)
     groupnorm_last_kernel(const __grid_constant__ GroupnormParams p,
-                          const __grid_constant__ GroupsCut cut) {
+                          const __grid_constant__ GroupsCut cut, GroupPartial* partials) {
   __shared__ GroupsShared shared;
   const GroupsTile<T> tile(p, cut, shared);
   arch::follow_grid();
   Vec16<T> vectors[GroupsTile<T>::kVectors];
   tile.load(vectors);
-  tile.find_moments(vectors);
-  tile.find_scales();
-  tile.store(vectors);
-}
-
-template <class T>
-__global__ void __launch_bounds__(kLastThreads, 3)
-    groupnorm_moments_kernel(const __grid_constant__ GroupnormParams p,
-                             const __grid_constant__ GroupsCut cut, GroupPartial* partials) {
-  __shared__ GroupsShared shared;
-  const GroupsTile<T> tile(p, cut, shared);
-  arch::follow_grid();
-  Vec16<T> vectors[GroupsTile<T>::kVectors];
-  tile.load(vectors);
-  tile.find_moments(vectors);
-  tile.leave(partials);
-}
-
-template <class T>
-__global__ void __launch_bounds__(kLastThreads, 3)
-    groupnorm_apply_kernel(const __grid_constant__ GroupnormParams p,
-                           const __grid_constant__ GroupsCut cut, const GroupPartial* partials) {
-  __shared__ GroupsShared shared;
-  const GroupsTile<T> tile(p, cut, shared);
-  arch::follow_grid();
-  Vec16<T> vectors[GroupsTile<T>::kVectors];
-  tile.load(vectors);
-  tile.collect(partials);
+  if constexpr (kPhase == Phase::apply) {
+    tile.collect(partials);
+  } else {
+    tile.find_moments(vectors);
+    if constexpr (kPhase == Phase::moments) return tile.leave(partials);
+    tile.find_scales();
+  }
   tile.store(vectors);
 }
 
@@ -109,14 +90,13 @@ cudaError_t launch(const GroupnormParams& p, void* workspace, cudaStream_t strea
   cut.by_channels = divisor(p.channels);
   const auto blocks = static_cast<unsigned>(of.blocks);
   constexpr auto threads = static_cast<unsigned>(kLastThreads);
-  if (of.partials == 0) {
-    return launch_kernel(groupnorm_last_kernel<T>, blocks, threads, 0, stream, p, cut);
-  }
   auto* partials = static_cast<GroupPartial*>(workspace);
-  const cudaError_t status =
-      launch_kernel(groupnorm_moments_kernel<T>, blocks, threads, 0, stream, p, cut, partials);
-  if (status != cudaSuccess) return status;
-  return launch_kernel(groupnorm_apply_kernel<T>, blocks, threads, 0, stream, p, cut, partials);
+  const auto run = [&](auto* kernel) {
+    return launch_kernel(kernel, blocks, threads, 0, stream, p, cut, partials);
+  };
+  if (of.partials == 0) return run(groupnorm_last_kernel<T, Phase::whole>);
+  const cudaError_t status = run(groupnorm_last_kernel<T, Phase::moments>);
+  return status != cudaSuccess ? status : run(groupnorm_last_kernel<T, Phase::apply>);
 }
 
 }  // namespace

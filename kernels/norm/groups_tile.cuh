@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/common/divisor.hpp"
+#include "kernels/common/numeric.cuh"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/norm/groupnorm_last_cut.hpp"
 #include "kernels/norm/groupnorm_wide.hpp"
@@ -41,14 +42,6 @@ __device__ inline uint32_t divided(const Divisor32& by, uint32_t n, uint32_t& le
   const int32_t quotient = by.divide(static_cast<int32_t>(n), rest);
   left = static_cast<uint32_t>(rest);
   return static_cast<uint32_t>(quotient);
-}
-
-__device__ inline float sum_of_warp(float value) {
-#pragma unroll
-  for (uint32_t distance = kWarp / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(0xffffffffu, value, distance);
-  }
-  return value;
 }
 
 /// What a block shares.
@@ -182,13 +175,13 @@ class GroupsTile {
         const GroupPartial part = loaded(from + chunk);
         sum += part.count * (part.rough - rough + part.mean);
       }
-      const float mean = sum_of_warp(sum) / values;
+      const float mean = warp_sum(sum) / values;
       for (uint32_t chunk = lane; chunk < cut_.chunks; chunk += kWarp) {
         const GroupPartial part = loaded(from + chunk);
         const float apart = part.rough - rough + part.mean - mean;
         square += part.square + part.count * apart * apart;
       }
-      const float variance = sum_of_warp(square) / values;
+      const float variance = warp_sum(square) / values;
       if (lane == 0) {
         shared_.rough[group] = rough;
         shared_.mean[group] = mean;
@@ -371,8 +364,7 @@ class GroupsTile {
       float totals[parts];
 #pragma unroll
       for (int part = 0; part < parts; ++part) {
-        totals[part] =
-            sum_of_warp((four[part][0] + four[part][1]) + (four[part][2] + four[part][3]));
+        totals[part] = warp_sum((four[part][0] + four[part][1]) + (four[part][2] + four[part][3]));
       }
       if (lane == 0) f(group, totals);
     }
